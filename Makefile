@@ -1,0 +1,87 @@
+# Everything happens in .venv, a world of its own: Python, ROS 2 and colcon from wheels.
+#
+#   make demo            fit a recording, from the raw data to a URDF
+#   make test            the test suite
+#   make lint            ruff and mypy
+#   make bench           the figures we claim, measured on this machine
+#   make test-installed  the test suite against `pip install .` in a fresh environment
+#   make colcon-test     the test suite in a colcon workspace
+#   make clean           remove everything that make has made
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+INSTALLED := build/venv-installed
+WORKSPACE := build/workspace
+
+INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
+RECIPES := constraints.txt setup.py setup.cfg pyproject.toml package.xml entry_points.txt \
+  CMakeLists.txt $(wildcard cmake/* config/* launch/*) Makefile
+
+# A sourced ROS distribution, or a Python of another environment, must not mix with .venv.
+unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH
+unexport PYTHONHOME VIRTUAL_ENV ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION
+# Set by the ROS wheels in their own processes; inherited, it stops them from finding libraries.
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Nodes of a test run neither hear nor disturb those of other machines.
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+
+.DELETE_ON_ERROR:
+.PHONY: setup demo test lint bench test-installed colcon-test clean check-machine
+
+setup: $(READY)
+
+demo: $(READY)
+	$(BIN)/sysid demo
+
+test: $(READY)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run_all.py
+
+# Out of the source tree, so that nothing but the installed package can be imported.
+test-installed: $(READY)
+	rm -rf $(INSTALLED)
+	$(PYTHON) -m venv $(INSTALLED)
+	$(INSTALLED)/bin/python -m pip install --quiet --constraint constraints.txt '.[test]'
+	cd $(INSTALLED) && bin/python -m pytest --config-file ../../pyproject.toml \
+	  --rootdir ../.. ../../test $(PYTEST_ARGS)
+
+# colcon says OK when it has found no test at all, so its results are counted.
+colcon-test: $(READY)
+	rm -rf $(WORKSPACE)
+	mkdir -p $(WORKSPACE)/src
+	ln -s $(CURDIR) $(WORKSPACE)/src/sysid_ros
+	cd $(WORKSPACE) && . $(CURDIR)/$(BIN)/activate && \
+	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) && \
+	  colcon build && \
+	  colcon test --event-handlers console_direct+ --return-code-on-test-failure && \
+	  colcon test-result > results.txt && cat results.txt && \
+	  grep -Eq '^Summary: [1-9][0-9]* tests, 0 errors, 0 failures' results.txt
+
+clean:
+	rm -rf $(VENV) build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	  .hypothesis .benchmarks sysid_ros/msg sysid_ros/srv sysid_ros/action sysid_ros/*.so
+	find sysid_ros test benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamp is written last: a step that failed is repeated by the next run.
+$(READY): $(RECIPES) $(INTERFACES) | check-machine
+	rm -f $@
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+	  --editable '.[demo,test,lint]'
+	touch $@
+
+check-machine:
+	@test -e $(READY) || sh .ci/check_machine.sh $(PYTHON)

@@ -1,0 +1,1 @@
+"""The workflow in a terminal, one verb to a question."""

@@ -1,0 +1,1 @@
+"""How the robot moves: regressors, joint terms, transmissions and base parameters."""

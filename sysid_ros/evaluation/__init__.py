@@ -1,0 +1,1 @@
+"""Whether to believe it: prediction of held-out data, and a verdict."""

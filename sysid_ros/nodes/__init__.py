@@ -1,0 +1,1 @@
+"""The workflow on ROS 2: convert, call, publish; no mathematics."""

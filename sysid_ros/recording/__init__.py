@@ -1,0 +1,1 @@
+"""What was measured: recordings, signals and the aligned data a problem needs."""

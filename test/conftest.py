@@ -1,0 +1,45 @@
+"""What all tests share: the surroundings they run in, the shared recordings, random numbers."""
+
+import os
+from pathlib import Path
+
+# Before any test module imports the libraries that read these.
+os.environ['MPLBACKEND'] = 'Agg'
+os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+# 0 to 101 are the domains whose ports are free on Linux; each test process has its own.
+os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import sysid_ros  # noqa: E402
+
+PROJECT = Path(__file__).resolve().parents[1]
+SEED = 20_230_517
+
+
+def pytest_report_header():
+    """Says which build is tested: the source tree, an installed wheel or a colcon workspace."""
+    return f'sysid_ros {sysid_ros.__version__} from {Path(sysid_ros.__file__).parent}'
+
+
+@pytest.fixture(scope='session')
+def project():
+    """The root of the source tree."""
+    return PROJECT
+
+
+@pytest.fixture(scope='session')
+def shared_data():
+    """Folder of the real recordings: $SYSID_DATA, else ../shared/data beside the project."""
+    named = os.environ.get('SYSID_DATA')
+    folder = Path(named) if named else PROJECT.parent / 'shared' / 'data'
+    if not folder.is_dir():
+        pytest.skip(f'no recordings in {folder}; set SYSID_DATA to their folder')
+    return folder
+
+
+@pytest.fixture
+def rng():
+    """Random numbers that are the same for a test whichever tests ran before it."""
+    return np.random.default_rng(SEED)

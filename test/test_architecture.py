@@ -1,0 +1,205 @@
+"""The house rules that hold for every module, and that the checks themselves can fail."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = 'sysid_ros'
+SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
+GENERATED = {'msg', 'srv', 'action'}
+MAX_LINES = 420
+
+# Bottom first. A room imports from the layers below its own, never from its neighbours.
+LAYERS = (
+    {'errors'},
+    {'settings'},
+    {'robot'},
+    {'dynamics'},
+    {'excitation', 'recording'},
+    {'estimation'},
+    {'evaluation'},
+    {'release', 'report'},
+    {'nodes', 'cli'},
+)
+HEIGHT = {room: height for height, layer in enumerate(LAYERS) for room in layer}
+
+# Runs with the module names as arguments; a module that needs ROS ends it with a traceback.
+IMPORT_WITHOUT_ROS = """
+import importlib, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        top, _, rest = name.partition('.')
+        ros = top in ('rclpy', 'rpyutils', 'builtin_interfaces') or top.endswith(('_msgs', '_srvs'))
+        interface = top == 'sysid_ros' and rest.split('.')[0] in ('msg', 'srv', 'action')
+        if ros or interface or top.startswith(('rosidl', 'ament_')):
+            raise ModuleNotFoundError(f'{name} is blocked: ROS is absent', name=name)
+
+sys.meta_path.insert(0, Blocked())
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def source_files():
+    return sorted(
+        path
+        for path in SOURCE.rglob('*.py')
+        if path.relative_to(SOURCE).parts[0] not in GENERATED
+    )
+
+
+def module_name(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix('').parts
+    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+MODULES = {module_name(path): path for path in source_files()}
+
+
+def rooms_imported(source, module, *, is_package=False):
+    """Rooms of the package that a module's source imports, anywhere in it, with the line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ''
+            if node.level:
+                parents = module.split('.') + ([''] if is_package else [])
+                base = '.'.join([*parents[: -node.level], *filter(None, [base])])
+            targets = [f'{base}.{alias.name}' for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            package, *rest = target.split('.')
+            if package == PACKAGE and rest and not rest[0].startswith('__'):
+                yield rest[0], node.lineno
+
+
+def import_violations(source, module, *, is_package=False):
+    """Sentences about imports that do not point down."""
+    own, *_ = [*module.split('.')[1:], None]
+    for room, line in rooms_imported(source, module, is_package=is_package):
+        if own is None:
+            yield f'{module}:{line} imports {room}; the package itself imports nothing'
+        elif room in GENERATED:
+            if own != 'nodes':
+                yield f'{module}:{line} imports generated {room}, which only nodes may'
+        elif room not in HEIGHT:
+            yield f'{module}:{line} imports {room}, which has no layer: add it to LAYERS'
+        elif room != own and HEIGHT[room] >= HEIGHT[own]:
+            yield f'{module}:{line} imports {room}, which is not below {own}'
+
+
+def undocumented(source, module):
+    """Public names without a docstring, the module itself included."""
+    tree = ast.parse(source)
+    if not ast.get_docstring(tree):
+        yield module
+
+    def visit(body, prefix):
+        for node in body:
+            if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            if node.name.startswith('_'):
+                continue
+            if not ast.get_docstring(node):
+                yield f'{prefix}.{node.name}'
+            if isinstance(node, ast.ClassDef):
+                yield from visit(node.body, f'{prefix}.{node.name}')
+
+    yield from visit(tree.body, module)
+
+
+def import_without_ros(*modules):
+    return subprocess.run(
+        [sys.executable, '-c', IMPORT_WITHOUT_ROS, *modules], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_imports_point_down_only(module):
+    path = MODULES[module]
+    is_package = path.name == '__init__.py'
+    source = path.read_text(encoding='utf-8')
+    assert not list(import_violations(source, module, is_package=is_package))
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_public_names_have_docstrings(module):
+    assert not list(undocumented(MODULES[module].read_text(encoding='utf-8'), module))
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_a_file_is_short_enough_to_be_one_idea(module):
+    assert len(MODULES[module].read_text(encoding='utf-8').splitlines()) <= MAX_LINES
+
+
+def test_every_room_has_a_layer():
+    rooms = {module.split('.')[1] for module in MODULES if '.' in module}
+    assert rooms <= HEIGHT.keys()
+
+
+def test_everything_but_the_nodes_imports_without_ros():
+    modules = [module for module in MODULES if not module.startswith(f'{PACKAGE}.nodes')]
+    finished = import_without_ros(*modules)
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize('module', ['rclpy', 'sensor_msgs.msg', 'std_srvs.srv', 'sysid_ros.msg'])
+def test_the_check_without_ros_refuses_ros(module):
+    finished = import_without_ros(module)
+    assert finished.returncode != 0
+    assert 'is blocked' in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ('module', 'source'),
+    [
+        ('robot.model', 'from sysid_ros.dynamics import regressor'),
+        ('robot.model', 'import sysid_ros.dynamics.regressor'),
+        ('robot.model', 'from sysid_ros import dynamics'),
+        ('robot.model', 'from ..dynamics import regressor'),
+        ('robot.model', 'from .. import dynamics'),
+        ('robot.model', 'def late():\n    from sysid_ros.cli import main'),
+        ('recording.bag', 'from sysid_ros.excitation import fourier'),
+        ('release.urdf', 'from sysid_ros.report import figures'),
+        ('cli.fit', 'from sysid_ros.nodes import estimator'),
+        ('estimation.regression.ols', 'from ...evaluation import verdict'),
+        ('cli.fit', 'from sysid_ros.msg import JointDynamics'),
+        ('cli.fit', 'from sysid_ros.attic import something'),
+    ],
+)
+def test_an_import_that_does_not_point_down_is_found(module, source):
+    assert len(list(import_violations(source, f'{PACKAGE}.{module}'))) == 1
+
+
+@pytest.mark.parametrize(
+    ('module', 'source'),
+    [
+        ('robot.model', 'from sysid_ros.errors import ModelError'),
+        ('robot.model', 'from .inertia import pseudo_inertia'),
+        ('robot.model', 'from sysid_ros.robot.inertia import pseudo_inertia'),
+        ('estimation.regression.ols', 'from ..estimate import Estimate'),
+        ('cli.fit', 'from sysid_ros import __version__'),
+        ('nodes.estimator', 'from sysid_ros.msg import JointDynamics'),
+        ('robot.model', 'import numpy as np\nfrom rich.cli import main'),
+    ],
+)
+def test_an_import_that_points_down_is_accepted(module, source):
+    assert not list(import_violations(source, f'{PACKAGE}.{module}'))
+
+
+def test_the_package_file_of_a_room_counts_as_the_room():
+    found = import_violations('from ..cli import main', f'{PACKAGE}.robot', is_package=True)
+    assert len(list(found)) == 1
+    assert not list(import_violations('from .model import A', f'{PACKAGE}.robot', is_package=True))
+
+
+def test_a_missing_docstring_is_found_at_every_level():
+    source = 'class A:\n    def public(self): ...\n    def _private(self): ...\ndef b(): ...\n'
+    assert list(undocumented(source, 'm')) == ['m', 'm.A', 'm.A.public', 'm.b']
+    assert not list(undocumented('"""Module."""\ndef _private(): ...\n', 'm'))

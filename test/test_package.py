@@ -1,0 +1,159 @@
+"""The installed package: one version, its executables, its files and what it depends on."""
+
+import ast
+import importlib
+import importlib.metadata
+import os
+import re
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import sysid_ros
+
+PROJECT = Path(__file__).resolve().parents[1]
+MANIFEST = ElementTree.parse(PROJECT / 'package.xml')
+CONFIG = ConfigParser()
+CONFIG.read(PROJECT / 'setup.cfg', encoding='utf-8')
+EXECUTABLES = dict(
+    re.findall(r'^(\w+) *= *([\w.:]+)$', (PROJECT / 'entry_points.txt').read_text(), re.MULTILINE)
+)
+
+# Import name -> (requirement in setup.cfg, rosdep key in package.xml; None: rosdep has no key).
+PROVIDERS = {
+    'clarabel': ('clarabel', None),
+    'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
+    'jinja2': ('jinja2', 'python3-jinja2'),
+    'lxml': ('lxml', 'python3-lxml'),
+    'matplotlib': ('matplotlib', 'python3-matplotlib'),
+    'mujoco': ('mujoco', None),
+    'numba': ('numba', 'python3-numba'),
+    'numpy': ('numpy', 'python3-numpy'),
+    'pinocchio': ('pin', 'pinocchio'),
+    'plotly': ('plotly', None),
+    'pydantic': ('pydantic', 'python3-pydantic'),
+    'rich': ('rich', 'python3-rich'),
+    'rosbags': ('rosbags', 'python3-rosbags-pip'),
+    'scipy': ('scipy', 'python3-scipy'),
+    'xacro': ('xacro', 'xacro'),
+    'yaml': ('pyyaml', 'python3-yaml'),
+}
+
+
+def requirements(section, option):
+    """Requirements by canonical name of one list in setup.cfg."""
+    parsed = (Requirement(line) for line in CONFIG[section][option].split('\n')[1:])
+    return {canonicalize_name(requirement.name): requirement for requirement in parsed}
+
+
+def dependencies(*tags):
+    """Names that package.xml gives in these elements."""
+    return {element.text for tag in tags for element in MANIFEST.iterfind(tag)}
+
+
+def third_party_imports():
+    """Top-level names that the package's modules import from elsewhere."""
+    own = {'sysid_ros', *sys.stdlib_module_names}
+    for path in (PROJECT / 'sysid_ros').rglob('*.py'):
+        if path.relative_to(PROJECT / 'sysid_ros').parts[0] in ('msg', 'srv', 'action'):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            yield from ({name.partition('.')[0] for name in names} - own)
+
+
+def install_prefix():
+    """Where share/ and lib/ of the tested build are: a colcon prefix, else the environment."""
+    named = [entry for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if entry]
+    for prefix in map(Path, [*named, sys.prefix]):
+        if (prefix / 'share/sysid_ros/package.xml').exists():
+            return prefix
+    return pytest.fail('sysid_ros is not installed: run `make test`, or `pip install .` first')
+
+
+def test_the_version_of_the_manifest_is_the_version_everywhere():
+    version = MANIFEST.findtext('version')
+    assert sysid_ros.__version__ == version
+    assert importlib.metadata.version('sysid-ros') == version
+
+
+def test_there_is_an_executable_named_sysid():
+    assert 'sysid' in EXECUTABLES
+
+
+@pytest.mark.parametrize('name', EXECUTABLES)
+def test_an_executable_names_a_function_that_exists(name):
+    module, _, function = EXECUTABLES[name].partition(':')
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+@pytest.mark.parametrize('name', EXECUTABLES)
+def test_ros2_run_finds_the_executable(name):
+    path = install_prefix() / 'lib/sysid_ros' / name
+    assert os.access(path, os.X_OK)
+
+
+def test_the_manifest_and_the_interface_definitions_are_installed():
+    share = install_prefix() / 'share/sysid_ros'
+    for source in (PROJECT / 'package.xml', *PROJECT.glob('msg/*.msg')):
+        installed = share / source.relative_to(PROJECT)
+        assert installed.read_bytes() == source.read_bytes()
+    assert (share.parent / 'ament_index/resource_index/packages/sysid_ros').exists()
+
+
+@pytest.mark.parametrize('folder', ['launch', 'config'])
+def test_every_file_of_launch_and_config_is_installed(folder):
+    share = install_prefix() / 'share/sysid_ros'
+    for source in (PROJECT / folder).rglob('*'):
+        if source.is_file() and source.parent.name != '__pycache__':
+            assert (share / source.relative_to(PROJECT)).read_bytes() == source.read_bytes()
+
+
+def test_every_import_is_a_declared_dependency():
+    pip = {
+        **requirements('options', 'install_requires'),
+        **requirements('options.extras_require', 'demo'),
+    }
+    wheels = requirements('ros_wheels', 'runtime')
+    rosdep = dependencies('depend', 'exec_depend')
+    for name in set(third_party_imports()):
+        if canonicalize_name(f'ros-{name}') in wheels:
+            assert name in rosdep, f'{name} is missing in package.xml'
+            continue
+        assert name in PROVIDERS, f'{name}: add it to setup.cfg, package.xml and PROVIDERS'
+        requirement, key = PROVIDERS[name]
+        assert requirement in pip, f'{requirement} is missing in setup.cfg'
+        assert key is None or key in rosdep, f'{key} is missing in package.xml'
+
+
+def test_both_builds_depend_on_the_same_ros_packages():
+    keys = {key for _, key in PROVIDERS.values()}
+    ros = {
+        canonicalize_name(f'ros-{name}')
+        for name in dependencies('depend', 'exec_depend') - keys
+        if not name.startswith('python3-')
+    }
+    # The manifest leaves the choice of the middleware to the ROS distribution.
+    assert ros == requirements('ros_wheels', 'runtime').keys() - {'ros-rmw-fastrtps-cpp'}
+
+
+def test_the_pinned_versions_are_allowed_by_the_package():
+    lines = (PROJECT / 'constraints.txt').read_text(encoding='utf-8').splitlines()
+    pins = [Requirement(line) for line in lines if line and not line.startswith('#')]
+    pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
+    lists = [('options', 'install_requires')]
+    lists += [(section, key) for section in ('options.extras_require', 'ros_wheels')
+              for key in CONFIG[section]]  # fmt: skip
+    for section, option in lists:
+        for name, requirement in requirements(section, option).items():
+            assert name in pinned, f'{name} is not pinned'
+            assert requirement.specifier.contains(pinned[name]), f'{requirement}: {pinned[name]}'
