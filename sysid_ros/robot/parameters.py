@@ -1,0 +1,225 @@
+"""Named, unit-carrying parameters with a prior, bounds and a free/fixed mask."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.errors import ParameterError
+from sysid_ros.robot.inertia import INERTIAL_FIELDS, INERTIAL_UNITS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One scalar parameter.
+
+    Args:
+        name: ``<link>.<field>`` or ``<joint>.<field>``.
+        unit: SI unit, ``''`` for none.
+        prior: Value before identification.
+        lower: Smallest value that physics allows.
+        upper: Largest value that physics allows.
+        free: Whether it may be changed by a fit.
+    """
+
+    name: str
+    unit: str
+    prior: float = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
+    free: bool = True
+
+
+_ARRAYS = ('values', 'prior', 'lower', 'upper', 'free')
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterSet:
+    """An ordered set of parameters and its vector view.
+
+    Attributes:
+        names: Unique names, p of them.
+        units: SI units.
+        values: Current values, shape ``(p,)``.
+        prior: Values before identification, shape ``(p,)``.
+        lower: Lower bounds, shape ``(p,)``.
+        upper: Upper bounds, shape ``(p,)``.
+        free: True for the parameters a fit may change, shape ``(p,)``.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: np.ndarray
+    prior: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    free: np.ndarray
+
+    def __post_init__(self) -> None:
+        duplicates = sorted({name for name in self.names if self.names.count(name) > 1})
+        if duplicates:
+            raise ParameterError('parameter names are not unique', found=', '.join(duplicates))
+        for field in _ARRAYS:
+            array = np.array(getattr(self, field), dtype=bool if field == 'free' else float)
+            if array.shape != (len(self.names),):
+                raise ParameterError(
+                    f'{field} has the wrong length', found=array.shape,
+                    allowed=f'({len(self.names)},)',
+                )
+            if field in ('values', 'prior'):
+                self._refuse_non_finite(field, array)
+            array.setflags(write=False)
+            object.__setattr__(self, field, array)
+        crossed = np.flatnonzero(~(self.lower <= self.upper))
+        if crossed.size:
+            k = crossed[0]
+            raise ParameterError(
+                'the lower bound is not below the upper', where=self.names[k],
+                found=f'{self.lower[k]} and {self.upper[k]}',
+            )
+
+    def _refuse_non_finite(self, field: str, array: np.ndarray) -> None:
+        bad = np.flatnonzero(~np.isfinite(array))
+        if bad.size:
+            raise ParameterError(
+                f'{field} is not finite', where=self.names[bad[0]], found=array[bad[0]],
+                allowed='a finite number',
+            )
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter]) -> ParameterSet:
+        """A set at its prior."""
+        prior = [parameter.prior for parameter in parameters]
+        return cls(
+            names=tuple(parameter.name for parameter in parameters),
+            units=tuple(parameter.unit for parameter in parameters),
+            values=prior,
+            prior=prior,
+            lower=[parameter.lower for parameter in parameters],
+            upper=[parameter.upper for parameter in parameters],
+            free=[parameter.free for parameter in parameters],
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.values[self.index(name)])
+
+    def index(self, name: str) -> int:
+        """Position of a parameter in the vectors.
+
+        Raises:
+            ParameterError: There is none of that name; the nearest is named.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            nearest = difflib.get_close_matches(name, self.names, n=1)
+            raise ParameterError(
+                'there is no such parameter', found=repr(name),
+                fix=f'Did you mean {nearest[0]!r}' if nearest else None,
+            ) from None
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ParameterSet:
+        """The same parameters with other values.
+
+        Args:
+            values: Vector of shape ``(p,)``, or some values by name.
+
+        Raises:
+            ParameterError: Wrong length, an unknown name, or a non-finite value.
+        """
+        if isinstance(values, Mapping):
+            vector = self.values.copy()
+            for name, value in values.items():
+                vector[self.index(name)] = value
+            return replace(self, values=vector)
+        return replace(self, values=values)
+
+    def fixed(self, *patterns: str) -> ParameterSet:
+        """The same set with every parameter that matches a pattern held at its value.
+
+        Args:
+            patterns: Names with ``*`` and ``?`` wildcards.
+
+        Raises:
+            ParameterError: A pattern matches no parameter.
+        """
+        free = self.free.copy()
+        for pattern in patterns:
+            matches = [fnmatch.fnmatchcase(name, pattern) for name in self.names]
+            if not any(matches):
+                raise ParameterError('no parameter matches the pattern', found=repr(pattern))
+            free &= ~np.array(matches)
+        return replace(self, free=free)
+
+    def body_slice(self, body: str) -> slice:
+        """Where the ten inertial parameters of a body lie in the vectors.
+
+        Raises:
+            ParameterError: The set holds no such body.
+        """
+        start = self.index(f'{body}.{INERTIAL_FIELDS[0]}')
+        return slice(start, start + len(INERTIAL_FIELDS))
+
+    def inertial(self, body: str) -> np.ndarray:
+        """Inertial parameters of a body at its joint-frame origin, shape ``(10,)``."""
+        return self.values[self.body_slice(body)].copy()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Bodies whose inertial parameters are in the set, in order."""
+        suffix = f'.{INERTIAL_FIELDS[0]}'
+        return tuple(name.removesuffix(suffix) for name in self.names if name.endswith(suffix))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON; infinite bounds become ``None``."""
+        bound = [[None if np.isinf(b) else float(b) for b in getattr(self, side)]
+                 for side in ('lower', 'upper')]
+        return {
+            'names': list(self.names), 'units': list(self.units), 'values': self.values.tolist(),
+            'prior': self.prior.tolist(), 'lower': bound[0], 'upper': bound[1],
+            'free': self.free.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ParameterSet:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ParameterError: The data does not describe a parameter set.
+        """
+        try:
+            return cls(
+                names=tuple(data['names']), units=tuple(data['units']), values=data['values'],
+                prior=data['prior'],
+                lower=[-np.inf if bound is None else bound for bound in data['lower']],
+                upper=[np.inf if bound is None else bound for bound in data['upper']],
+                free=data['free'],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ParameterError(f'cannot be read as parameters: {error!r}') from error
+
+
+def inertial_parameter_list(body: str, prior: np.ndarray) -> list[Parameter]:
+    """The ten inertial parameters of one body, masses bounded below by zero.
+
+    Args:
+        body: Name of the body.
+        prior: Inertial parameters, shape ``(10,)``.
+    """
+    return [
+        Parameter(f'{body}.{field}', unit, float(value), lower=0.0 if k == 0 else -np.inf)
+        for k, (field, unit, value) in enumerate(
+            zip(INERTIAL_FIELDS, INERTIAL_UNITS, prior, strict=True)
+        )
+    ]

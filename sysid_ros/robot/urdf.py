@@ -1,0 +1,198 @@
+"""Robot descriptions as text: loaded safely, and reduced to what the dynamics need."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lxml import etree
+
+from sysid_ros.errors import ModelError
+from sysid_ros.robot.numbers import read_numbers
+from sysid_ros.robot.safe_xml import MAX_BYTES, parse_xml
+from sysid_ros.robot.xacro_expansion import expand_xacro
+
+#: Written where a joint has no limit: the loader needs a number, and refuses ``inf``.
+UNLIMITED = 1e300
+
+_INERTIA_ATTRIBUTES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+_FIXED_JOINT_PARTS = ('origin', 'parent', 'child')
+_MOVING_JOINT_PARTS = (*_FIXED_JOINT_PARTS, 'axis', 'limit', 'dynamics')
+_DECLARED_ENCODING = re.compile(r'<\?xml[^>]*?\bencoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']')
+
+
+@dataclass(frozen=True)
+class RobotDescription:
+    """A URDF as text, with xacro already expanded, that was parsed safely once.
+
+    Attributes:
+        path: File it was read from, or None for text.
+        xml: Exactly the bytes of the URDF file, or xacro's expansion.
+        sha256: Digest of ``xml``, hexadecimal.
+        expanded_from_xacro: Whether ``xml`` is an expansion.
+    """
+
+    path: Path | None
+    xml: bytes
+    sha256: str
+    expanded_from_xacro: bool
+
+    @property
+    def root(self) -> etree._Element:
+        """The ``<robot>`` element of a fresh tree, so that nobody shares a mutable one."""
+        return parse_xml(self.xml, self.where)
+
+    @property
+    def where(self) -> str:
+        """The source, for messages."""
+        return 'the robot description' if self.path is None else str(self.path)
+
+
+def load_description(
+    source: str | Path, xacro_arguments: Mapping[str, str] | None = None
+) -> RobotDescription:
+    """Read a robot description from a URDF file, a xacro file, or URDF text.
+
+    Meshes are not loaded and their paths are not followed.
+
+    Args:
+        source: Path of a ``.xacro`` file or of a URDF file, or text that starts with ``<``.
+        xacro_arguments: Arguments for xacro by name; only for a ``.xacro`` file.
+
+    Returns:
+        The description.
+
+    Raises:
+        ModelError: The file cannot be read or expanded, the XML is malformed or could do
+            harm (size, depth, document type, entities), or its root is not ``<robot>``.
+    """
+    arguments = dict(xacro_arguments or {})
+    text = source.lstrip('\ufeff \t\r\n') if isinstance(source, str) else ''
+    path = None if text.startswith('<') else Path(source)
+    from_xacro = path is not None and path.suffix == '.xacro'
+    if arguments and not from_xacro:
+        raise ModelError(
+            'xacro arguments are given for a source that is not a xacro file',
+            where='text' if path is None else str(path), found=', '.join(arguments),
+            fix='Remove them, or name the .xacro file',
+        )
+    xml = _encoded(text) if path is None else _file_content(path, from_xacro, arguments)
+    description = RobotDescription(path, xml, hashlib.sha256(xml).hexdigest(), from_xacro)
+    tag = description.root.tag
+    if tag != 'robot':
+        raise ModelError(
+            'is not a URDF', where=description.where, found=f'root element <{tag}>',
+            allowed='<robot>',
+        )
+    return description
+
+
+def _encoded(text: str) -> bytes:
+    """Bytes that agree with the encoding the text declares."""
+    declared = _DECLARED_ENCODING.match(text)
+    encoding = declared.group(1) if declared else 'utf-8'
+    try:
+        return text.encode(encoding)
+    except (LookupError, UnicodeEncodeError) as error:
+        raise ModelError(
+            f'the text does not fit its declared encoding: {error}',
+            where='the robot description', found=encoding, fix='Declare UTF-8',
+        ) from error
+
+
+def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise ModelError(
+                'the XML is too large', where=str(path), found=f'{size} bytes',
+                allowed=f'{MAX_BYTES} bytes',
+            )
+        return expand_xacro(path, arguments) if from_xacro else path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f'cannot be read: {error}', where=str(path),
+            fix='Give the path of a .urdf or .xacro file',
+        ) from error
+
+
+def kinematic_description(description: RobotDescription) -> str:
+    """The same robot as Pinocchio can load it: links, inertias and joints, nothing else.
+
+    Kinematics and inertias are not changed. Continuous joints become revolute ones without
+    limits, so that every joint has one coordinate; mimic joints become independent ones;
+    limits that are not given become :data:`UNLIMITED`; an ``<inertial>`` that cannot be
+    read is left out, because the loader would keep half of it.
+
+    Args:
+        description: A description without fatal findings (see
+            :func:`sysid_ros.robot.preflight.require_loadable`).
+
+    Returns:
+        URDF text.
+    """
+    source = description.root
+    robot = etree.Element('robot', name=source.get('name', ''))
+    for element in source.iterchildren('link', 'joint'):
+        kept = etree.SubElement(robot, element.tag, _plain_attributes(element))
+        for part in _needed_parts(element):
+            first = element.find(part)
+            if first is not None:
+                kept.append(_plain_copy(first))
+        if element.tag == 'joint':
+            _make_single_coordinate(kept)
+    return etree.tostring(robot, encoding='unicode')
+
+
+def _needed_parts(element: etree._Element) -> tuple[str, ...]:
+    if element.tag == 'joint':
+        return _FIXED_JOINT_PARTS if element.get('type') == 'fixed' else _MOVING_JOINT_PARTS
+    inertial = element.find('inertial')
+    return ('inertial',) if inertial is not None and inertial_is_readable(inertial) else ()
+
+
+def _plain_copy(element: etree._Element) -> etree._Element:
+    copy = etree.Element(element.tag, _plain_attributes(element))
+    for child in element.iterchildren(etree.Element):
+        if isinstance(child.tag, str) and not child.tag.startswith('{'):
+            copy.append(_plain_copy(child))
+    return copy
+
+
+def _plain_attributes(element: etree._Element) -> dict[str, str]:
+    """Attributes without namespaces, with single spaces: the loader splits at spaces only."""
+    plain = {}
+    for name, value in element.attrib.items():
+        if not str(name).startswith('{'):
+            text = str(value)
+            plain[str(name)] = ' '.join(text.split()) if name in ('xyz', 'rpy') else text
+    return plain
+
+
+def inertial_is_readable(inertial: etree._Element) -> bool:
+    """Whether mass, inertia and origin of an ``<inertial>`` are there and finite numbers."""
+    mass, inertia, origin = (inertial.find(tag) for tag in ('mass', 'inertia', 'origin'))
+    if mass is None or inertia is None:
+        return False
+    values = [(mass.get('value'), 1), *((inertia.get(name), 1) for name in _INERTIA_ATTRIBUTES)]
+    if origin is not None:
+        values += [(origin.get('xyz', '0 0 0'), 3), (origin.get('rpy', '0 0 0'), 3)]
+    return all(read_numbers(text, count) is not None for text, count in values)
+
+
+def _make_single_coordinate(joint: etree._Element) -> None:
+    if joint.get('type') not in ('revolute', 'continuous', 'prismatic'):
+        return
+    limit = joint.find('limit')
+    if limit is None:
+        limit = etree.SubElement(joint, 'limit', lower=str(-UNLIMITED), upper=str(UNLIMITED))
+    if joint.get('type') == 'continuous':
+        joint.set('type', 'revolute')
+        limit.set('lower', str(-UNLIMITED))
+        limit.set('upper', str(UNLIMITED))
+    for name in ('effort', 'velocity'):
+        if limit.get(name) is None:
+            limit.set(name, str(UNLIMITED))
