@@ -1,0 +1,173 @@
+r"""Base parameters: what torques can tell about the standard parameters at all.
+
+Many standard parameters act on the torques only in fixed combinations. With
+:math:`\Gamma = \Gamma_b K`, torques determine at most :math:`\beta = K\theta`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import EstimationError
+from sysid_ros.robot.inertia import INERTIAL_FIELDS
+from sysid_ros.robot.model import RobotModel
+
+# Columns below this fraction of the largest act on no torque.
+_ZERO_COLUMN = 1e-12
+# Scaled pivots lie either well above or at rounding level; the gap is reported.
+_RANK_TOLERANCE = 1e-8
+# Coefficients in K smaller than this are rounding.
+_COEFFICIENT_TOLERANCE = 1e-9
+
+# Which parameters keep their name when columns depend on each other: moments of inertia
+# before first moments before masses, as in the tables of the literature.
+_PREFERENCE = {
+    field: rank for rank, field in enumerate((*INERTIAL_FIELDS[4:], *INERTIAL_FIELDS[1:4], 'mass'))
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    r"""A minimal set of combinations of parameters.
+
+    Attributes:
+        names: Names of the p standard parameters.
+        independent: Indices of the r parameters whose columns span all others.
+        matrix: The grouping K, shape ``(r, p)``, with :math:`\beta = K \theta`.
+        gap: Smallest scaled pivot that counts and largest that does not.
+        seed: Seed of the random motion the rank was found with.
+    """
+
+    names: tuple[str, ...]
+    independent: np.ndarray
+    matrix: np.ndarray
+    gap: tuple[float, float]
+    seed: int
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters."""
+        return len(self.independent)
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """Each base parameter in words, its own parameter first."""
+        return tuple(
+            combination_in_words(row, self.names, first=int(own))
+            for row, own in zip(self.matrix, self.independent, strict=True)
+        )
+
+    def values(self, theta: np.ndarray) -> np.ndarray:
+        """Base parameters of standard parameters ``theta``, shape ``(r,)``."""
+        return self.matrix @ theta
+
+
+def combination_in_words(
+    coefficients: np.ndarray, names: tuple[str, ...], first: int | None = None
+) -> str:
+    """A linear combination of parameters as text, leaving out zero coefficients.
+
+    Args:
+        coefficients: Shape ``(p,)``.
+        names: The p names.
+        first: Index of the term to begin with.
+    """
+    order = [k for k in np.flatnonzero(np.abs(coefficients) > _COEFFICIENT_TOLERANCE)]
+    order.sort(key=lambda k: (k != first, k))
+    words = ''
+    for k in order:
+        size = abs(coefficients[k])
+        sign = '-' if coefficients[k] < 0.0 else '+'
+        factor = '' if abs(size - 1.0) < _COEFFICIENT_TOLERANCE else f'{size:.6g}·'
+        words += f' {sign} {factor}{names[k]}'
+    return words.removeprefix(' + ').strip()
+
+
+def base_parameters(
+    model: TorqueModel, *, free: np.ndarray | None = None, seed: int = 0, samples: int = 0
+) -> BaseParameters:
+    """Find the base parameters of a model by random motion.
+
+    The rank comes from a pivoted QR of the column-scaled regressor; which parameters
+    represent their groups comes from their order: inertias, first moments, masses, terms.
+
+    Args:
+        model: The torque model.
+        free: Mask of the parameters to group, shape ``(p,)``; all by default. The others
+            have zero columns in K.
+        seed: Seed of the random motion.
+        samples: Number of random samples; by default enough for four rows per column.
+
+    Returns:
+        The base parameters.
+
+    Raises:
+        EstimationError: Two ways of counting the rank disagree: the model has parameters
+            of nearly the same effect.
+    """
+    names = model.parameters.names
+    joints = len(model.robot.joint_names)
+    samples = samples or max(50, 4 * len(names) // joints)
+    rows = model.regressor(*random_motion(model.robot, samples, seed)).reshape(-1, len(names))
+    size = np.linalg.norm(rows, axis=0)
+    if free is not None:
+        size = np.where(free, size, 0.0)
+    if not size.any():
+        raise EstimationError('no free parameter acts on any torque', fix='Free some parameters')
+    active = np.flatnonzero(size > _ZERO_COLUMN * size.max())
+    active = np.array(sorted(active, key=lambda k: _preference(names[k], k)))
+    scaled = rows[:, active] / size[active]
+    pivots = np.abs(np.diag(scipy.linalg.qr(scaled, mode='r', pivoting=True)[0]))
+    rank = int(np.sum(pivots > _RANK_TOLERANCE * pivots[0]))
+    gap = (float(pivots[rank - 1]), float(pivots[rank]) if rank < len(pivots) else 0.0)
+    triangle = scipy.linalg.qr(scaled, mode='r')[0][:len(active)]
+    chosen = np.abs(np.diag(triangle)) > _RANK_TOLERANCE
+    if int(chosen.sum()) != rank:
+        raise EstimationError(
+            'the number of base parameters is not clear',
+            found=f'{rank} and {int(chosen.sum())}, pivots {gap[0]:.1e} and {gap[1]:.1e}',
+            fix='Remove joint terms that repeat each other, or bodies of negligible size',
+        )
+    grouping = scipy.linalg.lstsq(triangle[:, chosen], triangle[:, ~chosen])[0]
+    matrix = np.zeros((rank, len(names)))
+    own, grouped = active[chosen], active[~chosen]
+    matrix[np.arange(rank), own] = 1.0
+    matrix[:, grouped] = grouping * size[grouped] / size[own][:, None]
+    matrix[np.abs(matrix) < _COEFFICIENT_TOLERANCE] = 0.0
+    order = np.argsort(own)
+    return BaseParameters(names, own[order], matrix[order], gap, seed)
+
+
+def random_motion(
+    robot: RobotModel, samples: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random positions within the limits, and velocities and accelerations of order one.
+
+    Args:
+        robot: The robot.
+        samples: Number of samples T.
+        seed: Seed of the generator.
+
+    Returns:
+        q, v, a, shape ``(T, n)`` each.
+    """
+    rng = np.random.default_rng(seed)
+    shape = (samples, len(robot.joint_names))
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
+    # Limits that leave no room would hide what the motion could show.
+    open_range = upper - lower > 1e-2
+    lower, upper = np.where(open_range, lower, -np.pi), np.where(open_range, upper, np.pi)
+    return rng.uniform(lower, upper, shape), rng.normal(size=shape), rng.normal(size=shape)
+
+
+def _preference(name: str, index: int) -> tuple[int, int]:
+    """Sort key: body by body as they come, within a body inertias first, terms last."""
+    field = name.rsplit('.', 1)[-1]
+    if field not in _PREFERENCE:
+        return index, 0
+    return index - INERTIAL_FIELDS.index(field), _PREFERENCE[field]

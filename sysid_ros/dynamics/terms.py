@@ -1,0 +1,208 @@
+"""Joint terms: torques at the joints beside rigid-body dynamics, linear in their parameters.
+
+A term adds columns to the regressor and names for them. Friction, inertia of the drive and
+offsets are terms; a new one needs two methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import Parameter
+
+
+class JointTerm(Protocol):
+    """What a regressor needs to know about a term."""
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """The k parameters of the term."""
+
+    def columns(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Torque per unit of each parameter, shape ``(T, n, k)``."""
+
+
+@dataclass(frozen=True)
+class _PerJoint:
+    """One parameter for each of some joints, acting on that joint alone."""
+
+    joints: tuple[str, ...] | None = None
+
+    field: ClassVar[str]
+    rotational_unit: ClassVar[str]
+    linear_unit: ClassVar[str]
+    lower: ClassVar[float] = -np.inf
+
+    def _joints(self, robot: RobotModel) -> tuple[str, ...]:
+        return robot.joint_names if self.joints is None else self.joints
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """One parameter per joint, with the prior of the robot description."""
+        prior = self._prior(robot)
+        kinds = dict(zip(robot.joint_names, robot.joint_types, strict=True))
+        return [
+            Parameter(
+                f'{joint}.{self.field}',
+                self.linear_unit if kinds[joint] == 'prismatic' else self.rotational_unit,
+                prior=prior[robot.joint_index(joint)],
+                lower=self.lower,
+            )
+            for joint in self._joints(robot)
+        ]
+
+    def columns(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Torque per unit of each parameter, shape ``(T, n, k)``."""
+        chosen = [robot.joint_index(joint) for joint in self._joints(robot)]
+        signal = self._signal(q, v, a)
+        columns = np.zeros((*q.shape, len(chosen)))
+        for k, joint in enumerate(chosen):
+            columns[:, joint, k] = signal[:, joint]
+        return columns
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return np.zeros(len(robot.joint_names))
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        raise TypeError(f'{type(self).__name__} has no signal')
+
+
+class ViscousFriction(_PerJoint):
+    """Friction proportional to velocity; prior from ``<dynamics damping>``."""
+
+    field = 'viscous_friction'
+    rotational_unit = 'N·m·s/rad'
+    linear_unit = 'N·s/m'
+    lower = 0.0
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return described_dynamics(robot, 'damping')
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return v
+
+
+@dataclass(frozen=True)
+class CoulombFriction(_PerJoint):
+    """Dry friction that opposes motion; prior from ``<dynamics friction>``.
+
+    Args:
+        joints: Joints that have it; all by default.
+        smoothing: Velocity in [rad/s] or [m/s] over which the sign is smoothed as
+            ``tanh(v / smoothing)``; 0 for the sign itself.
+    """
+
+    smoothing: float = 0.0
+
+    field = 'coulomb_friction'
+    rotational_unit = 'N·m'
+    linear_unit = 'N'
+    lower = 0.0
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return described_dynamics(robot, 'friction')
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return smooth_sign(v, self.smoothing)
+
+
+class TorqueOffset(_PerJoint):
+    """Constant torque: sensor bias, or a constant part of friction or load."""
+
+    field = 'torque_offset'
+    rotational_unit = 'N·m'
+    linear_unit = 'N'
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.ones_like(q)
+
+
+class Armature(_PerJoint):
+    """Inertia of the drive seen at the joint: rotor inertia times gear ratio squared."""
+
+    field = 'armature'
+    rotational_unit = 'kg·m²'
+    linear_unit = 'kg'
+    lower = 0.0
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return a
+
+
+class Stiffness(_PerJoint):
+    """Spring across the joint; its rest position shows as a torque offset."""
+
+    field = 'stiffness'
+    rotational_unit = 'N·m/rad'
+    linear_unit = 'N/m'
+    lower = 0.0
+
+    def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return q
+
+
+@dataclass(frozen=True)
+class CoupledAxis:
+    r"""A drive that turns with several joints, :math:`z = w \cdot q`, as in coupled wrists.
+
+    Its friction and inertia act along z, hence on every joint in w:
+    :math:`\tau = w\,(I_a \ddot z + f_v \dot z + f_c\,\mathrm{sign}\,\dot z)`.
+
+    Args:
+        name: Name of the axis, first part of its parameters' names.
+        weights: Pairs of joint and weight in z.
+        smoothing: As for :class:`CoulombFriction`.
+    """
+
+    name: str
+    weights: tuple[tuple[str, float], ...]
+    smoothing: float = 0.0
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """Armature, viscous and Coulomb friction of the axis."""
+        self._weights(robot)
+        return [
+            Parameter(f'{self.name}.armature', 'kg·m²', lower=0.0),
+            Parameter(f'{self.name}.viscous_friction', 'N·m·s/rad', lower=0.0),
+            Parameter(f'{self.name}.coulomb_friction', 'N·m', lower=0.0),
+        ]
+
+    def columns(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Torque per unit of each parameter, shape ``(T, n, 3)``."""
+        w = self._weights(robot)
+        speed = v @ w
+        along = np.stack([a @ w, speed, smooth_sign(speed, self.smoothing)], axis=-1)
+        return w[None, :, None] * along[:, None, :]
+
+    def _weights(self, robot: RobotModel) -> np.ndarray:
+        w = np.zeros(len(robot.joint_names))
+        for joint, weight in self.weights:
+            w[robot.joint_index(joint)] = weight
+        if not w.any():
+            raise ConfigurationError('the coupled axis has no weights', where=self.name)
+        return w
+
+
+def smooth_sign(v: np.ndarray, smoothing: float) -> np.ndarray:
+    """Sign of a velocity, smoothed by ``tanh`` over a velocity greater than zero."""
+    return np.tanh(v / smoothing) if smoothing > 0.0 else np.sign(v)
+
+
+def described_dynamics(robot: RobotModel, attribute: str) -> np.ndarray:
+    """An attribute of ``<dynamics>`` per independent joint, 0 where absent, shape ``(n,)``."""
+    written: Mapping[str, float] = {
+        joint.get('name'): float(joint.find('dynamics').get(attribute, 0.0))
+        for joint in robot.description.root.findall('joint')
+        if joint.find('dynamics') is not None
+    }
+    return np.array([written.get(name, 0.0) for name in robot.joint_names])
