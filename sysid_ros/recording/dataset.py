@@ -1,0 +1,172 @@
+"""The aligned, frozen view of a recording that an estimation problem needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.recording import frozen_array
+
+# Stamps inside a segment may stray from a uniform clock by this part of a period.
+_UNIFORM = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Motion and torque of named joints on a uniform clock, write-locked.
+
+    Attributes:
+        joint_names: Joints, one per column.
+        t: Time in [s], shape ``(T,)``.
+        q: Positions in [rad] or [m], shape ``(T, n)``.
+        v: Velocities in [rad/s] or [m/s], shape ``(T, n)``.
+        a: Accelerations in [rad/s²] or [m/s²], shape ``(T, n)``.
+        tau: Joint torques in [N·m] or forces in [N], shape ``(T, n)``.
+        mask: True where a torque sample is usable, shape ``(T, n)``. Values that
+            are masked are finite but mean nothing.
+        segments: Half-open index ranges, one after the other; sampling is uniform
+            inside each, and nothing was interpolated from one to the next.
+        rate: Sampling rate in [Hz].
+        source: Where the data came from, for people.
+        sha256: Hash of the source files.
+        warnings: What a reader of the result has to know, as sentences.
+        counts: How often each fault was found and mended.
+
+    Raises:
+        RecordingError: Shapes disagree, a value is not finite (the joint and time
+            are named), or the segments are not uniform ranges that cover all rows.
+    """
+
+    joint_names: tuple[str, ...]
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    mask: np.ndarray
+    segments: tuple[tuple[int, int], ...]
+    rate: float
+    source: str = ''
+    sha256: str = ''
+    warnings: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'joint_names', tuple(self.joint_names))
+        for name in ('t', 'q', 'v', 'a', 'tau'):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        object.__setattr__(self, 'mask', frozen_array(self.mask, bool))
+        object.__setattr__(self, 'segments', tuple((int(i), int(j)) for i, j in self.segments))
+        object.__setattr__(self, 'warnings', tuple(self.warnings))
+        object.__setattr__(self, 'counts', MappingProxyType(dict(self.counts)))
+        self._check_shapes()
+        self._check_finite()
+        self._check_segments()
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def duration(self) -> float:
+        """Time covered by the segments in [s]; gaps do not count."""
+        return len(self.t) / self.rate
+
+    def subset(self, start_fraction: float, stop_fraction: float) -> Dataset:
+        """The rows between two fractions of all rows.
+
+        Args:
+            start_fraction: First row, as a fraction of all rows, from 0.
+            stop_fraction: Row after the last, as a fraction of all rows, to 1.
+
+        Raises:
+            RecordingError: The fractions are not in order, or hold no row.
+        """
+        if not 0 <= start_fraction < stop_fraction <= 1:
+            raise RecordingError(
+                'the fractions are not a part of the data',
+                found=f'{start_fraction} to {stop_fraction}', allowed='0 <= start < stop <= 1',
+            )
+        return self._rows(round(start_fraction * len(self)), round(stop_fraction * len(self)))
+
+    def between(self, start: float, stop: float) -> Dataset:
+        """The rows with ``start <= t < stop``, in [s].
+
+        Raises:
+            RecordingError: There is no such row.
+        """
+        return self._rows(*(int(row) for row in np.searchsorted(self.t, (start, stop))))
+
+    def moving(self, threshold: float) -> np.ndarray:
+        """Samples whose joint moves faster than a threshold.
+
+        Args:
+            threshold: Speed in [rad/s] or [m/s].
+
+        Returns:
+            True where the joint moves, shape ``(T, n)``.
+        """
+        return np.abs(self.v) > threshold
+
+    def _rows(self, start: int, stop: int) -> Dataset:
+        if stop <= start:
+            raise RecordingError(
+                'this part of the data holds no row', found=f'rows {start} to {stop}',
+                allowed=f'rows within 0 to {len(self)}',
+            )
+        clipped = ((max(i, start) - start, min(j, stop) - start) for i, j in self.segments)
+        arrays = {
+            name: getattr(self, name)[start:stop] for name in ('t', 'q', 'v', 'a', 'tau', 'mask')
+        }
+        return replace(self, segments=tuple((i, j) for i, j in clipped if i < j), **arrays)
+
+    def _check_shapes(self) -> None:
+        if self.t.ndim != 1 or not len(self.t):
+            raise RecordingError('there are no samples', where=self.source)
+        expected = (len(self.t), len(self.joint_names))
+        for name in ('q', 'v', 'a', 'tau', 'mask'):
+            if getattr(self, name).shape != expected:
+                raise RecordingError(
+                    'the array has another shape than (samples, joints)', where=name,
+                    found=getattr(self, name).shape, allowed=expected,
+                )
+
+    def _check_finite(self) -> None:
+        if not np.isfinite(self.t).all():
+            raise RecordingError('a time is not finite', where=self.source)
+        words = {'q': 'position', 'v': 'velocity', 'a': 'acceleration', 'tau': 'torque'}
+        for name, word in words.items():
+            bad = np.argwhere(~np.isfinite(getattr(self, name)))
+            if len(bad):
+                row, column = bad[0]
+                raise RecordingError(
+                    f'the {word} of joint {self.joint_names[column]!r} is not finite',
+                    where=self.source or None,
+                    found=f'{getattr(self, name)[row, column]} at {self.t[row]:.6f} s, '
+                    f'{len(bad)} such values in all',
+                    fix='Remove the samples or mend the recording',
+                )
+
+    def _check_segments(self) -> None:
+        edges = [0, *(stop for _, stop in self.segments)]
+        starts = [start for start, _ in self.segments]
+        if starts != edges[:-1] or edges[-1] != len(self.t) or (np.diff(edges) <= 0).any():
+            raise RecordingError(
+                'the segments do not cover the rows one after the other', found=self.segments,
+                allowed=f'ranges from 0 to {len(self.t)}',
+            )
+        if not self.rate > 0:
+            raise RecordingError('the rate is not positive', found=self.rate)
+        if (np.diff(self.t) <= 0).any():
+            raise RecordingError('times are not strictly increasing', where=self.source)
+        for start, stop in self.segments:
+            steps = np.diff(self.t[start:stop]) * self.rate
+            if (np.abs(steps - 1) > _UNIFORM).any():
+                raise RecordingError(
+                    'a segment is not sampled uniformly', where=self.source,
+                    found=f'a step of {steps[np.argmax(np.abs(steps - 1))]:.4g} periods',
+                    fix='Resample it first',
+                )

@@ -1,0 +1,305 @@
+"""The small YAML section that says what a recording holds and in which units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from sysid_ros.dynamics.transmission import Transmission
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.settings import StrictSettings
+
+QUANTITIES = ('position', 'velocity', 'acceleration', 'effort')
+TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
+
+_DEGREE = math.pi / 180
+_ANGLES = {'rad': (1.0, 'rad'), 'deg': (_DEGREE, 'rad'), 'm': (1.0, 'm'), 'mm': (1e-3, 'm')}
+_EFFORTS = {
+    'N·m': (1.0, 'N·m'), 'Nm': (1.0, 'N·m'), 'N*m': (1.0, 'N·m'), 'mN·m': (1e-3, 'N·m'),
+    'mNm': (1e-3, 'N·m'), 'N': (1.0, 'N'),
+}
+
+# Accepted unit -> (factor to SI, SI unit), per quantity.
+UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
+    'position': _ANGLES,
+    'velocity': {f'{unit}/s': (factor, f'{si}/s') for unit, (factor, si) in _ANGLES.items()},
+    'acceleration': {
+        f'{unit}/{second}': (factor, f'{si}/s²')
+        for unit, (factor, si) in _ANGLES.items() for second in ('s²', 's^2', 's2')
+    },
+    'effort': _EFFORTS,
+}
+
+# Keys that say something about one format only.
+_FORMAT_KEYS: Mapping[str, frozenset[str]] = {
+    'csv': frozenset({'time', 'delimiter'}),
+    'npz': frozenset({'time'}),
+    'rosbag': frozenset({
+        'topic', 'effort_topic', 'rename', 'stamps', 'clock_warning', 'clock_limit', 'salvage',
+    }),
+}
+
+Value = TypeVar('Value', float, str)
+
+
+class TimeSettings(StrictSettings):
+    """Where the stamps come from: a constant rate, a column or an array.
+
+    Attributes:
+        rate: Samples per second of stamps that are a uniform clock, in [Hz].
+        column: CSV column, by header name or index.
+        array: NPZ array.
+        file: File of the column or array; the recording's ``file`` where left out.
+        unit: ``s``, ``ms``, ``us`` or ``ns``.
+    """
+
+    rate: float | None = Field(default=None, gt=0)
+    column: str | int | None = None
+    array: str | None = None
+    file: str | None = None
+    unit: Literal['s', 'ms', 'us', 'ns'] = 's'
+
+    @model_validator(mode='after')
+    def _one_source(self) -> TimeSettings:
+        given = [key for key in ('rate', 'column', 'array') if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ConfigurationError(
+                'the time needs exactly one source', where='time',
+                found=', '.join(given) or 'none', allowed='one of rate, column, array',
+            )
+        return self
+
+
+class QuantitySettings(StrictSettings):
+    """Where one quantity comes from, and how it becomes SI at the joints.
+
+    A raw sample becomes ``sign · scale · unit · raw``, goes through the
+    transmission when ``side`` is ``motor``, and then gets ``offset`` added.
+
+    Attributes:
+        file: File name; the recording's ``file`` where left out.
+        columns: CSV columns by header name or index, or column indices of an
+            NPZ array; all of them, in order, where left out.
+        array: NPZ array of shape ``(T, n)``.
+        unit: One unit, or one per joint; SI angles where left out.
+        side: Whether the signal was taken at the joints or at the motors.
+        sign: +1 or -1, one or one per joint.
+        scale: Factor on the recorded side, one or one per joint (a motor's
+            torque constant in [N·m] per raw unit, say).
+        offset: Added at the joint in SI units, one or one per joint.
+        time: Stamps of this quantity alone; the recording's where left out.
+    """
+
+    file: str | None = None
+    columns: tuple[str | int, ...] | None = None
+    array: str | None = None
+    unit: str | tuple[str, ...] | None = None
+    side: Literal['joint', 'motor'] = 'joint'
+    sign: float | tuple[float, ...] = 1.0
+    scale: float | tuple[float, ...] = 1.0
+    offset: float | tuple[float, ...] = 0.0
+    time: TimeSettings | None = None
+
+
+class TransmissionSettings(StrictSettings):
+    """Motor turns per joint turn: a full matrix, or the ratios on its diagonal."""
+
+    motor_per_joint: tuple[tuple[float, ...], ...] | None = None
+    ratios: tuple[float, ...] | None = None
+
+    @model_validator(mode='after')
+    def _one_form(self) -> TransmissionSettings:
+        if (self.motor_per_joint is None) == (self.ratios is None):
+            raise ConfigurationError(
+                'the transmission needs exactly one form', where='transmission',
+                allowed='motor_per_joint or ratios',
+            )
+        return self
+
+    def build(self) -> Transmission:
+        """The transmission these settings describe."""
+        if self.ratios is not None:
+            return Transmission(np.diag(self.ratios))
+        return Transmission(np.array(self.motor_per_joint))
+
+    def check(self, joints: int) -> None:
+        """Refuse ratios or a matrix that do not belong to so many joints."""
+        if self.ratios is not None:
+            _check_length(self.ratios, joints, 'transmission.ratios')
+            return
+        _check_length(self.motor_per_joint or (), joints, 'transmission.motor_per_joint')
+        for index, row in enumerate(self.motor_per_joint or ()):
+            _check_length(row, joints, f'transmission.motor_per_joint[{index}]')
+
+
+class RecordingSettings(StrictSettings):
+    """The ``recording:`` section of a settings file.
+
+    Attributes:
+        format: ``csv``, ``npz`` or ``rosbag``.
+        joints: Names in the robot model, in the order of the columns; for a bag
+            the wanted joints, all where left out.
+        file: Default file of every quantity; for a bag its folder or file.
+        delimiter: Separator of CSV columns.
+        time: Stamps of tables.
+        position: Joint positions; needed for tables.
+        velocity: Joint velocities, optional.
+        acceleration: Joint accelerations, optional.
+        effort: Joint torques or forces, optional.
+        transmission: Needed when a quantity is on the motor side.
+        topic: JointState topic of a bag.
+        effort_topic: JointState topic that carries the efforts, if another one.
+        rename: Joint names in the bag to names in the model.
+        stamps: Stamps of a bag: from the messages' headers, or of their reception.
+        clock_warning: Distance of stamps from reception that is warned of, in [s].
+        clock_limit: Distance of stamps from reception that is refused, in [s].
+        reset_tolerance: Stamps that jump back further are a reset clock, in [s].
+        salvage: Read what is left of a damaged bag.
+    """
+
+    format: Literal['csv', 'npz', 'rosbag']
+    joints: tuple[str, ...] = ()
+    file: str | None = None
+    delimiter: str = Field(default=',', min_length=1, max_length=1)
+    time: TimeSettings | None = None
+    position: QuantitySettings | None = None
+    velocity: QuantitySettings | None = None
+    acceleration: QuantitySettings | None = None
+    effort: QuantitySettings | None = None
+    transmission: TransmissionSettings | None = None
+    topic: str = '/joint_states'
+    effort_topic: str | None = None
+    rename: dict[str, str] = Field(default_factory=dict)
+    stamps: Literal['header', 'receive'] = 'header'
+    clock_warning: float = Field(default=1.0, gt=0)
+    clock_limit: float = Field(default=10.0, gt=0)
+    reset_tolerance: float = Field(default=0.5, gt=0)
+    salvage: bool = False
+
+    @property
+    def quantities(self) -> dict[str, QuantitySettings]:
+        """The quantities that are described, by name."""
+        described = {name: getattr(self, name) for name in QUANTITIES}
+        return {name: value for name, value in described.items() if value is not None}
+
+    @model_validator(mode='after')
+    def _check(self) -> RecordingSettings:
+        _check_format_keys(self)
+        if len(set(self.joints)) != len(self.joints):
+            raise ConfigurationError('a joint is named twice', where='joints', found=self.joints)
+        for quantity, settings in self.quantities.items():
+            _check_quantity(self, quantity, settings)
+        if self.transmission is not None:
+            self.transmission.check(len(self.joints))
+        return self
+
+
+def per_joint(value: Value | Sequence[Value], joints: int) -> list[Value]:
+    """A scalar or per-joint setting as one value per joint."""
+    return [value] * joints if isinstance(value, (str, float, int)) else list(value)
+
+
+def unit_factors(quantity: str, settings: QuantitySettings, joints: int) -> tuple[
+    np.ndarray, tuple[str, ...]
+]:
+    """Factors to SI, shape ``(n,)``, and the SI unit of every joint."""
+    units = per_joint(settings.unit or next(iter(UNITS[quantity])), joints)
+    factors, names = zip(*(UNITS[quantity][unit] for unit in units), strict=True)
+    return np.array(factors), names
+
+
+def _check_format_keys(settings: RecordingSettings) -> None:
+    special = frozenset().union(*_FORMAT_KEYS.values()) - _FORMAT_KEYS[settings.format]
+    misplaced = sorted(settings.model_fields_set & special)
+    if misplaced:
+        raise ConfigurationError(
+            f'{misplaced[0]!r} means nothing for the format {settings.format!r}',
+            where='recording', fix='Remove it or change the format',
+        )
+    if settings.format == 'rosbag':
+        if settings.file is None:
+            raise ConfigurationError("the key 'file' is missing", where='recording', fix='Add it')
+        return
+    if not settings.joints or settings.position is None:
+        key = 'position' if settings.joints else 'joints'
+        raise ConfigurationError(f'the key {key!r} is missing', where='recording', fix='Add it')
+
+
+def _check_quantity(
+    recording: RecordingSettings, quantity: str, settings: QuantitySettings
+) -> None:
+    lists = ('columns', 'unit', 'sign', 'scale', 'offset')
+    for key in lists:
+        value = getattr(settings, key)
+        if isinstance(value, tuple):
+            _check_length(value, len(recording.joints), f'{quantity}.{key}')
+    if any(abs(sign) != 1 for sign in per_joint(settings.sign, 1)):
+        raise ConfigurationError(
+            'a sign is not +1 or -1', where=f'{quantity}.sign', found=settings.sign,
+            fix='Put other factors into scale',
+        )
+    if settings.side == 'motor' and recording.transmission is None:
+        raise ConfigurationError(
+            'a motor-side signal needs the transmission', where=f'{quantity}.side',
+            fix='Add transmission: {ratios: [...]} or {motor_per_joint: [[...]]}',
+        )
+    for unit in per_joint(settings.unit or (), len(recording.joints)):
+        if unit not in UNITS[quantity]:
+            raise ConfigurationError(
+                'unknown unit', where=f'{quantity}.unit', found=repr(unit),
+                allowed=', '.join(UNITS[quantity]),
+            )
+    _check_source(recording, quantity, settings)
+
+
+def _check_source(
+    recording: RecordingSettings, quantity: str, settings: QuantitySettings
+) -> None:
+    needed, useless = {
+        'csv': ((), ('array',)),
+        'npz': (('array',), ()),
+        'rosbag': ((), ('file', 'columns', 'array', 'time')),
+    }[recording.format]
+    for key in useless:
+        if getattr(settings, key) is not None:
+            raise ConfigurationError(
+                f'{key!r} means nothing for the format {recording.format!r}', where=quantity,
+                fix='Remove it or change the format',
+            )
+    for key in needed:
+        if getattr(settings, key) is None:
+            raise ConfigurationError(f'the key {key!r} is missing', where=quantity, fix='Add it')
+    if recording.format == 'rosbag':
+        return
+    if (settings.file or recording.file) is None:
+        raise ConfigurationError("the key 'file' is missing", where=quantity, fix='Add it')
+    _check_time(recording, settings.time or recording.time)
+
+
+def _check_time(recording: RecordingSettings, time: TimeSettings | None) -> None:
+    if time is None:
+        raise ConfigurationError(
+            "the key 'time' is missing", where='recording',
+            fix='Add time: {rate: ...} or {column: ...} or {array: ...}',
+        )
+    key = 'column' if recording.format == 'csv' else 'array'
+    if time.rate is None and getattr(time, key) is None:
+        raise ConfigurationError(
+            f'the time of the format {recording.format!r} comes from a rate or {key}',
+            where='recording.time',
+        )
+    if time.rate is None and (time.file or recording.file) is None:
+        raise ConfigurationError("the key 'file' is missing", where='recording.time', fix='Add it')
+
+
+def _check_length(values: Sequence[object], joints: int, where: str) -> None:
+    if len(values) != joints:
+        raise ConfigurationError(
+            'a per-joint list has the wrong length', where=where, found=f'{len(values)} values',
+            allowed=f'{joints} values, one for each of the joints',
+            fix='Give one value per joint, in the order of recording.joints',
+        )

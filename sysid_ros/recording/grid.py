@@ -1,0 +1,183 @@
+"""Uniform clocks over what all channels cover, and samples taken on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+Interval = tuple[float, float]
+
+# Stamps this close to a uniform clock, in periods, need no interpolation.
+UNIFORM = 1e-6
+
+# A spline needs four samples.
+_SPLINE_SAMPLES = 4
+
+
+def mean_period(t: np.ndarray) -> float:
+    """Sampling period in [s]: the mean of all steps but those over missing samples.
+
+    Args:
+        t: Stamps, strictly increasing, shape ``(T,)``, at least two.
+    """
+    steps = np.diff(t)
+    median = float(np.median(steps))
+    regular = steps[steps < 1.5 * median]
+    mean = float(np.mean(regular))
+    # Bursts pull the mean of the regular steps away from the rate; the median holds.
+    return mean if abs(mean / median - 1) < 0.05 else median
+
+
+def covered(t: np.ndarray, longest: float, breaks: Iterable[float]) -> list[Interval]:
+    """Time intervals without a gap.
+
+    Args:
+        t: Stamps in [s], strictly increasing, shape ``(T,)``.
+        longest: Longest step in [s] that is not a gap.
+        breaks: Times in [s] that no interval may cross.
+
+    Returns:
+        Closed intervals between the first and last samples of gap-free stretches.
+    """
+    if not len(t):
+        return []
+    last = np.diff(t) > longest
+    ends = np.searchsorted(t, np.array(sorted(breaks)), side='right') - 1
+    last[[end for end in ends if 0 <= end < len(last)]] = True
+    stops = np.flatnonzero(last)
+    starts = np.concatenate([[0], stops + 1])
+    return [
+        (float(t[start]), float(t[stop]))
+        for start, stop in zip(starts, [*stops, len(t) - 1], strict=True) if stop > start
+    ]
+
+
+def intersect(first: Sequence[Interval], second: Sequence[Interval]) -> list[Interval]:
+    """Intervals that lie in both lists; each list is sorted and disjoint."""
+    common: list[Interval] = []
+    i = j = 0
+    while i < len(first) and j < len(second):
+        start, stop = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if start < stop:
+            common.append((start, stop))
+        if first[i][1] < second[j][1]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+def clock(interval: Interval, rate: float) -> np.ndarray:
+    """Uniform stamps of an interval, from its beginning on, shape ``(T,)``."""
+    count = int(np.floor((interval[1] - interval[0]) * rate + 1e-3)) + 1
+    return interval[0] + np.arange(count) / rate
+
+
+def even_stamps(t: np.ndarray, period: float, intervals: Sequence[Interval]) -> np.ndarray:
+    """Stamps of evenly taken samples whose own stamps jitter.
+
+    Every sample is numbered by its distance in periods, and each gap-free
+    interval gets the straight line that fits its stamps best.
+
+    Args:
+        t: Jittering stamps in [s], strictly increasing, shape ``(T,)``.
+        period: Sampling period in [s].
+        intervals: Gap-free intervals, as from :func:`covered`.
+
+    Returns:
+        Even stamps, shape ``(T,)``; samples outside the intervals keep theirs.
+    """
+    even = t.astype(float).copy()
+    for start, stop in intervals:
+        rows = slice(*np.searchsorted(t, (start, np.nextafter(stop, np.inf))))
+        own = t[rows]
+        number = np.arange(len(own))
+        if round((own[-1] - own[0]) / period) != len(own) - 1:
+            number = _numbered(own, period)
+        even[rows] = _line(number, own)
+    return even
+
+
+def _numbered(t: np.ndarray, period: float) -> np.ndarray:
+    """Numbers of samples some of which are missing; no two samples share one."""
+    steps = np.maximum(np.rint(np.diff(t) / period), 1)
+    # Numbers step by step give the exact period; numbers on its clock forgive bursts.
+    line = _line(np.concatenate([[0], np.cumsum(steps)]), t)
+    exact = (line[-1] - line[0]) / steps.sum()
+    order = np.arange(len(t))
+    return np.maximum.accumulate(np.rint((t - t[0]) / exact) - order) + order
+
+
+def _line(number: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Values of the straight line that fits t over number best."""
+    centred = number - number.mean()
+    return t.mean() + centred * (centred @ (t - t.mean())) / (centred @ centred)
+
+
+def on_clock(t: np.ndarray, values: np.ndarray, grid: np.ndarray, rate: float) -> np.ndarray:
+    """Smooth samples on a clock inside a gap-free stretch.
+
+    Stamps that already are the clock are taken as they are. Others are
+    interpolated by a cubic spline, whose second derivative is continuous.
+
+    Args:
+        t: Stamps in [s], shape ``(T,)``.
+        values: Finite samples, shape ``(T, k)``.
+        grid: Clock in [s], shape ``(G,)``, within the stamps.
+        rate: Rate of the clock in [Hz].
+
+    Returns:
+        Samples, shape ``(G, k)``.
+    """
+    same = _matching(t, grid, rate)
+    if same is not None:
+        return values[same]
+    # A few samples beyond the grid keep the spline's ends out of it.
+    low = max(int(np.searchsorted(t, grid[0])) - _SPLINE_SAMPLES, 0)
+    high = int(np.searchsorted(t, grid[-1], side='right')) + _SPLINE_SAMPLES
+    if len(t[low:high]) < _SPLINE_SAMPLES:
+        return np.stack([np.interp(grid, t, column) for column in values.T], axis=1)
+    return CubicSpline(t[low:high], values[low:high], axis=0)(grid)
+
+
+def torque_on_clock(
+    t: np.ndarray, values: np.ndarray, grid: np.ndarray, rate: float, longest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """One joint's torque on a clock, by straight lines, and where it is known.
+
+    Torque jumps with friction, so a spline would ring. Across gaps the straight
+    line only fills the array: such samples are marked unusable.
+
+    Args:
+        t: Stamps in [s], shape ``(T,)``.
+        values: Samples, shape ``(T,)``; NaN where there is none.
+        grid: Clock in [s], shape ``(G,)``.
+        rate: Rate of the clock in [Hz].
+        longest: Longest step in [s] that is not a gap.
+
+    Returns:
+        Torque and usability, shape ``(G,)`` each.
+    """
+    finite = np.isfinite(values)
+    if not finite.any():
+        return np.zeros(len(grid)), np.zeros(len(grid), dtype=bool)
+    t, values = t[finite], values[finite]
+    same = _matching(t, grid, rate)
+    if same is not None:
+        return values[same], np.ones(len(grid), dtype=bool)
+    slack = UNIFORM / rate
+    before = np.searchsorted(t, grid + slack, side='right') - 1
+    after = np.searchsorted(t, grid - slack, side='left')
+    inside = (before >= 0) & (after < len(t))
+    step = t[np.minimum(after, len(t) - 1)] - t[np.maximum(before, 0)]
+    return np.interp(grid, t, values), inside & (step <= longest)
+
+
+def _matching(t: np.ndarray, grid: np.ndarray, rate: float) -> slice | None:
+    first = int(np.searchsorted(t, grid[0] - UNIFORM / rate))
+    own = t[first:first + len(grid)]
+    if len(own) == len(grid) and np.abs(own - grid).max() <= UNIFORM / rate:
+        return slice(first, first + len(grid))
+    return None

@@ -1,0 +1,174 @@
+"""One door for every format: settings and a folder in, a Recording out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.bag_reader import read_bag
+from sysid_ros.recording.csv_reader import read_csv_columns
+from sysid_ros.recording.description import (
+    TIME_UNITS,
+    QuantitySettings,
+    RecordingSettings,
+    TimeSettings,
+)
+from sysid_ros.recording.faults import mend_clock
+from sysid_ros.recording.npz_reader import read_npz_array
+from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
+
+_BLOCK = 1 << 20
+
+
+def load_recording(settings: RecordingSettings, base: str | Path) -> Recording:
+    """Read the recording that the settings describe.
+
+    Args:
+        settings: Description of the recording.
+        base: Folder that file names are relative to, usually the YAML's.
+
+    Returns:
+        The recording in SI units at the joints.
+
+    Raises:
+        RecordingError: A file cannot be read, is damaged, or does not hold what
+            is described; what was found is named.
+    """
+    base = Path(base)
+    if settings.format == 'rosbag':
+        return _load_bag(settings, base)
+    return _load_tables(settings, base)
+
+
+def hash_files(paths: Iterable[Path]) -> str:
+    """SHA-256 over the digests and names of files, in the order of their names.
+
+    Args:
+        paths: Files; one that is named twice counts once.
+
+    Raises:
+        RecordingError: A file cannot be read.
+    """
+    total = hashlib.sha256()
+    for path in sorted(set(paths), key=lambda path: path.name):
+        digest = hashlib.sha256()
+        try:
+            with path.open('rb') as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+        except OSError as error:
+            raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+        total.update(f'{digest.hexdigest()}  {path.name}\n'.encode())
+    return total.hexdigest()
+
+
+def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
+    path = base / (settings.file or '')
+    contents = read_bag(path, settings)
+    counts = Counter(contents.counts)
+    channels = tuple(
+        channel for samples in contents.samples
+        for channel in clean_channels(to_joint_side(samples, settings), counts)
+    )
+    return Recording(
+        channels, str(path), hash_files(contents.files), contents.start, counts,
+        contents.warnings, contents.breaks,
+    )
+
+
+def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
+    counts: Counter[str] = Counter()
+    tables = _read_tables(settings, base)
+    stamps = np.concatenate([table.t[np.isfinite(table.t)] for table in tables])
+    start = float(stamps.min(initial=np.inf)) if len(stamps) else 0.0
+    channels: list[Channel] = []
+    breaks: list[float] = []
+    for table in tables:
+        t, resets = _mend_table_clock(table.t - start, settings.reset_tolerance)
+        breaks += resets
+        shifted = Samples(table.names, t, table.values)
+        channels += clean_channels(to_joint_side(shifted, settings), counts)
+    warnings = tuple(
+        f'the clock jumped back at {at:.3f} s: what follows was shifted on and made a segment '
+        'of its own' for at in breaks
+    )
+    files = _table_files(settings, base)
+    source = ', '.join(sorted(str(path) for path in files))
+    return Recording(
+        tuple(channels), source, hash_files(files), start, counts, warnings, tuple(breaks)
+    )
+
+
+def _table_files(settings: RecordingSettings, base: Path) -> set[Path]:
+    quantities = settings.quantities.values()
+    named = [quantity.file for quantity in quantities]
+    times = [settings.time, *(quantity.time for quantity in quantities)]
+    named += [time.file for time in times if time is not None and time.rate is None]
+    return {base / (name or settings.file or '') for name in named}
+
+
+def _mend_table_clock(t: np.ndarray, tolerance: float) -> tuple[np.ndarray, tuple[float, ...]]:
+    # A table does not say when its rows arrived: they are taken to arrive evenly.
+    steps = np.diff(t)
+    if not np.isfinite(t).all() or not (steps < -tolerance).any():
+        return t, ()
+    return mend_clock(t, np.arange(len(t)) * float(np.median(steps)), tolerance)
+
+
+def _read_tables(settings: RecordingSettings, base: Path) -> list[Samples]:
+    """Group quantities that share their stamps, so that a bad row leaves all of them."""
+    groups: dict[TimeSettings, dict[str, np.ndarray]] = {}
+    for name, quantity in settings.quantities.items():
+        time = quantity.time or settings.time
+        assert time is not None  # checked with the settings
+        groups.setdefault(time, {})[name] = _read_quantity(settings, quantity, name, base)
+    return [
+        Samples(settings.joints, _read_time(settings, time, base, values), values)
+        for time, values in groups.items()
+    ]
+
+
+def _read_quantity(
+    settings: RecordingSettings, quantity: QuantitySettings, name: str, base: Path
+) -> np.ndarray:
+    path = base / (quantity.file or settings.file or '')
+    if settings.format == 'csv':
+        values = read_csv_columns(path, quantity.columns, settings.delimiter)
+    else:
+        values = read_npz_array(path, quantity.array or '', quantity.columns)
+    if values.shape[1] != len(settings.joints):
+        raise RecordingError(
+            f'the {name} has another number of columns than there are joints', where=str(path),
+            found=f'{values.shape[1]} columns', allowed=f'{len(settings.joints)} joints',
+            fix=f'Name the columns in recording.{name}.columns',
+        )
+    return values
+
+
+def _read_time(
+    settings: RecordingSettings, time: TimeSettings, base: Path, values: dict[str, np.ndarray]
+) -> np.ndarray:
+    lengths = {name: len(rows) for name, rows in values.items()}
+    if time.rate is None:
+        path = base / (time.file or settings.file or '')
+        if settings.format == 'csv':
+            stamps = read_csv_columns(path, (time.column or 0,), settings.delimiter)
+        else:
+            stamps = read_npz_array(path, time.array or '')
+        t = stamps[:, 0] * TIME_UNITS[time.unit]
+        lengths['time'] = len(t)
+    else:
+        t = np.arange(max(lengths.values())) / time.rate
+    if len(set(lengths.values())) > 1:
+        raise RecordingError(
+            'the columns have different lengths', where='recording',
+            found=', '.join(f'{name} {length} rows' for name, length in lengths.items()),
+            fix='Give the quantity its own time',
+        )
+    return t

@@ -1,0 +1,317 @@
+"""Zero-phase filters and derivatives of uniformly sampled signals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from pydantic import Field
+from scipy import signal
+
+from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.settings import StrictSettings
+
+Segments = Sequence[tuple[int, int]]
+
+# An impulse response is over where it stays below this fraction of its peak.
+_TAIL = 1e-3
+
+# Highest cut-off as a part of the sampling rate; at one half there is no filter left.
+_HIGHEST = 0.49
+
+# Scratch memory of filtering many columns, in bytes; scipy holds about four copies.
+_SCRATCH = 64_000_000
+_COPIES = 4
+
+
+class LowPass(StrictSettings):
+    """Zero-phase Butterworth low-pass.
+
+    It is run forwards and backwards, so the gain at the cut-off is 1/2 (-6 dB)
+    and there is no delay.
+
+    Attributes:
+        cutoff: Cut-off frequency in [Hz], below half the sampling rate.
+        order: Order of the Butterworth filter that is run each way.
+    """
+
+    cutoff: float = Field(gt=0)
+    order: int = Field(default=4, ge=1, le=10)
+
+    def half_length(self, rate: float) -> int:
+        """Samples after which the impulse response stays below 1e-3 of its peak."""
+        response = _impulse_response(self.cutoff, self.order, rate)
+        return int(np.flatnonzero(np.abs(response) > _TAIL * response[0])[-1])
+
+    def support(self, rate: float) -> int:
+        """Samples on either side that carry 99 % of the impulse response's energy."""
+        response = _impulse_response(self.cutoff, self.order, rate)
+        energy = np.cumsum(np.concatenate([response[:1] ** 2, 2 * response[1:] ** 2]))
+        return int(np.searchsorted(energy, 0.99 * energy[-1]))
+
+    def apply(self, values: np.ndarray, rate: float) -> np.ndarray:
+        """Filter one gap-free segment along its first axis.
+
+        Args:
+            values: Samples, shape ``(T, ...)``.
+            rate: Sampling rate in [Hz].
+
+        Returns:
+            Filtered samples, same shape. The first and last
+            :meth:`half_length` samples still feel the ends.
+
+        Raises:
+            ConfigurationError: The cut-off is not below half the sampling rate.
+            RecordingError: The segment holds a non-finite sample, or is not
+                longer than the filter.
+        """
+        sections = _sections(self.cutoff, self.order, rate)
+        pad = self.half_length(rate)
+        if not np.isfinite(values).all():
+            raise RecordingError('a signal to be filtered holds a non-finite sample')
+        if len(values) <= pad:
+            raise RecordingError(
+                'a segment is too short for the filter',
+                found=f'{len(values)} samples ({len(values) / rate:.3g} s)',
+                allowed=f'more than {pad} samples ({pad / rate:.3g} s)',
+                fix='Record longer without gaps, or raise the cut-off',
+            )
+        return signal.sosfiltfilt(sections, values, axis=0, padlen=pad)
+
+
+class ParallelFilter(StrictSettings):
+    """The same low-pass and decimation for the regressor's columns and the torque.
+
+    Filtering one side only biases the estimate, so both go through here. The
+    filter's edges are cut off BEFORE decimating: as many samples at both ends
+    of every segment as the impulse response needs to fall to 1e-3 of its peak,
+    because rows nearer to an end depend on how the signal was continued there.
+
+    Attributes:
+        cutoff: Cut-off frequency in [Hz]; no filtering where left out.
+        order: Order of the Butterworth filter that is run each way.
+        decimate_to: Rate to keep in [Hz], about twice the cut-off or a little more;
+            no decimation where left out. The factor is the nearest whole number.
+    """
+
+    cutoff: float | None = Field(default=None, gt=0)
+    order: int = Field(default=4, ge=1, le=10)
+    decimate_to: float | None = Field(default=None, gt=0)
+
+    @property
+    def low_pass(self) -> LowPass | None:
+        """The low-pass; None when there is no cut-off."""
+        return None if self.cutoff is None else LowPass(cutoff=self.cutoff, order=self.order)
+
+    def factor(self, rate: float) -> int:
+        """Whole number of samples from one kept row to the next.
+
+        Args:
+            rate: Sampling rate in [Hz].
+
+        Raises:
+            ConfigurationError: ``decimate_to`` is above the sampling rate, has
+                no low-pass before it, or lets frequencies fold back.
+        """
+        if self.decimate_to is None:
+            return 1
+        if self.decimate_to > rate * (1 + 1e-6):
+            raise ConfigurationError(
+                'cannot decimate to more than the sampling rate', where='decimate_to',
+                found=f'{self.decimate_to:g} Hz', allowed=f'at most {rate:g} Hz',
+            )
+        factor = max(round(rate / self.decimate_to), 1)
+        if factor == 1:
+            return 1
+        if self.cutoff is None:
+            raise ConfigurationError(
+                'decimation needs a low-pass before it', where='cutoff', found='none',
+                allowed=f'at most {self.decimate_to / 2:g} Hz',
+            )
+        if rate / factor < 2 * self.cutoff * (1 - 1e-6):
+            raise ConfigurationError(
+                'decimation would fold frequencies back', where='decimate_to',
+                found=f'{rate / factor:g} Hz', allowed=f'at least {2 * self.cutoff:g} Hz',
+                fix='Raise decimate_to to twice the cut-off or lower the cut-off',
+            )
+        return factor
+
+    def trimmed(self, rate: float) -> int:
+        """Samples cut off at both ends of every segment, before decimating."""
+        return 0 if self.low_pass is None else self.low_pass.half_length(rate)
+
+    def kept(self, rate: float, segments: Segments) -> tuple[np.ndarray, Segments]:
+        """Samples that survive, without filtering anything.
+
+        Args:
+            rate: Sampling rate in [Hz].
+            segments: Half-open index ranges of gap-free samples.
+
+        Returns:
+            Their indices, shape ``(T',)``, and the segments in terms of the rows
+            that are left. Segments shorter than both edges vanish.
+
+        Raises:
+            RecordingError: Nothing is left; how long a segment must be is said.
+        """
+        trim, factor = self.trimmed(rate), self.factor(rate)
+        indices, kept, rows = [], [], 0
+        for start, stop in segments:
+            index = np.arange(start + trim, stop - trim, factor)
+            if len(index):
+                indices.append(index)
+                kept.append((rows, rows + len(index)))
+                rows += len(index)
+        if not indices:
+            longest = max((stop - start for start, stop in segments), default=0)
+            raise RecordingError(
+                'no segment is longer than the edges of the parallel filter',
+                found=f'{longest} samples ({longest / rate:.3g} s)',
+                allowed=f'more than {2 * trim} samples ({2 * trim / rate:.3g} s)',
+                fix='Record longer without gaps, or raise the cut-off',
+            )
+        return np.concatenate(indices), tuple(kept)
+
+    def apply(
+        self, columns: np.ndarray, rate: float, segments: Segments
+    ) -> tuple[np.ndarray, np.ndarray, Segments]:
+        """Filter, cut the edges off, decimate: the columns of either side.
+
+        Args:
+            columns: Samples, shape ``(T, ...)``; large arrays are filtered a
+                few columns at a time.
+            rate: Sampling rate in [Hz].
+            segments: Half-open index ranges of gap-free samples.
+
+        Returns:
+            Rows of shape ``(T', ...)``, the indices of the samples they are
+            centred on, shape ``(T',)``, and the segments of the rows.
+
+        Raises:
+            RecordingError: Nothing is left, or a sample is not finite.
+            ConfigurationError: The rates do not fit together.
+        """
+        index, kept = self.kept(rate, segments)
+        flat = columns.reshape(len(columns), -1)
+        low_pass = self.low_pass
+        if low_pass is None:
+            rows = flat[index]
+        else:
+            rows = np.empty((len(index), flat.shape[1]))
+            for (start, stop), (first, last) in zip(
+                self._surviving(rate, segments), kept, strict=True
+            ):
+                _filter_blocks(low_pass, flat[start:stop], rate, index[first:last] - start,
+                               rows[first:last])
+        return rows.reshape(len(index), *columns.shape[1:]), index, kept
+
+    def apply_mask(self, mask: np.ndarray, rate: float, segments: Segments) -> np.ndarray:
+        """Rows all of whose main ingredients are usable.
+
+        A filtered row blends its neighbours. It is kept when every sample within
+        the part of the impulse response that carries 99 % of its energy is usable;
+        what is farther away enters with little weight.
+
+        Args:
+            mask: True where a sample is usable, shape ``(T, ...)``.
+            rate: Sampling rate in [Hz].
+            segments: Half-open index ranges of gap-free samples.
+
+        Returns:
+            Usable rows, shape ``(T', ...)``, in the order of :meth:`apply`.
+        """
+        index, _ = self.kept(rate, segments)
+        reach = 0 if self.low_pass is None else self.low_pass.support(rate)
+        bad = np.cumsum(~mask, axis=0, dtype=np.int64)
+        bad = np.concatenate([np.zeros_like(bad[:1]), bad])
+        # Rows stand at least half a filter length from the ends, farther than its reach.
+        return bad[index + reach + 1] == bad[index - reach]
+
+    def _surviving(self, rate: float, segments: Segments) -> list[tuple[int, int]]:
+        edges = 2 * self.trimmed(rate)
+        return [(start, stop) for start, stop in segments if stop - start > edges]
+
+
+def differentiate(values: np.ndarray, rate: float, accuracy: int = 2) -> np.ndarray:
+    """Derivative of one gap-free segment by central differences.
+
+    The ends use one-sided differences of the same order of accuracy, so that the
+    whole segment is exact for polynomials up to that degree.
+
+    Args:
+        values: Samples along the first axis, shape ``(T, ...)``.
+        rate: Sampling rate in [Hz].
+        accuracy: Order of accuracy, 2 or 4.
+
+    Returns:
+        Derivative per second, same shape.
+
+    Raises:
+        ConfigurationError: Another order is asked for.
+        RecordingError: The segment has fewer than ``accuracy + 1`` samples.
+    """
+    if accuracy not in (2, 4):
+        raise ConfigurationError(
+            'no such difference formula', where='accuracy', found=accuracy, allowed='2 or 4'
+        )
+    if len(values) <= accuracy:
+        raise RecordingError(
+            'a segment is too short to differentiate', found=f'{len(values)} samples',
+            allowed=f'at least {accuracy + 1}',
+        )
+    if accuracy == 2:
+        return np.gradient(values, 1 / rate, axis=0, edge_order=2)
+    return _differentiate4(values) * rate
+
+
+def _differentiate4(x: np.ndarray) -> np.ndarray:
+    # Five-point formulas: central inside, skewed and one-sided at the ends.
+    slope = np.empty_like(x, dtype=float)
+    slope[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) / 12
+    slope[0] = (-25 * x[0] + 48 * x[1] - 36 * x[2] + 16 * x[3] - 3 * x[4]) / 12
+    slope[1] = (-3 * x[0] - 10 * x[1] + 18 * x[2] - 6 * x[3] + x[4]) / 12
+    slope[-2] = (3 * x[-1] + 10 * x[-2] - 18 * x[-3] + 6 * x[-4] - x[-5]) / 12
+    slope[-1] = (25 * x[-1] - 48 * x[-2] + 36 * x[-3] - 16 * x[-4] + 3 * x[-5]) / 12
+    return slope
+
+
+def median_filter(values: np.ndarray, window: int) -> np.ndarray:
+    """Running median of one gap-free segment, shape ``(T, n)``; the ends are mirrored."""
+    from scipy.ndimage import median_filter as running_median
+
+    return running_median(values, size=(window, 1), mode='mirror')
+
+
+def _filter_blocks(
+    low_pass: LowPass, values: np.ndarray, rate: float, index: np.ndarray, out: np.ndarray
+) -> None:
+    width = max(_SCRATCH // (_COPIES * 8 * len(values)), 1)
+    for first in range(0, values.shape[1], width):
+        block = np.ascontiguousarray(values[:, first:first + width])
+        out[:, first:first + width] = low_pass.apply(block, rate)[index] if block.any() else 0.0
+
+
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
+    if cutoff > _HIGHEST * rate:
+        raise ConfigurationError(
+            'the cut-off is not below half the sampling rate', where='cutoff',
+            found=f'{cutoff:g} Hz', allowed=f'at most {_HIGHEST * rate:g} Hz',
+            fix='Lower the cut-off or record faster',
+        )
+    return signal.butter(order, cutoff, fs=rate, output='sos')
+
+
+@lru_cache(maxsize=64)
+def _impulse_response(cutoff: float, order: int, rate: float) -> np.ndarray:
+    """Right half of the zero-phase filter's impulse response, peak first."""
+    sections = _sections(cutoff, order, rate)
+    slowest = float(np.abs(signal.sos2zpk(sections)[1]).max())
+    # Long enough for the slowest pole to decay to a millionth, whatever the order.
+    length = max(math.ceil(math.log(1e-6) / math.log(max(slowest, 1e-3))), 8) * 2
+    impulse = np.zeros(length)
+    impulse[0] = 1.0
+    response = signal.sosfilt(sections, impulse)
+    return signal.correlate(response, response, mode='full')[length - 1:]

@@ -1,0 +1,70 @@
+"""Data sets: frozen, finite, uniform, and cut by rows or time."""
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.dataset import Dataset
+
+T, RATE = 100, 50.0
+
+
+def dataset(**changes):
+    t = np.arange(T) / RATE
+    t[60:] += 3.0
+    arrays = {name: np.zeros((T, 2)) for name in ('q', 'v', 'a', 'tau')}
+    arrays['v'][:, 1] = np.linspace(-1, 1, T)
+    values = {
+        'joint_names': ('a', 'b'), 't': t, **arrays, 'mask': np.ones((T, 2), dtype=bool),
+        'segments': ((0, 60), (60, T)), 'rate': RATE,
+    }
+    return Dataset(**(values | changes))
+
+
+def test_arrays_are_write_locked_copies():
+    data = dataset()
+    for name in ('t', 'q', 'v', 'a', 'tau', 'mask'):
+        assert not getattr(data, name).flags.writeable
+    with pytest.raises(TypeError):
+        data.counts['x'] = 1
+    assert len(data) == T
+    assert data.duration == 2.0
+
+
+def test_a_subset_clips_segments():
+    part = dataset().subset(0.5, 0.8)
+    assert part.segments == ((0, 10), (10, 30))
+    assert part.t[0] == 1.0
+    assert dataset().subset(0.0, 0.3).segments == ((0, 30),)
+
+
+def test_parts_can_be_cut_by_time():
+    part = dataset().between(1.1, 4.3)
+    assert part.t[0] == pytest.approx(1.1)
+    assert part.t[-1] == pytest.approx(4.28)
+    assert part.segments == ((0, 5), (5, 10))
+    with pytest.raises(RecordingError, match='holds no row'):
+        dataset().between(100, 200)
+
+
+def test_fractions_out_of_order_are_refused():
+    with pytest.raises(RecordingError, match='0.7 to 0.2'):
+        dataset().subset(0.7, 0.2)
+
+
+def test_moving_samples_are_told_from_standing_ones():
+    moving = dataset().moving(0.5)
+    assert not moving[:, 0].any()
+    assert 0.45 < moving[:, 1].mean() < 0.55
+
+
+@pytest.mark.parametrize(('changes', 'message'), [
+    ({'q': np.zeros((T, 3))}, r'q: .*found \(100, 3\); allowed \(100, 2\)'),
+    ({'segments': ((0, 50), (60, T))}, 'do not cover'),
+    ({'segments': ((0, T),)}, 'not sampled uniformly'),
+    ({'t': np.zeros(T)}, 'not strictly increasing'),
+    ({'rate': 0.0}, 'rate is not positive'),
+])
+def test_data_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(RecordingError, match=message):
+        dataset(**changes)
