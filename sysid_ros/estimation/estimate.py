@@ -1,0 +1,195 @@
+"""Estimates: what was inferred, how well, and whether the solver vouches for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.robot.parameters import ParameterSet
+
+FORMAT = 'sysid_ros estimate 1'
+
+
+class Status(Enum):
+    """How a fit ended; the value is the sentence for people."""
+
+    CONVERGED = 'The fit converged.'
+    INFEASIBLE = 'No parameters satisfy all constraints; the values are the prior.'
+    INACCURATE = 'The solver stopped short of its accuracy; the values are the prior.'
+    ITERATION_LIMIT = 'The fit ran out of iterations; the values are the prior.'
+    FAILED = 'The solver failed; the values are the prior.'
+
+    @property
+    def ok(self) -> bool:
+        """Whether the values may be used."""
+        return self is Status.CONVERGED
+
+
+class Knowledge(Enum):
+    """Where the value of a parameter comes from."""
+
+    DATA = 'known from this data'
+    COMBINATION = 'known only in combination with others; its share comes from the prior'
+    PRIOR = 'this data does not tell; the prior is kept'
+    FIXED = 'fixed by request'
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualStatistics:
+    """Torque residuals of the rows that were fitted.
+
+    Attributes:
+        relative_error: ‖τ − τ̂‖ / ‖τ‖ over all joints.
+        relative_per_joint: The same per joint, shape ``(n,)``; NaN where no torque was measured.
+        rms_per_joint: Root mean square in [N·m] or [N], shape ``(n,)``.
+        rows: Usable rows per joint, shape ``(n,)``.
+        effective_rows: Rows that independent noise of the same information would have,
+            shape ``(n,)``.
+    """
+
+    relative_error: float
+    relative_per_joint: np.ndarray
+    rms_per_joint: np.ndarray
+    rows: np.ndarray
+    effective_rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Parameters inferred from data.
+
+    Attributes:
+        estimator: Name of the estimator.
+        settings: Its settings.
+        status: How the fit ended. Unless ``status.ok``, the values are the prior.
+        parameters: Parameters with their estimated values, p of them.
+        standard_deviation: Per parameter, shape ``(p,)``; infinite where the data alone
+            does not determine it, zero where it is fixed.
+        knowledge: Where each value comes from, p entries.
+        base_names: Base parameters in words, r of them.
+        base_values: Their values, shape ``(r,)``.
+        base_covariance: Their covariance, shape ``(r, r)``; rows of a direction that the
+            data does not determine are infinite.
+        unidentified: Combinations the data does not determine, in words.
+        margins: Consistency margin of every body against its prior.
+        residuals: Statistics of the fitted rows.
+        iterations: Iterations of the solver.
+        notes: What else a person should know.
+        provenance: Data, model, seed and versions the estimate came from.
+    """
+
+    estimator: str
+    settings: Mapping[str, Any]
+    status: Status
+    parameters: ParameterSet
+    standard_deviation: np.ndarray
+    knowledge: tuple[Knowledge, ...]
+    base_names: tuple[str, ...]
+    base_values: np.ndarray
+    base_covariance: np.ndarray
+    unidentified: tuple[str, ...]
+    margins: Mapping[str, float]
+    residuals: ResidualStatistics
+    iterations: int = 0
+    notes: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether every body is a real mass distribution."""
+        return all(margin > 0.0 for margin in self.margins.values())
+
+    def base_standard_deviation(self) -> np.ndarray:
+        """Standard deviations of the base parameters, shape ``(r,)``."""
+        return np.sqrt(np.diag(self.base_covariance))
+
+    def to_json(self) -> str:
+        """The estimate as JSON text, infinities written as null."""
+        residuals = {
+            name: value if name == 'relative_error' else _finite_or_null(value)
+            for name, value in vars(self.residuals).items()
+        }
+        return json.dumps({
+            'format': FORMAT,
+            'estimator': self.estimator,
+            'settings': dict(self.settings),
+            'status': self.status.name,
+            'message': self.status.value,
+            'parameters': self.parameters.to_json(),
+            'standard_deviation': _finite_or_null(self.standard_deviation),
+            'knowledge': [entry.name for entry in self.knowledge],
+            'base_names': list(self.base_names),
+            'base_values': self.base_values.tolist(),
+            'base_covariance': [_finite_or_null(row) for row in self.base_covariance],
+            'unidentified': list(self.unidentified),
+            'margins': dict(self.margins),
+            'residuals': residuals,
+            'iterations': self.iterations,
+            'notes': list(self.notes),
+            'provenance': dict(self.provenance),
+        }, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Estimate:
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            EstimationError: The text is not an estimate of this format.
+        """
+        try:
+            data = json.loads(text)
+            if data['format'] != FORMAT:
+                raise EstimationError(
+                    'the estimate has another format', found=data['format'], allowed=FORMAT
+                )
+            residuals = {
+                name: value if name == 'relative_error' else np.array(value, dtype=float)
+                for name, value in data['residuals'].items()
+            }
+            return cls(
+                estimator=data['estimator'],
+                settings=data['settings'],
+                status=Status[data['status']],
+                parameters=ParameterSet.from_json(data['parameters']),
+                standard_deviation=_null_as_infinite(data['standard_deviation']),
+                knowledge=tuple(Knowledge[name] for name in data['knowledge']),
+                base_names=tuple(data['base_names']),
+                base_values=np.array(data['base_values']),
+                base_covariance=np.array([_null_as_infinite(r) for r in data['base_covariance']]),
+                unidentified=tuple(data['unidentified']),
+                margins=data['margins'],
+                residuals=ResidualStatistics(**residuals),
+                iterations=data['iterations'],
+                notes=tuple(data['notes']),
+                provenance=data['provenance'],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise EstimationError(f'cannot be read as an estimate: {error!r}') from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Estimate:
+        """Read an ``estimate.json``.
+
+        Raises:
+            EstimationError: The file cannot be read or is not an estimate.
+        """
+        try:
+            text = Path(path).read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            raise EstimationError(f'cannot be read: {error}', where=str(path)) from error
+        return cls.from_json(text)
+
+
+def _finite_or_null(values: np.ndarray) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def _null_as_infinite(values: list[float | None]) -> np.ndarray:
+    return np.array([np.inf if value is None else value for value in values])

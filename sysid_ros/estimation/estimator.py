@@ -1,0 +1,59 @@
+"""Estimators by name: the one list a new estimator is added to."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Protocol
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.least_squares import (
+    OrdinaryLeastSquares,
+    WeightedLeastSquares,
+)
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+
+
+class Estimator(Protocol):
+    """Settings of a method; fitting keeps no state on them."""
+
+    def fit(self, problem: RegressionProblem) -> Estimate:
+        """Infer the parameters of a problem."""
+
+
+REGRESSION_ESTIMATORS: dict[str, type] = {
+    estimator.name: estimator
+    for estimator in (
+        OrdinaryLeastSquares,
+        WeightedLeastSquares,
+        SemidefiniteLeastSquares,
+        EntropicLeastSquares,
+    )
+}
+
+
+def make_estimator(name: str, **settings: Any) -> Estimator:
+    """An estimator by name.
+
+    Args:
+        name: One of :data:`REGRESSION_ESTIMATORS`.
+        settings: Its settings.
+
+    Raises:
+        ConfigurationError: There is no such estimator, or it has no such setting.
+    """
+    if name not in REGRESSION_ESTIMATORS:
+        nearest = difflib.get_close_matches(name, REGRESSION_ESTIMATORS, n=1)
+        raise ConfigurationError(
+            'there is no such estimator', found=repr(name),
+            allowed=', '.join(REGRESSION_ESTIMATORS),
+            fix=f'Did you mean {nearest[0]!r}' if nearest else None,
+        )
+    try:
+        return REGRESSION_ESTIMATORS[name](**settings)
+    except TypeError as error:
+        raise ConfigurationError(
+            f'{name} has no such setting: {error}', found=', '.join(settings)
+        ) from error

@@ -1,0 +1,232 @@
+r"""Regression problems: rows of :math:`\tau = \Gamma(q, v, a)\,\theta` and what is known before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.robot.inertia import log_det_divergence
+from sysid_ros.robot.parameters import ParameterSet
+
+# Fewer rows than this many per parameter leave no freedom to judge the fit.
+_ROWS_PER_PARAMETER = 2
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionProblem:
+    """Filtered regressor and torque rows of a recording, with a prior.
+
+    Attributes:
+        model: Torque model of the robot.
+        parameters: Prior, bounds and free/fixed mask, p parameters.
+        regressor: Rows of the regressor, shape ``(T, n, p)``.
+        torque: Rows of the torque in [N·m] or [N], shape ``(T, n)``.
+        usable: True where a row counts, shape ``(T, n)``.
+        segments: Half-open ranges of rows without gaps.
+        rate: Rows per second in [Hz].
+        provenance: Where the rows came from.
+        warnings: What the data had to be mended for, in words.
+    """
+
+    model: TorqueModel
+    parameters: ParameterSet
+    regressor: np.ndarray
+    torque: np.ndarray
+    usable: np.ndarray
+    segments: tuple[tuple[int, int], ...]
+    rate: float
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        samples, joints, columns = self.regressor.shape
+        if self.torque.shape != (samples, joints) or self.usable.shape != (samples, joints):
+            raise EstimationError(
+                'regressor and torque do not belong together', found=self.torque.shape,
+                allowed=(samples, joints),
+            )
+        if columns != len(self.parameters):
+            raise EstimationError(
+                'regressor and parameters do not belong together', found=columns,
+                allowed=len(self.parameters),
+            )
+        if not (np.isfinite(self.regressor).all() and np.isfinite(self.torque).all()):
+            raise EstimationError(
+                'the rows hold a value that is not finite', where=self.provenance.get('source'),
+                fix='Check the recording and the filters',
+            )
+
+    @classmethod
+    def from_dataset(
+        cls,
+        model: TorqueModel,
+        dataset: Dataset,
+        *,
+        parallel_filter: ParallelFilter | None = None,
+        minimum_velocity: float | Sequence[float] = 0.0,
+        parameters: ParameterSet | None = None,
+    ) -> RegressionProblem:
+        """Build the rows of a dataset, both sides filtered alike.
+
+        Args:
+            model: Torque model; its joints must be the dataset's, in order.
+            dataset: Motion and torque.
+            parallel_filter: Low-pass and decimation of regressor and torque.
+            minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
+                one number, or one per joint.
+            parameters: Prior, bounds and mask in place of the model's own.
+
+        Returns:
+            The problem.
+
+        Raises:
+            EstimationError: Too few rows for the number of parameters, or a per-joint
+                list of the wrong length.
+            RecordingError: The joints differ, or the filter leaves nothing.
+        """
+        if dataset.joint_names != model.robot.joint_names:
+            raise RecordingError(
+                'the data holds other joints than the model', where=dataset.source,
+                found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
+            )
+        parallel = parallel_filter or ParallelFilter()
+        slowest = _per_joint(minimum_velocity, dataset.joint_names)
+        regressor = model.regressor(dataset.q, dataset.v, dataset.a)
+        rows, kept, segments = parallel.apply(regressor, dataset.rate, dataset.segments)
+        torque, _, _ = parallel.apply(dataset.tau, dataset.rate, dataset.segments)
+        usable = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments)
+        usable &= np.abs(dataset.v[kept]) >= slowest
+        problem = cls(
+            model=model,
+            parameters=parameters or model.parameters,
+            regressor=rows,
+            torque=torque,
+            usable=usable,
+            segments=tuple(segments),
+            rate=dataset.rate / parallel.factor(dataset.rate),
+            provenance={'source': dataset.source, 'sha256': dataset.sha256},
+            warnings=dataset.warnings,
+        )
+        problem.require_rows()
+        return problem
+
+    def require_rows(self) -> None:
+        """Refuse a problem with too few rows to fit.
+
+        Raises:
+            EstimationError: How many rows there are, and how many are needed.
+        """
+        rows, needed = int(self.usable.sum()), _ROWS_PER_PARAMETER * int(self.free.sum())
+        if rows < needed:
+            raise EstimationError(
+                'there is too little data for the parameters',
+                where=self.provenance.get('source'), found=f'{rows} usable rows',
+                allowed=f'at least {needed}, two per free parameter',
+                fix='Record longer, decimate less, or fix parameters',
+            )
+
+    @property
+    def free(self) -> np.ndarray:
+        """Mask of the parameters that may change, shape ``(p,)``."""
+        return self.parameters.free
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Usable rows per joint, shape ``(n,)``."""
+        return self.usable.sum(axis=0)
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        r"""Triangular factors of :math:`[\Gamma_j \mid \tau_j]`, shape ``(n, p + 1, p + 1)``.
+
+        They hold all that a least-squares fit needs from the rows of each joint; weights
+        per joint can be changed without touching the rows again.
+        """
+        columns = len(self.parameters) + 1
+        factors = np.zeros((self.torque.shape[1], columns, columns))
+        for joint, factor in enumerate(factors):
+            rows = self.usable[:, joint]
+            stack = np.column_stack([self.regressor[rows, joint], self.torque[rows, joint]])
+            triangle = np.linalg.qr(stack, mode='r')
+            factor[:len(triangle)] = triangle
+        return factors
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Base parameters of the free parameters."""
+        return base_parameters(self.model, free=self.free)
+
+    @cached_property
+    def reference(self) -> np.ndarray:
+        """Prior of the free parameters and values of the fixed ones, shape ``(p,)``."""
+        return np.where(self.free, self.parameters.prior, self.parameters.values)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        r"""One step of the prior for each of the f free parameters, shape ``(p, f)``.
+
+        The matrix C in :math:`\theta = \theta_0 + C z` with :math:`C^T H C = 1`. For a body
+        H is the Hessian of its log-det divergence at the prior, so a unit of z is a relative
+        change of 100 % that does not depend on frame or units; for a joint term a unit of z
+        is the size at which the term explains all of its joints' torque.
+        """
+        metric = np.diag(self._term_scale() ** -2.0)
+        for body in self.parameters.bodies:
+            block = self.parameters.body_slice(body)
+            prior = self.parameters.prior[block]
+            metric[block, block] = log_det_divergence(prior, prior)[2]
+        free = np.flatnonzero(self.free)
+        factor = scipy.linalg.cholesky(metric[np.ix_(free, free)], lower=True)
+        matrix = np.zeros((len(self.parameters), len(free)))
+        matrix[free] = scipy.linalg.solve_triangular(
+            factor, np.eye(len(free)), lower=True, trans='T'
+        )
+        return matrix
+
+    def _term_scale(self) -> np.ndarray:
+        # Squared size of each column and of the torque, over the joints the column acts on.
+        columns = np.einsum('tjp,tjp->jp', self.regressor, self.regressor)
+        torque = np.einsum('tj,tj->j', self.torque, self.torque)
+        explained = (columns > 0.0).T @ torque
+        with np.errstate(divide='ignore', invalid='ignore'):
+            scale = np.sqrt(explained / columns.sum(axis=0))
+        fallback = np.maximum(np.abs(self.parameters.prior), 1.0)
+        return np.where(np.isfinite(scale) & (scale > 0.0), scale, fallback)
+
+    def weighted(self, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""Compressed rows with joint j divided by :math:`\sigma_j`.
+
+        Args:
+            sigma: Torque noise per joint in [N·m] or [N], shape ``(n,)``.
+
+        Returns:
+            Matrix ``(p + 1, p)`` and vector ``(p + 1,)`` with the same least-squares
+            objective as all usable rows.
+        """
+        stack = (self.factors / np.asarray(sigma)[:, None, None]).reshape(-1, self.factors.shape[2])
+        triangle = np.linalg.qr(stack, mode='r')
+        return triangle[:, :-1], triangle[:, -1]
+
+    def residuals(self, theta: np.ndarray) -> np.ndarray:
+        """Measured minus predicted torque in [N·m] or [N], zero where not usable, ``(T, n)``."""
+        return np.where(self.usable, self.torque - self.regressor @ theta, 0.0)
+
+
+def _per_joint(value: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
+    array = np.atleast_1d(np.asarray(value, dtype=float))
+    if array.shape not in ((1,), (len(joints),)):
+        raise EstimationError(
+            'a list per joint has the wrong length', where='minimum_velocity', found=len(array),
+            allowed=f'1 or {len(joints)} numbers',
+        )
+    return np.broadcast_to(array, (len(joints),))
