@@ -25,6 +25,7 @@ fi
 "$python" -c 'import os, sysconfig as s
 assert os.path.exists(os.path.join(s.get_path("include"), "Python.h"))' 2> /dev/null ||
     need python3-dev 'the C headers of Python'
+command -v make > /dev/null || need make 'make'
 command -v g++ > /dev/null || need g++ 'a C++ compiler'
 if [ -n "$missing" ]; then
     echo "On Debian or Ubuntu: apt-get install$missing" >&2

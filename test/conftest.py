@@ -6,8 +6,9 @@ from pathlib import Path
 # Before any test module imports the libraries that read these.
 os.environ['MPLBACKEND'] = 'Agg'
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-# 0 to 101 are the domains whose ports are free on Linux; each test process has its own.
-os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+# Each test process, a pytest-xdist worker too, has a domain of its own; 0 to 101 are the domains
+# whose ports Linux leaves free.
+os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 101)
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

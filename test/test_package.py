@@ -26,10 +26,12 @@ EXECUTABLES = dict(
 
 # Import name -> (requirement in setup.cfg, rosdep key in package.xml; None: rosdep has no key).
 PROVIDERS = {
+    'backports': ('backports-zstd', None),
     'clarabel': ('clarabel', None),
     'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
     'jinja2': ('jinja2', 'python3-jinja2'),
     'lxml': ('lxml', 'python3-lxml'),
+    'lz4': ('lz4', None),
     'matplotlib': ('matplotlib', 'python3-matplotlib'),
     'mujoco': ('mujoco', None),
     'numba': ('numba', 'python3-numba'),
@@ -58,7 +60,8 @@ def dependencies(*tags):
 
 def third_party_imports():
     """Top-level names that the package's modules import from elsewhere."""
-    own = {'sysid_ros', *sys.stdlib_module_names}
+    # compression came to the standard library in Python 3.14.
+    own = {'sysid_ros', 'compression', *sys.stdlib_module_names}
     for path in (PROJECT / 'sysid_ros').rglob('*.py'):
         if path.relative_to(PROJECT / 'sysid_ros').parts[0] in ('msg', 'srv', 'action'):
             continue

@@ -101,7 +101,8 @@ def align(
         name: np.concatenate([getattr(piece, name) for piece in pieces])
         for name in ('t', 'q', 'v', 'a', 'tau', 'mask')
     }
-    spread = processing.edge(rate) / rate
+    # Differentiating twice reaches one sample per order of accuracy to either side.
+    spread = (processing.edge(rate) + _accuracy(processing)) / rate
     _mask_stuck(positions, efforts, processing, spread, columns, warnings, counts)
     _check_torque(columns['mask'], joint_names, recording)
     edges = np.cumsum([0, *(len(piece.t) for piece in pieces)])
@@ -258,7 +259,7 @@ def _piece(
 ) -> _Piece:
     positions, velocities, accelerations, efforts = tracks
     grid = clock(interval, rate)
-    accuracy = 4 if processing.differentiation == 'central4' else 2
+    accuracy = _accuracy(processing)
     q = _gather(positions, grid, rate, interval)
     if processing.median_window is not None:
         q = median_filter(q, processing.median_window)
@@ -279,6 +280,10 @@ def _piece(
     edge = processing.edge(rate)
     inner = slice(edge, len(grid) - edge)
     return _Piece(*(array[inner] for array in (grid, q, v, a, tau, mask)))
+
+
+def _accuracy(processing: Processing) -> int:
+    return 4 if processing.differentiation == 'central4' else 2
 
 
 def _gather(
@@ -303,17 +308,23 @@ def _mask_stuck(
     t, mask = columns['t'], columns['mask']
     for index, track in enumerate(positions):
         for start, stop in _runs(track, processing, stuck=True):
-            rows = slice(*np.searchsorted(t, (start - spread, stop + spread)))
+            rows = _between(t, start - spread, stop + spread)
             # A wrong position spoils the torques of every joint it carries or is carried by.
             mask[rows] = False
             _report_stuck(track, start, stop, warnings, counts)
         effort = efforts[index]
         for start, stop in _runs(effort, processing, stuck=False):
-            rows = slice(*np.searchsorted(t, (start, stop)))
+            rows = _between(t, start, stop)
             speed = np.abs(columns['v'][rows, index])
             if len(speed) and np.median(speed) > processing.standstill_velocity:
                 mask[rows, index] = False
                 _report_stuck(effort, start, stop, warnings, counts)
+
+
+def _between(t: np.ndarray, start: float, stop: float) -> slice:
+    # A rounded stamp must not leave the last sample out.
+    slack = 1e-9 * max(abs(start), abs(stop), 1.0)
+    return slice(*np.searchsorted(t, (start - slack, stop + slack)))
 
 
 def _runs(track: _Track, processing: Processing, stuck: bool) -> list[Interval]:

@@ -134,7 +134,7 @@ def check_bag(path: Path, files: tuple[Path, ...]) -> list[str]:
         elif file.suffix == '.db3':
             covered = _check_sqlite(file)
         else:
-            continue
+            covered = file.name == METADATA  # compared with what is read; archives are not
         if not covered:
             unseen.append(file.name)
     if not unseen:
@@ -209,7 +209,8 @@ class _Gathering:
 
     def contents(self, path: Path, files: tuple[Path, ...]) -> BagContents:
         """Check names and stamps, and make up the tables."""
-        self._check_joints(path)
+        if self._tables[self.settings.topic].seen:
+            self._check_joints(path)
         if len(self._stamps) < _LEAST_MESSAGES:
             raise RecordingError(
                 'the bag is too short', where=str(path),

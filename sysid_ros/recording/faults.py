@@ -15,8 +15,8 @@ _RESET_WINDOW = 5
 # More resets than this are not resets but two clocks on one topic.
 _MAX_RESETS = 20
 
-# A sensor that sticks or lets go in mid-motion bends the signal this much more
-# sharply than the joint ever bends it by itself.
+# A stuck sensor shows by steps or bends so many times larger than motion makes them,
+# looked at over a few samples.
 _STUCK_RATIO = 5.0
 _STUCK_WINDOW = 5
 
@@ -119,10 +119,11 @@ def constant_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
 def stuck_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
     """Runs of bit-identical positions that only a stuck sensor explains.
 
-    A joint at rest repeats its value too, but it comes to rest and leaves it
-    smoothly. A run counts as stuck when the signal bends at one of its ends, as
-    measured by the second difference over a few samples, several times more
-    sharply than anywhere else and by more than a few encoder steps.
+    A joint at rest repeats its value too. But it leaves rest with steps that
+    grow, while a sensor that lets go jumps to where the joint has got to: by
+    several times more than the steps that follow and than an encoder's step.
+    A run that lasts to the end counts as stuck when it began in mid-motion, that
+    is, when the position bends there several times more sharply than elsewhere.
 
     Args:
         values: Positions of one joint, shape ``(T,)``.
@@ -134,21 +135,24 @@ def stuck_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
     runs = constant_runs(values, max(least, 2 * _STUCK_WINDOW))
     steps = np.abs(np.diff(values))
     moving = steps[steps > 0]
-    if not runs or not len(moving) or len(values) < 4 * _STUCK_WINDOW:
+    if not len(moving):
         return []
-    bend = np.zeros(len(values))
-    w = _STUCK_WINDOW
-    bend[w:-w] = np.abs(values[2 * w:] - 2 * values[w:-w] + values[:-2 * w])
-    usual = bend.copy()
-    for start, stop in runs:
-        usual[max(start - w, 0):start + w] = 0
-        usual[max(stop - w, 0):stop + w] = 0
-    limit = max(_STUCK_RATIO * float(usual.max()), _STUCK_RATIO * float(moving.min()))
+    grain = float(moving.min())
     return [
         (start, stop) for start, stop in runs
-        if _sharpest(bend, start, w) > limit or _sharpest(bend, stop, w) > limit
+        if (_jumps_away(steps, stop, grain) if stop < len(values) else
+            _stops_dead(values[:start + _STUCK_WINDOW], grain))
     ]
 
 
-def _sharpest(bend: np.ndarray, edge: int, window: int) -> float:
-    return float(bend[max(edge - window, 0):edge + window].max(initial=0.0))
+def _jumps_away(steps: np.ndarray, stop: int, grain: float) -> bool:
+    following = float(steps[stop:stop + _STUCK_WINDOW].max(initial=0.0))
+    return bool(steps[stop - 1] > _STUCK_RATIO * max(following, grain))
+
+
+def _stops_dead(values: np.ndarray, grain: float) -> bool:
+    w = _STUCK_WINDOW
+    if len(values) < 6 * w:
+        return False
+    bend = np.abs(values[2 * w:] - 2 * values[w:-w] + values[:-2 * w])
+    return bool(bend[-2 * w:].max() > _STUCK_RATIO * max(float(bend[:-2 * w].max()), grain))

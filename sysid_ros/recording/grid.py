@@ -6,28 +6,36 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.interpolate import CubicSpline
+from scipy.ndimage import median_filter
+from scipy.signal import find_peaks
 
 Interval = tuple[float, float]
 
 # Stamps this close to a uniform clock, in periods, need no interpolation.
 UNIFORM = 1e-6
 
+# Steps over which jitter averages out, and samples of a median that late ones do not move.
+_STRETCH = 50
+_MEDIAN = 51
+
 # A spline needs four samples.
 _SPLINE_SAMPLES = 4
 
 
 def mean_period(t: np.ndarray) -> float:
-    """Sampling period in [s]: the mean of all steps but those over missing samples.
+    """Sampling period in [s], whatever the jitter and however rarely samples are missing.
+
+    It is the median over all stretches of up to fifty steps, so that jitter
+    averages out and the stretches with a missing sample do not count.
 
     Args:
         t: Stamps, strictly increasing, shape ``(T,)``, at least two.
     """
-    steps = np.diff(t)
-    median = float(np.median(steps))
-    regular = steps[steps < 1.5 * median]
-    mean = float(np.mean(regular))
-    # Bursts pull the mean of the regular steps away from the rate; the median holds.
-    return mean if abs(mean / median - 1) < 0.05 else median
+    median = float(np.median(np.diff(t)))
+    stretch = min(_STRETCH, max(len(t) // 4, 1))
+    slope = float(np.median(t[stretch:] - t[:-stretch])) / stretch
+    # Where samples are missing all the time every stretch is too long; the median holds.
+    return slope if abs(slope / median - 1) < 0.02 else median
 
 
 def covered(t: np.ndarray, longest: float, breaks: Iterable[float]) -> list[Interval]:
@@ -101,13 +109,22 @@ def even_stamps(t: np.ndarray, period: float, intervals: Sequence[Interval]) -> 
 
 
 def _numbered(t: np.ndarray, period: float) -> np.ndarray:
-    """Numbers of samples some of which are missing; no two samples share one."""
-    steps = np.maximum(np.rint(np.diff(t) / period), 1)
-    # Numbers step by step give the exact period; numbers on its clock forgive bursts.
-    line = _line(np.concatenate([[0], np.cumsum(steps)]), t)
-    exact = (line[-1] - line[0]) / steps.sum()
-    order = np.arange(len(t))
-    return np.maximum.accumulate(np.rint((t - t[0]) / exact) - order) + order
+    """Numbers of samples some of which are missing.
+
+    A late sample is late alone, but after a missing one all are: a running median
+    of the lag behind an even clock ignores the first and jumps at the second.
+    """
+    lag = (t - t[0]) / period - np.arange(len(t))
+    steady = median_filter(lag, size=_MEDIAN, mode='nearest')
+    reach = _MEDIAN // 4
+    jump = np.zeros(len(t))
+    jump[reach:-reach] = steady[2 * reach:] - steady[:-2 * reach]
+    missing = np.zeros(len(t))
+    for peak in find_peaks(jump, height=0.5, distance=reach)[0]:
+        near = slice(max(peak - reach, 1), peak + reach + 1)
+        longest = near.start + int(np.argmax(np.diff(t[near.start - 1:near.stop])))
+        missing[longest] = np.rint(jump[peak])
+    return np.arange(len(t)) + np.cumsum(missing)
 
 
 def _line(number: np.ndarray, t: np.ndarray) -> np.ndarray:

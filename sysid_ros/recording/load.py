@@ -84,7 +84,7 @@ def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
 
 def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
     counts: Counter[str] = Counter()
-    tables = _read_tables(settings, base)
+    tables = [_stamped(table, counts) for table in _read_tables(settings, base)]
     stamps = np.concatenate([table.t[np.isfinite(table.t)] for table in tables])
     start = float(stamps.min(initial=np.inf)) if len(stamps) else 0.0
     channels: list[Channel] = []
@@ -111,6 +111,16 @@ def _table_files(settings: RecordingSettings, base: Path) -> set[Path]:
     times = [settings.time, *(quantity.time for quantity in quantities)]
     named += [time.file for time in times if time is not None and time.rate is None]
     return {base / (name or settings.file or '') for name in named}
+
+
+def _stamped(table: Samples, counts: Counter[str]) -> Samples:
+    # Tables merged from several topics leave the stamp empty where a topic is silent.
+    there = ~np.isnan(table.t)
+    if there.all() or not there.any():
+        return table
+    counts['rows without a stamp dropped'] += int(np.count_nonzero(~there))
+    values = {name: rows[there] for name, rows in table.values.items()}
+    return Samples(table.names, table.t[there], values)
 
 
 def _mend_table_clock(t: np.ndarray, tolerance: float) -> tuple[np.ndarray, tuple[float, ...]]:

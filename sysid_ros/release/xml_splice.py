@@ -129,9 +129,16 @@ def is_self_closing(xml: bytes, element: Element) -> bool:
 
 
 def apply_splices(xml: bytes, splices: Iterable[Splice]) -> bytes:
-    """The document with all splices cut in; they must not overlap."""
+    """The document with all splices cut in.
+
+    Raises:
+        ReleaseError: Two splices overlap.
+    """
     parts, position = [], 0
-    for splice in sorted(splices, key=lambda splice: splice.start):
+    # An insertion in front of an element comes before an edit of that element.
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.stop)):
+        if splice.start < position:
+            raise ReleaseError('two edits of the description overlap', found=splice.text)
         parts += [xml[position:splice.start], splice.text]
         position = splice.stop
     return b''.join([*parts, xml[position:]])
@@ -174,14 +181,15 @@ def insert_children(xml: bytes, element: Element, texts: Iterable[str]) -> Splic
             and indented by two spaces a level.
     """
     outer = _indentation(xml, element.start)
-    inner = re.compile(rb'\s*?\n([ \t]*)<(?!/)').match(xml, element.tag_end)
-    break_line = _line_break(xml)
+    break_line = b'\r\n' if b'\r\n' in xml else b'\n'
     if outer is None:
-        lines = b''.join(text.replace('\n', '').encode() for text in texts)
+        lines = b''.join(re.sub(r'\n *', '', text).encode() for text in texts)
     else:
-        indent = inner.group(1) if inner else outer + b'  '
-        start = break_line + indent
-        lines = b''.join(start + text.encode().replace(b'\n', start) for text in texts)
+        unit = b'\t' if b'\t' in outer else b'  '
+        start = break_line + _child_indentation(xml, element, outer + unit)
+        lines = b''.join(
+            start + text.encode().replace(b'  ', unit).replace(b'\n', start) for text in texts
+        )
     if not is_self_closing(xml, element):
         return Splice(element.tag_end, element.tag_end, lines)
     last = b'' if outer is None else break_line + outer
@@ -195,8 +203,12 @@ def _indentation(xml: bytes, start: int) -> bytes | None:
     return line if not line.strip() and start > len(line) else None
 
 
-def _line_break(xml: bytes) -> bytes:
-    return b'\r\n' if b'\r\n' in xml else b'\n'
+def _child_indentation(xml: bytes, element: Element, default: bytes) -> bytes:
+    """Indentation of the first thing inside an element, else the default."""
+    if is_self_closing(xml, element):
+        return default
+    inner = re.compile(rb'\s*?\n([ \t]*)<(?!/)').match(xml, element.tag_end)
+    return inner.group(1) if inner else default
 
 
 def remove(xml: bytes, element: Element) -> Splice:

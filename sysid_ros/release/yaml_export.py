@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from sysid_ros.errors import ConfigurationError, ParameterError
-from sysid_ros.robot.inertia import central_inertia
+from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import MAX_YAML_BYTES
@@ -101,6 +101,7 @@ def parameters_from_yaml(text: str) -> ParameterSet:
             f'the parameters cannot be read: {error!r}', where='parameters',
             allowed=f'a mapping of names to {", ".join(_FIELDS)}',
         ) from error
+    _check_order(parameters)
     bodies = {body: _quantities(parameters, body) for body in parameters.bodies}
     if not (_agrees(shown_bodies, bodies) and _agrees(shown_joints, _joints(parameters))):
         raise ParameterError(
@@ -108,6 +109,18 @@ def parameters_from_yaml(text: str) -> ParameterSet:
             fix="Change the numbers under 'parameters' and export again",
         )
     return parameters
+
+
+def _check_order(parameters: ParameterSet) -> None:
+    """The ten numbers of a body are read as one block, so a sorted file must not pass."""
+    for body in parameters.bodies:
+        start = parameters.index(f'{body}.{INERTIAL_FIELDS[0]}')
+        expected = tuple(f'{body}.{field}' for field in INERTIAL_FIELDS)
+        if parameters.names[start:start + len(expected)] != expected:
+            raise ParameterError(
+                'the inertial parameters of a body are missing or out of order', where=body,
+                allowed=', '.join(INERTIAL_FIELDS), fix='Export again without sorting the keys',
+            )
 
 
 def _agrees(shown: Any, expected: Any) -> bool:

@@ -10,6 +10,7 @@ from lxml import etree
 
 from sysid_ros.robot.inertia import inertial_parameters, transform_inertial
 from sysid_ros.robot.numbers import read_numbers
+from sysid_ros.robot.urdf import inertial_is_readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +63,24 @@ def described_inertial(link: etree._Element) -> np.ndarray:
     Zeros where ``<inertial>`` is absent or not readable; the preflight check names those.
     """
     inertial = link.find('inertial')
-    mass = inertia = None
-    if inertial is not None:
-        mass = _numbers(inertial.find('mass'), 'value', 1)
-        inertia = [
-            _numbers(inertial.find('inertia'), entry, 1)
-            for entry in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-        ]
-    if mass is None or inertia is None or None in inertia:
+    if inertial is None or not inertial_is_readable(inertial):
         return np.zeros(10)
+    mass = _number(inertial.find('mass'), 'value')
+    entries = inertial.find('inertia')
+    xx, xy, xz, yy, yz, zz = (
+        _number(entries, entry) for entry in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    )
     origin = inertial.find('origin')
-    com = _numbers(origin, 'xyz', 3) or (0.0, 0.0, 0.0)
-    rotation = pin.rpy.rpyToMatrix(*(_numbers(origin, 'rpy', 3) or (0.0, 0.0, 0.0)))
-    xx, xy, xz, yy, yz, zz = (entry[0] for entry in inertia)
+    com = _vector(origin, 'xyz')
+    rotation = pin.rpy.rpyToMatrix(*_vector(origin, 'rpy'))
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return inertial_parameters(mass[0], np.array(com), rotation @ central @ rotation.T)
+    return inertial_parameters(mass, np.array(com), rotation @ central @ rotation.T)
 
 
-def _numbers(
-    element: etree._Element | None, attribute: str, count: int
-) -> tuple[float, ...] | None:
-    return None if element is None else read_numbers(element.get(attribute), count)
+def _number(element: etree._Element, attribute: str) -> float:
+    return read_numbers(element.get(attribute), 1)[0]
+
+
+def _vector(origin: etree._Element | None, attribute: str) -> tuple[float, ...]:
+    text = None if origin is None else origin.get(attribute)
+    return (0.0, 0.0, 0.0) if text is None else read_numbers(text, 3)

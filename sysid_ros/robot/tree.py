@@ -103,4 +103,5 @@ def tree_of(model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray)
 def _motion_subspace(model: pin.Model, joint: int) -> np.ndarray:
     """Column of the joint Jacobian in the joint's own frame, shape ``(6,)``."""
     jacobian = pin.computeJointJacobian(model, model.createData(), pin.neutral(model), joint)
-    return jacobian[:, model.joints[joint].idx_v]
+    # One row short of a matrix when the robot has a single joint.
+    return jacobian.reshape(6, -1)[:, model.joints[joint].idx_v]

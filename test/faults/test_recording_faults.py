@@ -254,7 +254,7 @@ def test_12_a_table_whose_clock_jumps_back_is_split_too(tmp_path):
 
 def test_12_two_clocks_on_one_topic_are_refused(bag):
     for k in range(600):
-        late = (k // 20) % 2 * 5 * 10 ** 9
+        late = (k // 10) % 2 * 5 * 10 ** 9
         bag.add(k, [1.0, 2.0], stamp=START + k * STEP - late)
     with pytest.raises(RecordingError, match='jumps back again and again'):
         bag.load()
@@ -290,25 +290,28 @@ def test_14_a_position_that_is_stuck_in_motion_is_warned_of_and_masked(until):
     q = np.stack([np.sin(t), np.cos(2 * t)], axis=1)
     q[360:until, 1] = q[360, 1]
     data = align(sampled(t, q=q), JOINTS, Processing())
-    np.testing.assert_array_equal(np.flatnonzero(~data.mask[:, 0]), np.arange(360, until))
+    # Two differentiations reach two samples farther to either side.
+    expected = np.arange(358, min(until + 2, 1000))
+    np.testing.assert_array_equal(np.flatnonzero(~data.mask[:, 0]), expected)
     np.testing.assert_array_equal(data.mask[:, 0], data.mask[:, 1])
     assert data.counts['stuck sensors masked'] == 1
     assert any("position of joint 'b' is stuck from 3.600 s" in text for text in data.warnings)
 
 
-@pytest.mark.parametrize('bits', [12, 16, 20])
-def test_14_an_encoder_at_rest_is_not_taken_for_a_stuck_one(bits):
-    # Moves and rests in turn, each move a minimum-jerk profile, seen by encoders of any grain.
-    t = np.arange(4000) * 0.005
-    s = np.clip(np.stack([t % 5.0, (t + 1.3) % 5.0], axis=1) / 2.0, 0.0, 1.0)
-    q = s ** 3 * (10 - 15 * s + 6 * s ** 2) * (-1) ** np.floor(
-        np.stack([t, t + 1.3], axis=1) / 5.0)
+@pytest.mark.parametrize('bits', [12, 16, 20, 50])
+@pytest.mark.parametrize('smooth', [True, False])
+def test_14_an_encoder_at_rest_is_not_taken_for_a_stuck_one(bits, smooth):
+    # Up, rest, down, rest, by minimum-jerk profiles or at constant speed, on any encoder.
+    t = np.arange(6000) * 0.005
+    phase = np.stack([t, t + 1.3], axis=1) / 5.0
+    s = np.clip(2.5 * (phase % 1.0), 0.0, 1.0)
+    profile = s ** 3 * (10 - 15 * s + 6 * s ** 2) if smooth else s
+    q = np.where(np.floor(phase) % 2 == 0, profile, 1 - profile)
     step = 2 * np.pi / 2 ** bits
     tau = np.stack([np.cos(3 * t), np.sin(5 * t)], axis=1)
     data = align(sampled(t, q=np.round(q / step) * step, tau=tau), JOINTS, Processing())
-    stuck = [text for text in data.warnings if 'stuck' in text]
-    # Each profile starts where the last ended but for the sign: those jumps are no rests.
-    assert data.mask.all() or all('position' in text for text in stuck)
+    assert [text for text in data.warnings if 'stuck' in text] == []
+    assert data.mask.all()
 
 
 def test_14_a_torque_that_is_stuck_in_motion_is_masked_for_its_joint_only():

@@ -34,7 +34,8 @@ def recording(t, *, effort_t=None, names=JOINTS, measured=False, breaks=(), valu
     ]
     if measured:
         channels += [
-            Channel('velocity', names, 'rad/s', t, v), Channel('acceleration', names, 'rad/s²', t, a)
+            Channel('velocity', names, 'rad/s', t, v),
+            Channel('acceleration', names, 'rad/s²', t, a),
         ]
     return Recording(tuple(channels), 'test', 'hash', breaks=breaks)
 

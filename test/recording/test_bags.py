@@ -4,7 +4,8 @@ import zlib
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import Reader
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording import mcap
@@ -202,3 +203,45 @@ def test_bags_are_never_overwritten_and_need_arrays_that_fit(tmp_path):
         written(tmp_path, 'mcap')
     with pytest.raises(RecordingError, match='another shape'):
         write_bag(tmp_path / 'new', np.arange(5.0), JOINTS, np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize(('storage', 'mode'), [
+    ('mcap', 'STORAGE'), ('mcap', 'MESSAGE'), ('sqlite3', 'MESSAGE'), ('sqlite3', 'FILE')])
+def test_compressed_bags_are_read(tmp_path, storage, mode):
+    written(tmp_path, storage, rows=50, seed=3)
+    plain = load_recording(settings(), tmp_path).channel('position').values
+    compress(tmp_path / 'bag', tmp_path / 'small', storage, mode)
+    small = load_recording(settings(file='small'), tmp_path)
+    np.testing.assert_array_equal(small.channel('position').values, plain)
+    assert any('no checksums' in warning for warning in small.warnings)
+
+
+def compress(source, target, storage, mode):
+    plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
+    writer = Writer(target, version=9, storage_plugin=plugin)
+    writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with Reader(source) as reader, writer:
+        kind = reader.connections[0].msgtype
+        connection = writer.add_connection(
+            '/joint_states', kind, typestore=get_typestore(Stores.ROS2_HUMBLE))
+        for _, received, data in reader.messages(connections=reader.connections):
+            writer.write(connection, received, data)
+
+
+def test_efforts_may_come_on_a_topic_of_their_own(tmp_path):
+    q, _, tau = written(tmp_path, 'mcap', rows=100)
+    write_bag(tmp_path / 'tau', np.arange(50) * 0.02, JOINTS, tau[:50], tau=tau[50:],
+              start=1.7e9, topic='/torque')
+    with Reader(tmp_path / 'bag') as first, Reader(tmp_path / 'tau') as second, Writer(
+        tmp_path / 'both', version=9, storage_plugin=StoragePlugin.MCAP
+    ) as writer:
+        for reader in (first, second):
+            (connection,) = reader.connections
+            added = writer.add_connection(
+                connection.topic, connection.msgtype, typestore=get_typestore(Stores.ROS2_HUMBLE))
+            for _, received, data in reader.messages(connections=[connection]):
+                writer.write(added, received, data)
+    recording = load_recording(settings(file='both', effort_topic='/torque'), tmp_path)
+    np.testing.assert_array_equal(recording.channel('position').values, q)
+    np.testing.assert_array_equal(recording.channel('effort').values, tau[50:])
+    np.testing.assert_allclose(recording.channel('effort').t, np.arange(50) * 0.02, atol=1e-9)

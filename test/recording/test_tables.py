@@ -92,6 +92,16 @@ def test_stamps_come_from_a_rate_or_another_file_in_other_units(base):
     assert by_file.start == 1.0
 
 
+def test_rows_without_a_stamp_are_dropped_and_counted(base):
+    (base / 'x.csv').write_text(CSV.replace('0.1,', ','))
+    recording = load_recording(settings(), base)
+    assert recording.channel('position').values.tolist() == [[1, 2], [9, 10]]
+    assert recording.counts['rows without a stamp dropped'] == 1
+    (base / 'x.csv').write_text('t,a,b,ta,tb\n,1,2,3,4\n')
+    with pytest.raises(RecordingError, match='stamp is not finite.*found 1 of 1'):
+        load_recording(settings(), base)
+
+
 def test_a_quantity_may_have_stamps_of_its_own(base):
     (base / 'slow.csv').write_text('1,2\n3,4\n')
     recording = load_recording(

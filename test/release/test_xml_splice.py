@@ -52,7 +52,7 @@ def test_new_elements_are_indented_like_their_surroundings():
     ])
     assert edited == AWKWARD.replace(
         b'<link\tname = "a" />',
-        b'<link\tname = "a" >\r\n\t  <inertial>\r\n\t    <mass/>\r\n\t  </inertial>\r\n\t</link>',
+        b'<link\tname = "a" >\r\n\t\t<inertial>\r\n\t\t\t<mass/>\r\n\t\t</inertial>\r\n\t</link>',
     ).replace(b'&quot;">\r\n', b'&quot;">\r\n\t\t<axis/>\r\n')
 
 
@@ -74,6 +74,23 @@ def test_a_removed_element_leaves_its_neighbours_on_the_line():
     xml = b'<robot>\n  <a/><b>text</b> <c/>\n</robot>'
     edited = apply_splices(xml, [remove(xml, locate(xml).find('b'))])
     assert edited == b'<robot>\n  <a/> <c/>\n</robot>'
+
+
+def test_an_insertion_and_an_edit_at_the_same_place_are_both_made():
+    xml = b'<robot><a x="1"/></robot>'
+    robot = locate(xml)
+    edits = [
+        set_attributes(xml, robot.find('a'), {'x': '2'}), insert_children(xml, robot, ['<b/>'])]
+    for order in (edits, edits[::-1]):
+        assert apply_splices(xml, order) == b'<robot><b/><a x="2"/></robot>'
+
+
+def test_overlapping_edits_are_refused():
+    xml = b'<robot><a><b x="1"/></a></robot>'
+    inner = locate(xml).find('a')
+    edits = [remove(xml, inner), set_attributes(xml, inner.find('b'), {'x': '2'})]
+    with pytest.raises(ReleaseError, match='overlap'):
+        apply_splices(xml, edits)
 
 
 def test_an_encoding_without_ascii_is_refused():

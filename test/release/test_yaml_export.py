@@ -58,7 +58,14 @@ def test_editing_the_copy_that_programs_do_not_read_is_refused(exported):
     content = yaml.safe_load(export_yaml(robot, parameters))
     content['bodies'][robot.body_names[0]]['mass'] *= 1.01
     with pytest.raises(ParameterError, match="disagree with 'parameters'"):
-        parameters_from_yaml(yaml.safe_dump(content))
+        parameters_from_yaml(yaml.safe_dump(content, sort_keys=False))
+
+
+def test_a_file_with_sorted_keys_is_refused(exported):
+    parameters, robot = exported
+    content = yaml.safe_load(export_yaml(robot, parameters))
+    with pytest.raises(ParameterError, match='missing or out of order'):
+        parameters_from_yaml(yaml.safe_dump(content, sort_keys=True))
 
 
 @pytest.mark.parametrize('text', ['a: 1', '[1, 2]', '', 'format: other'])
@@ -77,4 +84,4 @@ def test_a_parameter_without_value_is_refused(exported):
     content = yaml.safe_load(export_yaml(robot, parameters))
     del content['parameters'][parameters.names[0]]['value']
     with pytest.raises(ParameterError, match='cannot be read'):
-        parameters_from_yaml(yaml.safe_dump(content))
+        parameters_from_yaml(yaml.safe_dump(content, sort_keys=False))

@@ -250,6 +250,15 @@ def test_a_chain_of_mimics_that_closes_names_every_joint_in_it(random_urdf):
     assert [f.code for f in found] == ['mimic-loop'] * 3
 
 
+def test_a_loop_is_named_by_the_links_on_it_and_no_others():
+    chain = '<robot name="r">' + ''.join(f'<link name="l{k}"/>' for k in range(7)) + ''.join(
+        EDGE.format(f'j{k}', f'l{k}', f'l{k + 1}') for k in range(6))
+    looped = chain + EDGE.format('back', 'l3', 'l2') + '</robot>'
+    loops = [f for f in check_description(load_description(looped)) if f.code == 'loop']
+    assert [f.message for f in loops] == [
+        'the joints form a loop (found through "l2", "l3"; allowed a tree)']
+
+
 def test_a_mimic_of_a_fixed_joint_is_refused(random_urdf):
     root = etree.fromstring(random_urdf(3, 2, fixed_fraction=1.0))
     append(JOINT, '<mimic joint="joint2"/>')(root)

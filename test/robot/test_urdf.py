@@ -129,10 +129,11 @@ def test_xacro_includes_stay_inside_the_package(tmp_path, folder):
             load_description(path)
 
 
-@pytest.mark.parametrize('limit', ['', '<limit effort="1" velocity="2"/>'])
+@pytest.mark.parametrize('limit', ['', '<limit lower="-1" upper="1" effort="1" velocity="2"/>'])
 def test_a_continuous_joint_has_one_coordinate_without_limits(limit):
     model = loaded(arm('continuous', limit))
     assert (model.nq, model.nv) == (1, 1)
+    assert model.lowerPositionLimit[0] == -UNLIMITED
     assert model.upperPositionLimit[0] == UNLIMITED
     assert model.velocityLimit[0] == (2.0 if limit else UNLIMITED)
 
@@ -169,7 +170,7 @@ def test_an_inertial_that_cannot_be_read_is_left_out_as_a_whole():
 
 
 def test_tabs_and_newlines_between_numbers_are_read():
-    model = loaded(arm().replace('0 1 0', '0\t1\n 0'))
+    model = loaded(arm().replace('0 1 0', '0&#9;1\n 0'))
     assert model.joints[1].shortname() == 'JointModelRY'
 
 

@@ -212,6 +212,23 @@ def noise_level(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
     return np.maximum(np.sqrt(squares / np.maximum(problem.counts * share, 1.0)), floor)
 
 
+def effective_noise(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
+    """Noise per joint that independent rows would have to carry as much information.
+
+    Residuals of neighbouring rows resemble each other; weighing by this keeps a prior's
+    strength the same whatever the sampling rate.
+
+    Args:
+        problem: The problem.
+        theta: Fitted values, shape ``(p,)``.
+
+    Returns:
+        Shape ``(n,)``, at least :func:`noise_level`.
+    """
+    rows = effective_rows(problem.residuals(theta), problem.usable)
+    return noise_level(problem, theta) * np.sqrt(np.maximum(problem.counts, 1) / rows)
+
+
 def assess(
     problem: RegressionProblem,
     theta: np.ndarray,
@@ -246,10 +263,7 @@ def assess(
     parameters = problem.parameters.with_values(theta)
     directions = DataDirections(problem, sigma)
     statistics = residual_statistics(problem, theta)
-    correlated = problem.counts / statistics.effective_rows
-    covariance = directions.base_covariance(
-        noise_level(problem, theta) ** 2 * correlated, strength
-    )
+    covariance = directions.base_covariance(effective_noise(problem, theta) ** 2, strength)
     equations = problem.base.equations
     return Estimate(
         estimator=estimator,

@@ -21,7 +21,7 @@ import scipy.linalg
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.assessment import assess, effective_noise
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 
@@ -49,7 +49,7 @@ class EntropicLeastSquares:
         max_iterations: Most Newton steps.
     """
 
-    prior_strength: float = 1.0
+    prior_strength: float = 1e-3
     plausibility: Plausibility = field(default_factory=Plausibility)
     tolerance: float = 1e-8
     max_iterations: int = 500
@@ -72,7 +72,8 @@ class EntropicLeastSquares:
         Returns:
             The estimate. Unless Newton's method converged, its values are the prior.
         """
-        _, sigma, _ = WeightedLeastSquares().iterate(problem)
+        unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
+        sigma = effective_noise(problem, unconstrained)
         rows, torque = problem.weighted(sigma)
         objective = DivergenceObjective(
             rows @ problem.scale, torque - rows @ problem.reference,

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.assessment import assess, effective_noise
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.robot.parameters import ParameterSet
@@ -37,6 +37,8 @@ _TRIANGLE_WEIGHTS = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 
 # What a solution may violate a constraint by, as a ratio, before it is not believed.
 _VIOLATION = 1e-6
+# Relative accuracy asked of the solver.
+_ACCURACY = 1e-9
 
 _STATUS = {
     'Solved': Status.CONVERGED,
@@ -61,7 +63,7 @@ class SemidefiniteLeastSquares:
         max_iterations: Most iterations of the interior-point solver.
     """
 
-    prior_strength: float = 0.1
+    prior_strength: float = 1e-3
     plausibility: Plausibility = field(default_factory=Plausibility)
     constraints: ConstraintBuilder | None = None
     max_iterations: int = 200
@@ -85,7 +87,8 @@ class SemidefiniteLeastSquares:
             The estimate. Unless the solver reports success and the solution satisfies
             every constraint when checked again, its values are the prior.
         """
-        _, sigma, _ = WeightedLeastSquares().iterate(problem)
+        unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
+        sigma = effective_noise(problem, unconstrained)
         rows, torque = problem.weighted(sigma)
         matrix = rows @ problem.scale
         target = torque - rows @ problem.reference
@@ -134,7 +137,7 @@ class SemidefiniteLeastSquares:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_iter = self.max_iterations
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-8
         solution = clarabel.DefaultSolver(
             quadratic, np.zeros(steps + rows), constraints, limits, cones, settings
         ).solve()
@@ -163,8 +166,8 @@ class SemidefiniteLeastSquares:
         program = cp.Problem(cp.Minimize(objective), constraints)
         try:
             program.solve(
-                solver=cp.CLARABEL, max_iter=self.max_iterations, tol_gap_abs=1e-10,
-                tol_gap_rel=1e-10, tol_feas=1e-10,
+                solver=cp.CLARABEL, max_iter=self.max_iterations, tol_gap_abs=_ACCURACY,
+                tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY,
             )
         except cp.SolverError:
             return np.zeros(matrix.shape[1]), Status.FAILED, 0

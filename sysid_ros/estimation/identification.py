@@ -1,0 +1,137 @@
+"""From a settings file to a problem: the one path that terminal and nodes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from sysid_ros.dynamics.configuration import RobotSettings
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimator import Estimator, make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.recording.align import align
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.load import load_recording
+from sysid_ros.recording.processing import Processing
+from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
+
+CONSISTENT = ('lmi', 'entropic')
+
+
+class FitSettings(StrictSettings):
+    """The ``fit:`` section of a settings file.
+
+    Attributes:
+        estimator: ``ols``, ``wls``, ``lmi`` or ``entropic``.
+        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
+            number, or one per joint.
+        fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
+        prior_strength: Weight of the prior in a consistent estimator.
+        plausibility: Margins and ranges of masses in a consistent estimator.
+    """
+
+    estimator: str = 'entropic'
+    minimum_velocity: float | tuple[float, ...] = 0.0
+    fixed: tuple[str, ...] = ()
+    prior_strength: float | None = Field(None, gt=0.0)
+    plausibility: Plausibility | None = None
+
+    def build(self, name: str | None = None) -> Estimator:
+        """The estimator, with the settings that apply to it.
+
+        Args:
+            name: Estimator to use in place of the one in the settings.
+
+        Raises:
+            ConfigurationError: There is no such estimator.
+        """
+        name = name or self.estimator
+        options: dict[str, Any] = {}
+        if name in CONSISTENT:
+            given = {'prior_strength': self.prior_strength, 'plausibility': self.plausibility}
+            options = {key: value for key, value in given.items() if value is not None}
+        return make_estimator(name, **options)
+
+
+class IdentificationSettings(StrictSettings):
+    """A settings file: the robot, what was recorded, how it is processed and fitted."""
+
+    robot: RobotSettings
+    recording: RecordingSettings
+    processing: Processing = Processing()
+    fit: FitSettings = FitSettings()
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Settings together with the folder that their file names are relative to."""
+
+    settings: IdentificationSettings
+    base: Path
+    path: Path | None = None
+
+    @classmethod
+    def load(cls, path: str | Path, base: str | Path | None = None) -> Identification:
+        """Read a settings file.
+
+        Args:
+            path: The YAML file.
+            base: Folder that its file names are relative to; by default its own.
+
+        Raises:
+            ConfigurationError: The file cannot be read, or a key or value is not right.
+        """
+        path = Path(path)
+        settings = parse_settings(IdentificationSettings, load_yaml(path), str(path))
+        return cls(settings, path.parent if base is None else Path(base), path)
+
+    def model(self) -> TorqueModel:
+        """The torque model of the robot.
+
+        Raises:
+            ModelError: The description cannot be used.
+        """
+        return self.settings.robot.build(self.base)
+
+    def dataset(self, model: TorqueModel) -> Dataset:
+        """The recording, aligned for the joints of the model.
+
+        Raises:
+            RecordingError: The recording cannot be read or does not fit.
+        """
+        robot = model.robot
+        continuous = frozenset(
+            name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
+            if kind == 'continuous'
+        )
+        recording = load_recording(self.settings.recording, self.base)
+        return align(
+            recording, robot.joint_names, self.settings.processing, continuous=continuous
+        )
+
+    def problem(self, model: TorqueModel, dataset: Dataset) -> RegressionProblem:
+        """Rows of the dataset for the parameters the settings leave free.
+
+        Raises:
+            ConfigurationError: A per-joint list has the wrong length.
+            EstimationError: There is too little data.
+        """
+        fit = self.settings.fit
+        joints = len(model.robot.joint_names)
+        if isinstance(fit.minimum_velocity, tuple) and len(fit.minimum_velocity) != joints:
+            raise ConfigurationError(
+                'a list per joint has the wrong length', where='fit.minimum_velocity',
+                found=f'{len(fit.minimum_velocity)} numbers', allowed=f'{joints}, or one for all',
+            )
+        return RegressionProblem.from_dataset(
+            model, dataset,
+            parallel_filter=self.settings.processing.parallel_filter,
+            minimum_velocity=fit.minimum_velocity,
+            parameters=model.parameters.fixed(*fit.fixed),
+        )
