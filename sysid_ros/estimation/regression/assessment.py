@@ -184,7 +184,7 @@ def effective_rows(residual: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """
     samples = len(residual)
     length = 2 * samples
-    effective = np.ones(residual.shape[1])
+    effective = np.maximum(usable.sum(axis=0), 1).astype(float)
     for joint in range(residual.shape[1]):
         products = _autocorrelation(residual[:, joint], length)[:samples]
         pairs = np.round(_autocorrelation(usable[:, joint].astype(float), length)[:samples])
@@ -213,7 +213,7 @@ def noise_level(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
 
 
 def effective_noise(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
-    """Noise per joint that independent rows would have to carry as much information.
+    """Noise levels, raised alike in all joints until the rows count as independent.
 
     Residuals of neighbouring rows resemble each other; weighing by this keeps a prior's
     strength the same whatever the sampling rate.
@@ -226,7 +226,7 @@ def effective_noise(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray
         Shape ``(n,)``, at least :func:`noise_level`.
     """
     rows = effective_rows(problem.residuals(theta), problem.usable)
-    return noise_level(problem, theta) * np.sqrt(np.maximum(problem.counts, 1) / rows)
+    return noise_level(problem, theta) * np.sqrt(problem.counts.sum() / rows.sum())
 
 
 def assess(
@@ -263,7 +263,10 @@ def assess(
     parameters = problem.parameters.with_values(theta)
     directions = DataDirections(problem, sigma)
     statistics = residual_statistics(problem, theta)
-    covariance = directions.base_covariance(effective_noise(problem, theta) ** 2, strength)
+    correlated = problem.counts / statistics.effective_rows
+    covariance = directions.base_covariance(
+        noise_level(problem, theta) ** 2 * correlated, strength
+    )
     equations = problem.base.equations
     return Estimate(
         estimator=estimator,

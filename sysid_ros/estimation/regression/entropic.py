@@ -49,7 +49,7 @@ class EntropicLeastSquares:
         max_iterations: Most Newton steps.
     """
 
-    prior_strength: float = 1e-3
+    prior_strength: float = 0.1
     plausibility: Plausibility = field(default_factory=Plausibility)
     tolerance: float = 1e-8
     max_iterations: int = 500
