@@ -60,9 +60,12 @@ class FitSettings(StrictSettings):
 
 
 class IdentificationSettings(StrictSettings):
-    """A settings file: the robot, what was recorded, how it is processed and fitted."""
+    """A settings file: the robot, what was recorded, how it is processed and fitted.
 
-    robot: RobotSettings
+    A file that only names another recording of a known robot needs no ``robot`` section.
+    """
+
+    robot: RobotSettings | None = None
     recording: RecordingSettings
     processing: Processing = Processing()
     fit: FitSettings = FitSettings()
@@ -95,9 +98,27 @@ class Identification:
         """The torque model of the robot.
 
         Raises:
+            ConfigurationError: The settings have no robot.
             ModelError: The description cannot be used.
         """
+        if self.settings.robot is None:
+            raise ConfigurationError(
+                'there is no robot', where=str(self.path or 'settings'),
+                fix='Add a section robot: with the key urdf',
+            )
         return self.settings.robot.build(self.base)
+
+    def recording_of(self, other: Identification) -> Identification:
+        """Another recording of this robot, fitted rows made the same way.
+
+        Args:
+            other: Settings that name the recording; its own processing is kept, since it
+                may have other rates, but rows count by this one's fit settings.
+        """
+        settings = other.settings.model_copy(
+            update={'robot': self.settings.robot, 'fit': self.settings.fit}
+        )
+        return Identification(settings, other.base, other.path)
 
     def dataset(self, model: TorqueModel) -> Dataset:
         """The recording, aligned for the joints of the model.

@@ -1,0 +1,176 @@
+"""The result in words and small tables, the verdict first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.robot.parameters import ParameterSet
+
+_WIDTH = 96
+
+
+def summary(
+    estimate: Estimate,
+    verdict: Verdict,
+    training: TorquePrediction,
+    held_out: TorquePrediction | None,
+) -> str:
+    """The whole summary.
+
+    Args:
+        estimate: The estimate.
+        verdict: Its verdict.
+        training: Errors on the fitted rows.
+        held_out: Errors on held-out rows, if there are any.
+
+    Returns:
+        Text for a terminal, at most about a hundred columns wide.
+    """
+    parts = [
+        _verdict(verdict),
+        _fit(estimate),
+        _errors(training, held_out),
+        _bodies(estimate),
+        _joint_terms(estimate),
+        _known(estimate),
+    ]
+    if verdict.remarks:
+        parts.append('Remarks\n' + '\n'.join(f'  - {remark}' for remark in verdict.remarks))
+    return '\n\n'.join(part for part in parts if part) + '\n'
+
+
+def errors_table(training: TorquePrediction, held_out: TorquePrediction | None) -> str:
+    """Torque errors per joint and in all, with the prior beside, as text."""
+    shown = [('training', training)] + ([('held-out', held_out)] if held_out else [])
+    header = ['joint']
+    for label, _ in shown:
+        header += [f'{label} %', 'prior %', 'RMS']
+    rows = []
+    for joint, name in enumerate(training.joint_names):
+        row = [name]
+        for _, prediction in shown:
+            row += [
+                _percent(prediction.candidate.relative_per_joint[joint]),
+                _percent(prediction.prior.relative_per_joint[joint]),
+                f'{prediction.candidate.rms_per_joint[joint]:.4g}',
+            ]
+        rows.append(row)
+    total = ['all']
+    for _, prediction in shown:
+        total += [
+            _percent(prediction.candidate.relative_error),
+            _percent(prediction.prior.relative_error), '',
+        ]
+    return table(header, [*rows, total])
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table: first column to the left, the others to the right."""
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        return '  ' + '  '.join(cells).rstrip()
+
+    rule = '  ' + '-' * (sum(widths) + 2 * (len(widths) - 1))
+    return '\n'.join([line(header), rule, *(line(row) for row in rows)])
+
+
+def _verdict(verdict: Verdict) -> str:
+    lines = [f'VERDICT: {"committable" if verdict.committable else "NOT committable"}']
+    lines += [f'  {reason}' for reason in verdict.reasons]
+    return '\n'.join([*lines, f'  Next: {verdict.next_step}'])
+
+
+def _fit(estimate: Estimate) -> str:
+    margin = min(estimate.margins.values(), default=float('nan'))
+    consistent = 'every body' if estimate.consistent else 'NOT every body'
+    rows = int(np.sum(estimate.residuals.rows))
+    independent = float(np.sum(estimate.residuals.effective_rows))
+    return '\n'.join([
+        f'Fit with {estimate.estimator}: {estimate.status.value}',
+        f'  {rows} rows, worth about {independent:.0f} independent ones; '
+        f'{len(estimate.base_names)} base parameters; {estimate.iterations} iterations',
+        f'  physically consistent: {consistent} (smallest margin {margin:.2g}; prior 1, limit 0)',
+    ])
+
+
+def _errors(training: TorquePrediction, held_out: TorquePrediction | None) -> str:
+    return 'Torque errors, relative to the torque; RMS in N·m or N\n' + errors_table(
+        training, held_out
+    )
+
+
+def _bodies(estimate: Estimate) -> str:
+    parameters = estimate.parameters
+    rows = []
+    for body in parameters.bodies:
+        phi = parameters.inertial(body)
+        prior = parameters.prior[parameters.body_slice(body)]
+        rows.append([
+            body, f'{phi[0]:.4g}', f'{prior[0]:.4g}', _centre(phi), _centre(prior),
+            f'{estimate.margins[body]:.2g}',
+        ])
+    header = ['body', 'mass kg', 'prior', 'centre of mass m', 'prior', 'margin']
+    return 'Bodies\n' + table(header, rows)
+
+
+def _joint_terms(estimate: Estimate) -> str:
+    parameters = estimate.parameters
+    inertial = {
+        k for body in parameters.bodies
+        for k in range(*parameters.body_slice(body).indices(len(parameters)))
+    }
+    rows = [
+        [
+            parameters.names[k], f'{parameters.values[k]:.4g}',
+            _interval(estimate.standard_deviation[k]), f'{parameters.prior[k]:.4g}',
+            parameters.units[k],
+        ]
+        for k in range(len(parameters)) if k not in inertial
+    ]
+    if not rows:
+        return ''
+    return 'Joint terms, with 95 % intervals\n' + table(
+        ['parameter', 'value', '±', 'prior', 'unit'], rows
+    )
+
+
+def _known(estimate: Estimate) -> str:
+    parameters: ParameterSet = estimate.parameters
+    lines = ['Where the values come from']
+    for knowledge in Knowledge:
+        names = [
+            name for name, entry in zip(parameters.names, estimate.knowledge, strict=True)
+            if entry is knowledge
+        ]
+        if names:
+            lines.append(f'  {len(names)} {knowledge.value}')
+    if estimate.unidentified:
+        lines.append('  not determined by this data:')
+        lines += [f'    {_shortened(equation)}' for equation in estimate.unidentified]
+    return '\n'.join(lines)
+
+
+def _centre(phi: np.ndarray) -> str:
+    if phi[0] <= 0.0:
+        return '-'
+    return ' '.join(f'{value:+.3f}' for value in phi[1:4] / phi[0])
+
+
+def _interval(deviation: float) -> str:
+    return f'{1.96 * deviation:.2g}' if np.isfinite(deviation) else 'unknown'
+
+
+def _percent(value: float) -> str:
+    return f'{100.0 * value:.2f}' if np.isfinite(value) else '-'
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WIDTH else f'{text[:_WIDTH - 1]}…'
