@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.robot.parameters import ParameterSet
 
 _WIDTH = 96
+_ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
@@ -31,27 +32,39 @@ def summary(
     Returns:
         Text for a terminal, at most about a hundred columns wide.
     """
+    predictions = {'training': training} | ({'held-out': held_out} if held_out else {})
     parts = [
         _verdict(verdict),
         _fit(estimate),
-        _errors(training, held_out),
+        _ERRORS + errors_table(predictions),
         _bodies(estimate),
         _joint_terms(estimate),
         _known(estimate),
     ]
-    if verdict.remarks:
-        parts.append('Remarks\n' + '\n'.join(f'  - {remark}' for remark in verdict.remarks))
+    parts.append(_remarks(verdict))
     return '\n\n'.join(part for part in parts if part) + '\n'
 
 
-def errors_table(training: TorquePrediction, held_out: TorquePrediction | None) -> str:
-    """Torque errors per joint and in all, with the prior beside, as text."""
-    shown = [('training', training)] + ([('held-out', held_out)] if held_out else [])
+def prediction_summary(verdict: Verdict, prediction: TorquePrediction) -> str:
+    """Verdict and errors of one predicted recording."""
+    label = 'held-out' if prediction.held_out else 'training'
+    parts = [_verdict(verdict), _ERRORS + errors_table({label: prediction}), _remarks(verdict)]
+    return '\n\n'.join(part for part in parts if part) + '\n'
+
+
+def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
+    """Torque errors per joint and in all, with the prior beside, as text.
+
+    Args:
+        predictions: Predictions of the same joints, by what they are called.
+    """
+    shown = tuple(predictions.items())
+    joints = shown[0][1].joint_names
     header = ['joint']
     for label, _ in shown:
         header += [f'{label} %', 'prior %', 'RMS']
     rows = []
-    for joint, name in enumerate(training.joint_names):
+    for joint, name in enumerate(joints):
         row = [name]
         for _, prediction in shown:
             row += [
@@ -101,10 +114,10 @@ def _fit(estimate: Estimate) -> str:
     ])
 
 
-def _errors(training: TorquePrediction, held_out: TorquePrediction | None) -> str:
-    return 'Torque errors, relative to the torque; RMS in N·m or N\n' + errors_table(
-        training, held_out
-    )
+def _remarks(verdict: Verdict) -> str:
+    if not verdict.remarks:
+        return ''
+    return 'Remarks\n' + '\n'.join(f'  - {remark}' for remark in verdict.remarks)
 
 
 def _bodies(estimate: Estimate) -> str:

@@ -1,0 +1,47 @@
+"""Write the parameters of a run as URDF or YAML.
+
+The URDF differs from the one that was identified only in <inertial> and <dynamics>. It is
+reloaded and its torques are compared before it replaces anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.run_folder import RunFolder
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.release.urdf_export import write_urdf
+from sysid_ros.release.yaml_export import export_yaml
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid export``."""
+    parser.add_argument('run_folder', type=Path, metavar='RUN', help="folder of 'sysid fit'")
+    parser.add_argument('-o', '--urdf', type=Path, metavar='FILE', help='URDF to write')
+    parser.add_argument('--yaml', type=Path, metavar='FILE', help='YAML to write')
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Export what was asked for."""
+    if options.urdf is None and options.yaml is None:
+        raise ConfigurationError('nothing to write', fix='Give -o FILE.urdf or --yaml FILE.yaml')
+    folder = RunFolder.open(options.run_folder)
+    estimate = folder.estimate()
+    if not estimate.status.ok:
+        print(f'{estimate.status.value} There is nothing to export.')
+        return ExitCode.NOT_CONVERGED
+    robot = folder.identification().model().robot
+    if options.urdf is not None:
+        for note in write_urdf(options.urdf, robot, estimate.parameters).notes:
+            print(f'Note: {note}')
+        print(f'Written to {options.urdf}')
+    if options.yaml is not None:
+        provenance = {'estimator': estimate.estimator, 'run': options.run_folder.name}
+        write_atomically(
+            options.yaml, export_yaml(robot, estimate.parameters, provenance).encode()
+        )
+        print(f'Written to {options.yaml}')
+    return ExitCode.OK

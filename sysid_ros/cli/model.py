@@ -1,0 +1,111 @@
+"""Check a robot description and show what could be identified of it."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.dynamics.base_parameters import base_parameters
+from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.report.summary import table
+from sysid_ros.robot.model import RobotModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid model``."""
+    parser.add_argument('urdf', help='URDF or xacro file')
+    parser.add_argument(
+        '--lock', action='append', default=[], metavar='JOINT=POSITION',
+        help='hold a joint fixed, position in rad or m; may be repeated',
+    )
+    parser.add_argument(
+        '--xacro', action='append', default=[], metavar='NAME=VALUE',
+        help='argument for xacro; may be repeated',
+    )
+    parser.add_argument(
+        '--equations', action='store_true', help='write out every base parameter'
+    )
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Print joints, bodies, findings and base parameters."""
+    robot = RobotModel.from_urdf(
+        options.urdf,
+        locked_joints={name: _position(text) for name, text in _pairs(options.lock, '--lock')},
+        xacro_arguments=dict(_pairs(options.xacro, '--xacro')),
+    )
+    print(f'Robot {robot.name!r}: {len(robot.joint_names)} joints, '
+          f'{len(robot.body_names)} moving bodies\n')
+    print(_joints(robot) + '\n')
+    print(_bodies(robot) + '\n')
+    if robot.findings:
+        print('Findings')
+        for finding in robot.findings:
+            print(f'  {finding}')
+        print()
+    _print_base(robot, options.equations)
+    return ExitCode.OK
+
+
+def _print_base(robot: RobotModel, equations: bool) -> None:
+    inertial = base_parameters(TorqueModel(robot))
+    everything = base_parameters(TorqueModel(robot, TermSettings().build()))
+    print(f'Base parameters: {inertial.rank} inertial, {everything.rank} with viscous and '
+          f'Coulomb friction and offsets (rank gap {everything.gap[0]:.1e} to '
+          f'{everything.gap[1]:.1e})')
+    if equations:
+        for equation in everything.equations:
+            print(f'  {equation}')
+
+
+def _joints(robot: RobotModel) -> str:
+    limits = robot.limits
+    rows = [
+        [
+            name, kind, *(_number(values[k]) for values in (
+                limits.lower, limits.upper, limits.velocity, limits.effort
+            ))
+        ]
+        for k, (name, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
+    ]
+    rows += [[name, 'locked', _number(at), '', '', ''] for name, at in robot.locked_joints.items()]
+    return table(['joint', 'type', 'lower', 'upper', 'velocity', 'effort'], rows)
+
+
+def _bodies(robot: RobotModel) -> str:
+    replaced = robot.replaced_priors
+    rows = []
+    for body, phi in zip(robot.body_names, robot.inertial_prior, strict=True):
+        links = [link.name for link in robot.links if link.body == body]
+        prior = f'replaced: {replaced[body]}' if body in replaced else 'consistent'
+        rows.append([body, f'{phi[0]:.4g}', str(len(links)), prior])
+    return table(['body', 'mass kg', 'links', 'prior'], rows)
+
+
+def _number(value: float) -> str:
+    return f'{value:.4g}' if np.isfinite(value) else '-'
+
+
+def _pairs(texts: list[str], option: str) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        name, equals, value = text.replace(':=', '=').partition('=')
+        if not (name and equals):
+            raise ConfigurationError(
+                'is not a pair', where=option, found=repr(text), allowed='NAME=VALUE'
+            )
+        pairs.append((name, value))
+    return pairs
+
+
+def _position(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigurationError(
+            'is not a position', where='--lock', found=repr(text), allowed='a number in rad or m'
+        ) from None

@@ -1,0 +1,150 @@
+"""The folder a fit leaves behind: everything needed to judge, repeat and hand over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, ReleaseError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.release.urdf_export import write_urdf
+from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.report.figures import torque_figure
+from sysid_ros.report.summary import summary
+
+_ESTIMATE = 'estimate.json'
+_SETTINGS = 'settings.yaml'
+_PRIOR = 'prior.urdf'
+_URDF = 'identified.urdf'
+_FILES = (
+    _ESTIMATE, _SETTINGS, _PRIOR, _URDF, 'identified.yaml', 'verdict.json', 'summary.txt',
+    'torque_training.png', 'torque_held_out.png',
+)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder with one fit and its evaluation."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> RunFolder:
+        """A new folder, or one whose earlier run is replaced.
+
+        Raises:
+            ConfigurationError: The path holds something that is no run.
+        """
+        if path.exists() and not path.is_dir():
+            raise ConfigurationError('is not a folder', where=str(path), fix='Choose another -o')
+        if path.is_dir() and any(path.iterdir()) and not (path / _ESTIMATE).is_file():
+            raise ConfigurationError(
+                'the folder holds something else', where=str(path), fix='Choose another -o'
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for name in _FILES:
+                (path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'cannot be written: {error}', where=str(path)) from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run.
+
+        Raises:
+            ConfigurationError: There is no run in the folder.
+        """
+        missing = [name for name in (_ESTIMATE, _SETTINGS, _PRIOR) if not (path / name).is_file()]
+        if missing:
+            raise ConfigurationError(
+                'is not the folder of a fit', where=str(path), found=f'no {", ".join(missing)}',
+                fix="Name the folder that 'sysid fit' wrote",
+            )
+        return cls(path)
+
+    def estimate(self) -> Estimate:
+        """The estimate of the run."""
+        return Estimate.load(self.path / _ESTIMATE)
+
+    def identification(self) -> Identification:
+        """Settings of the run, with the robot description it was made with."""
+        return Identification.load(self.path / _SETTINGS)
+
+    def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
+        """Keep the settings and the description, so that the run can be repeated."""
+        settings = identification.settings.model_dump(mode='json', exclude_none=True)
+        settings['robot'] |= {'urdf': _PRIOR, 'xacro_arguments': {}}
+        settings['folder'] = str((identification.base / settings['folder']).resolve())
+        text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+        self._write(_SETTINGS, text.encode())
+        self._write(_PRIOR, model.robot.description.xml)
+
+    def write_result(self, model: TorqueModel, estimate: Estimate) -> tuple[str, ...]:
+        """Write the estimate, and the parameters to hand over if they are consistent.
+
+        Returns:
+            Notes on the export, or why there is none.
+        """
+        self._write(_ESTIMATE, estimate.to_json().encode())
+        if not estimate.status.ok:
+            return ('No URDF was written, because the fit did not converge.',)
+        parameters = estimate.parameters
+        robot = model.robot
+        provenance = {
+            'estimator': estimate.estimator, 'estimate': _ESTIMATE,
+            'data_sha256': str(estimate.provenance.get('sha256', '')),
+        }
+        self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
+        try:
+            return write_urdf(self.path / _URDF, robot, parameters).notes
+        except ReleaseError as error:
+            return (f'No URDF was written: {error}',)
+
+    def write_evaluation(
+        self, estimate: Estimate, verdict: Verdict, training: RegressionProblem,
+        held_out: RegressionProblem | None,
+    ) -> str:
+        """Write verdict, summary and figures.
+
+        Returns:
+            The summary.
+        """
+        predictions: list[TorquePrediction | None] = [predict(estimate, training, held_out=False)]
+        predictions.append(None if held_out is None else predict(estimate, held_out))
+        text = summary(estimate, verdict, predictions[0], predictions[1])
+        self._write('summary.txt', text.encode())
+        self._write('verdict.json', json.dumps(verdict.to_json(), indent=1).encode())
+        theta = estimate.parameters.values
+        torque_figure(
+            self.path / 'torque_training.png', training, theta, title='Torques of the training data'
+        )
+        if held_out is not None:
+            torque_figure(
+                self.path / 'torque_held_out.png', held_out, theta,
+                title='Torques of data the fit has not seen',
+            )
+        return text
+
+    def write_validation(
+        self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem
+    ) -> None:
+        """Write verdict and figure of one more recording, under its name."""
+        self._write(f'verdict_{name}.json', json.dumps(verdict.to_json(), indent=1).encode())
+        torque_figure(
+            self.path / f'torque_{name}.png', problem, estimate.parameters.values,
+            title=f'Torques of {name}',
+        )
+
+    def _write(self, name: str, content: bytes) -> None:
+        write_atomically(self.path / name, content)

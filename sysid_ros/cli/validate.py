@@ -1,0 +1,44 @@
+"""Predict another recording with the parameters of a run, and judge them by it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.progress import stage
+from sysid_ros.cli.run_folder import RunFolder
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.prediction import predict
+from sysid_ros.evaluation.verdict import judge
+from sysid_ros.report.summary import prediction_summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid validate``."""
+    parser.add_argument('run_folder', type=Path, metavar='RUN', help="folder of 'sysid fit'")
+    parser.add_argument('settings', type=Path, help='settings file of the other recording')
+    parser.add_argument(
+        '--base', type=Path, help="folder that file names are relative to; the settings file's own"
+    )
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Predict, judge, write and print."""
+    folder = RunFolder.open(options.run_folder)
+    estimate = folder.estimate()
+    fitted = folder.identification()
+    other = fitted.recording_of(Identification.load(options.settings, options.base))
+    with stage('Loading the robot'):
+        model = fitted.model()
+    with stage('Reading the recording and predicting it'):
+        problem = other.problem(model, other.dataset(model))
+        prediction = predict(
+            estimate, problem, held_out=problem.provenance['sha256'] != estimate.provenance['sha256']
+        )
+    verdict = judge(estimate, prediction)
+    name = options.settings.stem
+    folder.write_validation(name, estimate, verdict, problem)
+    print(prediction_summary(verdict, prediction))
+    print(f'Written to {folder.path / f"verdict_{name}.json"}')
+    return ExitCode.OK if verdict.committable else ExitCode.NOT_COMMITTABLE
