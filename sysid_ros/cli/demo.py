@@ -18,7 +18,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 
 _KUKA_SETTINGS = """\
-# KUKA LWR4+, run {run} of one trajectory: measured at the joints, low-pass filtered by its recorder.
+# KUKA LWR4+, run {run} of one trajectory, low-pass filtered by its recorder.
 robot:
   urdf: kuka_lwr4.urdf
   terms:
@@ -26,7 +26,8 @@ robot:
 recording:
   format: npz
   file: measurements_{run}.npz
-  joints: [lwr_0_joint, lwr_1_joint, lwr_2_joint, lwr_3_joint, lwr_4_joint, lwr_5_joint, lwr_6_joint]
+  joints: [lwr_0_joint, lwr_1_joint, lwr_2_joint, lwr_3_joint, lwr_4_joint, lwr_5_joint,
+           lwr_6_joint]
   time: {{array: times}}
   position: {{array: positions}}
   velocity: {{array: velocities}}

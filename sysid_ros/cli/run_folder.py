@@ -13,7 +13,7 @@ from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.urdf_export import write_urdf
@@ -83,9 +83,9 @@ class RunFolder:
 
     def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
         """Keep the settings and the description, so that the run can be repeated."""
-        settings = identification.settings.model_dump(mode='json', exclude_none=True)
+        settings = identification.settings.model_dump(mode='json', exclude_unset=True)
         settings['robot'] |= {'urdf': _PRIOR, 'xacro_arguments': {}}
-        settings['folder'] = str((identification.base / settings['folder']).resolve())
+        settings['folder'] = str((identification.base / identification.settings.folder).resolve())
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
         self._write(_SETTINGS, text.encode())
         self._write(_PRIOR, model.robot.description.xml)
@@ -120,9 +120,9 @@ class RunFolder:
         Returns:
             The summary.
         """
-        predictions: list[TorquePrediction | None] = [predict(estimate, training, held_out=False)]
-        predictions.append(None if held_out is None else predict(estimate, held_out))
-        text = summary(estimate, verdict, predictions[0], predictions[1])
+        fitted = predict(estimate, training, held_out=False)
+        unseen = None if held_out is None else predict(estimate, held_out)
+        text = summary(estimate, verdict, fitted, unseen)
         self._write('summary.txt', text.encode())
         self._write('verdict.json', json.dumps(verdict.to_json(), indent=1).encode())
         theta = estimate.parameters.values

@@ -33,9 +33,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         model = fitted.model()
     with stage('Reading the recording and predicting it'):
         problem = other.problem(model, other.dataset(model))
-        prediction = predict(
-            estimate, problem, held_out=problem.provenance['sha256'] != estimate.provenance['sha256']
-        )
+        unseen = problem.provenance['sha256'] != estimate.provenance['sha256']
+        prediction = predict(estimate, problem, held_out=unseen)
     verdict = judge(estimate, prediction)
     name = options.settings.stem
     folder.write_validation(name, estimate, verdict, problem)

@@ -1,0 +1,242 @@
+"""The command as a user meets it: verbs, files, exit codes, errors in one line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.robot.inertia import inertial_parameters
+from sysid_ros.robot.model import RobotModel
+
+URDF = """\
+<robot name="two_joints">
+  <link name="base"/>
+  <joint name="swing" type="revolute">
+    <parent link="base"/><child link="upper"/><origin xyz="0 0 0.4"/><axis xyz="0 1 0"/>
+    <limit lower="-2" upper="2" velocity="4" effort="30"/>
+    <dynamics damping="0.4" friction="0.3"/>
+  </joint>
+  <link name="upper"><inertial><origin xyz="0.02 0 0.12"/><mass value="1.5"/>
+    <inertia ixx="0.012" ixy="0" ixz="0" iyy="0.012" iyz="0" izz="0.002"/></inertial></link>
+  <joint name="slide" type="prismatic">
+    <parent link="upper"/><child link="tool"/><origin xyz="0 0 0.25"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="0.3" velocity="1" effort="60"/>
+    <dynamics damping="3" friction="1"/>
+  </joint>
+  <link name="tool"><inertial><origin xyz="0 0.01 0.05"/><mass value="0.7"/>
+    <inertia ixx="0.002" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.001"/></inertial></link>
+</robot>
+"""
+
+SETTINGS = """\
+robot: {{urdf: robot.urdf}}
+recording:
+  format: csv
+  file: {name}.csv
+  joints: [swing, slide]
+  time: {{column: t}}
+  position: {{columns: [q1, q2], unit: [rad, m]}}
+  velocity: {{columns: [v1, v2], unit: [rad/s, m/s]}}
+  acceleration: {{columns: [a1, a2], unit: [rad/s2, m/s2]}}
+  effort: {{columns: [f1, f2], unit: [N·m, N]}}
+processing: {{differentiation: measured}}
+"""
+
+
+def write_recording(folder: Path, name: str, seed: int, noise: float = 0.05) -> Path:
+    """A recording of the robot whose true parameters are not those of its URDF."""
+    (folder / 'robot.urdf').write_text(URDF)
+    robot = RobotModel.from_urdf(URDF)
+    model = TorqueModel(robot, [ViscousFriction(), CoulombFriction(), TorqueOffset()])
+    truth = model.parameters.with_values({
+        'swing.viscous_friction': 0.6, 'slide.coulomb_friction': 1.6, 'swing.torque_offset': 0.1,
+    }).values.copy()
+    inertia = np.diag([0.014, 0.013, 0.003])
+    truth[:10] = inertial_parameters(1.8, np.array([0.0, 0.01, 0.14]), inertia)
+    rng = np.random.default_rng(seed)
+    t = np.arange(1500) / 100.0
+    pace = 2.0 * np.pi * rng.uniform(0.1, 0.8, (4, 2))
+    phase = rng.uniform(0.0, 6.0, (4, 2))
+    size = np.array([0.4, 0.03])
+    angle = pace * t[:, None, None] + phase
+    q = (size * np.sin(angle)).sum(1) + [0.0, 0.15]
+    v = (size * pace * np.cos(angle)).sum(1)
+    a = -(size * pace**2 * np.sin(angle)).sum(1)
+    tau = model.torque(truth, q, v, a) + rng.normal(0.0, noise, q.shape)
+    header = 't,q1,q2,v1,v2,a1,a2,f1,f2'
+    np.savetxt(folder / f'{name}.csv', np.column_stack([t, q, v, a, tau]), delimiter=',',
+               header=header, comments='')
+    settings = folder / f'{name}.yaml'
+    settings.write_text(SETTINGS.format(name=name))
+    return settings
+
+
+@pytest.fixture(scope='module')
+def recordings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('recordings')
+    return write_recording(folder, 'first', 1), write_recording(folder, 'second', 2)
+
+
+@pytest.fixture(scope='module')
+def fitted(recordings, tmp_path_factory):
+    """A run folder of a good fit."""
+    folder = tmp_path_factory.mktemp('runs') / 'first'
+    first, second = recordings
+    assert main(['fit', str(first), '--validate', str(second), '-o', str(folder)]) == ExitCode.OK
+    return folder
+
+
+def test_a_fit_leaves_everything_in_the_run_folder(fitted):
+    names = {path.name for path in fitted.iterdir()}
+    assert names == {
+        'estimate.json', 'identified.urdf', 'identified.yaml', 'prior.urdf', 'settings.yaml',
+        'summary.txt', 'torque_held_out.png', 'torque_training.png', 'verdict.json',
+    }
+    assert json.loads((fitted / 'verdict.json').read_text())['committable'] is True
+    summary = (fitted / 'summary.txt').read_text()
+    assert summary.startswith('VERDICT: committable')
+    assert 'held-out' in summary
+    assert (fitted / 'torque_training.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_the_identified_urdf_is_nearer_to_the_truth_than_the_prior(fitted):
+    identified = RobotModel.from_urdf(fitted / 'identified.urdf')
+    first_moment = identified.inertial_prior[0, 3]
+    assert first_moment == pytest.approx(1.8 * 0.14, rel=0.02)
+    assert abs(first_moment - 1.8 * 0.14) < abs(1.5 * 0.12 - 1.8 * 0.14)
+
+
+def test_a_run_is_repeated_from_its_own_folder(fitted, tmp_path):
+    code = main(['fit', str(fitted / 'settings.yaml'), '--holdout', '0.3',
+                 '-o', str(tmp_path / 'again')])
+    assert code == ExitCode.OK
+    again = json.loads((tmp_path / 'again' / 'estimate.json').read_text())
+    first = json.loads((fitted / 'estimate.json').read_text())
+    assert again['parameters']['names'] == first['parameters']['names']
+
+
+def test_without_held_out_data_the_exit_code_says_not_committable(recordings, tmp_path, capsys):
+    code = main(['fit', str(recordings[0]), '-o', str(tmp_path / 'run')])
+    assert code == ExitCode.NOT_COMMITTABLE
+    assert 'Validate it on another recording' in capsys.readouterr().out
+
+
+def test_an_inconsistent_fit_writes_no_urdf_and_says_why(recordings, tmp_path, capsys):
+    first, second = recordings
+    run = tmp_path / 'run'
+    code = main(['fit', str(first), '--estimator', 'ols', '--validate', str(second),
+                 '-o', str(run)])
+    text = capsys.readouterr().out
+    estimate = json.loads((run / 'estimate.json').read_text())
+    inconsistent = min(estimate['margins'].values()) <= 0.0
+    assert (run / 'identified.urdf').exists() is not inconsistent
+    assert code == (ExitCode.NOT_COMMITTABLE if inconsistent else ExitCode.OK)
+    assert ('No URDF was written' in text) is inconsistent
+
+
+def test_validate_judges_a_run_by_another_recording(fitted, recordings, capsys):
+    assert main(['validate', str(fitted), str(recordings[1])]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert 'VERDICT: committable' in text
+    assert (fitted / 'verdict_second.json').is_file()
+    (fitted / 'verdict_second.json').unlink()
+    (fitted / 'torque_second.png').unlink()
+
+
+def test_validating_on_the_fitted_recording_itself_proves_nothing(fitted, recordings, capsys):
+    assert main(['validate', str(fitted), str(recordings[0])]) == ExitCode.NOT_COMMITTABLE
+    assert 'not tried on data the fit has not seen' in capsys.readouterr().out
+    (fitted / 'verdict_first.json').unlink()
+    (fitted / 'torque_first.png').unlink()
+
+
+def test_export_writes_urdf_and_yaml(fitted, tmp_path, capsys):
+    urdf, yaml = tmp_path / 'out.urdf', tmp_path / 'out.yaml'
+    assert main(['export', str(fitted), '-o', str(urdf), '--yaml', str(yaml)]) == ExitCode.OK
+    assert urdf.read_bytes() == (fitted / 'identified.urdf').read_bytes()
+    assert 'swing.torque_offset' in yaml.read_text()
+    assert 'no place' in capsys.readouterr().out
+
+
+def test_model_shows_joints_bodies_and_base_parameters(recordings, capsys):
+    assert main(['model', str(recordings[0].parent / 'robot.urdf'), '--equations']) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert 'swing' in text and 'prismatic' in text
+    assert 'Base parameters' in text
+    assert 'upper.inertia_yy' in text
+
+
+def test_model_locks_joints(recordings, capsys):
+    code = main(['model', str(recordings[0].parent / 'robot.urdf'), '--lock', 'slide=0.1'])
+    assert code == ExitCode.OK
+    assert '1 joints, 1 moving bodies' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['fit', 'nowhere.yaml'], 'nowhere.yaml'),
+        (['model', 'nowhere.urdf'], 'nowhere.urdf'),
+        (['export', 'nowhere', '-o', 'x.urdf'], 'nowhere'),
+        (['validate', 'nowhere', 'x.yaml'], 'nowhere'),
+    ],
+)
+def test_a_missing_file_is_one_clear_line(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == ExitCode.BAD_INPUT
+    error = capsys.readouterr().err
+    assert error.count('\n') == 1
+    assert error.startswith(f'sysid {arguments[0]}: ')
+    assert words in error
+
+
+def test_a_misspelt_key_names_the_nearest_known_one(recordings, tmp_path, capsys):
+    settings = tmp_path / 'settings.yaml'
+    settings.write_text(recordings[0].read_text().replace('joints:', 'jonts:'))
+    assert main(['fit', str(settings)]) == ExitCode.BAD_INPUT
+    assert "Did you mean 'joints'" in capsys.readouterr().err
+
+
+def test_an_unknown_estimator_is_refused_before_any_work(recordings, tmp_path, capsys):
+    run = tmp_path / 'run'
+    assert main(['fit', str(recordings[0]), '--estimator', 'lmy', '-o', str(run)]) == 2
+    assert "Did you mean 'lmi'" in capsys.readouterr().err
+    assert not run.exists()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(recordings, tmp_path, capsys):
+    (tmp_path / 'thesis.tex').write_text('years of work')
+    assert main(['fit', str(recordings[0]), '-o', str(tmp_path)]) == ExitCode.BAD_INPUT
+    assert (tmp_path / 'thesis.tex').read_text() == 'years of work'
+    assert 'holds something else' in capsys.readouterr().err
+
+
+def test_a_holdout_that_is_no_fraction_is_refused(recordings, tmp_path, capsys):
+    arguments = ['fit', str(recordings[0]), '--holdout', '1.5', '-o', str(tmp_path / 'run')]
+    assert main(arguments) == ExitCode.BAD_INPUT
+    assert '--holdout' in capsys.readouterr().err
+
+
+def test_the_command_runs_as_a_process_of_its_own(recordings):
+    done = subprocess.run(
+        [sys.executable, '-m', 'sysid_ros.cli.main', 'model',
+         str(recordings[0].parent / 'robot.urdf')],
+        capture_output=True, text=True, timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'two_joints' in done.stdout
+
+
+def test_the_simulated_demo_ends_with_a_committable_model(tmp_path, capsys):
+    pytest.importorskip('mujoco')
+    assert main(['demo', '--simulated', '-o', str(tmp_path)]) == ExitCode.OK
+    assert 'VERDICT: committable' in capsys.readouterr().out
+    estimate = json.loads((tmp_path / 'run' / 'estimate.json').read_text())
+    assert estimate['residuals']['relative_error'] < 0.03
