@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class SysidError(Exception):
     """Base of every error raised on purpose by this package.
@@ -64,3 +67,9 @@ class EstimationError(SysidError):
 
 class ReleaseError(SysidError):
     """Identified parameters cannot be written or handed over."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """The ``fix`` for a misspelt name: the nearest known one, or None if none is near."""
+    nearest = difflib.get_close_matches(name, tuple(known), n=1, cutoff=0.5)
+    return f'Did you mean {nearest[0]!r}' if nearest else None

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 # A settings file is small; a larger one is a mistake or an attack on the parser.
 MAX_YAML_BYTES = 1_000_000
+# Aliases let a small file stand for a huge or endless one: values are counted as they unfold.
+MAX_YAML_VALUES = 100_000
+
+_MERGE_KEY = 'tag:yaml.org,2002:merge'
+
+KeyPath = tuple[int | str, ...]
 
 Settings = TypeVar('Settings', bound='StrictSettings')
 
@@ -21,7 +30,9 @@ Settings = TypeVar('Settings', bound='StrictSettings')
 class StrictSettings(BaseModel):
     """Frozen settings that refuse unknown keys and non-finite numbers."""
 
-    model_config = ConfigDict(extra='forbid', frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra='forbid', frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
 
     @model_validator(mode='before')
     @classmethod
@@ -31,16 +42,59 @@ class StrictSettings(BaseModel):
 
 
 def _check_finite(data: Any, where: str) -> None:
-    if isinstance(data, float) and not math.isfinite(data):
-        raise ConfigurationError(
-            'a number is not finite', where=where, found=data, allowed='finite numbers'
-        )
-    if isinstance(data, dict):
+    for path, number in _floats(data, ()):
+        if not math.isfinite(number):
+            raise ConfigurationError(
+                'a number is not finite', where=f'{where}: {_dotted(path)}', found=number,
+                allowed='finite numbers',
+            )
+
+
+def _floats(data: Any, path: KeyPath) -> Iterator[tuple[KeyPath, float]]:
+    """Every float in nested mappings and lists, with the keys and indices that lead to it."""
+    if isinstance(data, float):
+        yield path, data
+    elif isinstance(data, dict):
         for key, value in data.items():
-            _check_finite(value, f'{where}.{key}')
+            yield from _floats(value, (*path, key))
     elif isinstance(data, (list, tuple)):
         for index, value in enumerate(data):
-            _check_finite(value, f'{where}[{index}]')
+            yield from _floats(value, (*path, index))
+
+
+def _dotted(path: KeyPath) -> str:
+    return '.'.join(map(str, path))
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """The safe loader, which also refuses a key that is given twice instead of losing one."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_KEY:
+                if key.value in seen:
+                    raise yaml.composer.ComposerError(
+                        None, None, f'the key {key.value!r} is given twice', key.start_mark
+                    )
+                seen.add(key.value)
+        return node
+
+
+def _refuse_endless(data: Any, where: str) -> None:
+    pending, count = [data], 0
+    while pending:
+        value = pending.pop()
+        count += 1
+        if isinstance(value, (dict, list)):
+            pending.extend(value.values() if isinstance(value, dict) else value)
+        if count + len(pending) > MAX_YAML_VALUES:
+            raise ConfigurationError(
+                'the file holds too many values', where=where,
+                found=f'more than {MAX_YAML_VALUES}', allowed=MAX_YAML_VALUES,
+                fix='Write out aliases (*name) that contain each other',
+            )
 
 
 def load_yaml(path: str | Path) -> dict[str, Any]:
@@ -54,7 +108,7 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
 
     Raises:
         ConfigurationError: The file is missing, too large, not YAML, asks for
-            Python objects, or is not a mapping.
+            Python objects, gives a key twice, or is not a mapping.
     """
     path = Path(path)
     try:
@@ -68,8 +122,9 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
             allowed=f'{MAX_YAML_BYTES} bytes',
         )
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        # A safe loader: it makes plain values only, never objects.
+        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f'is not plain YAML: {" ".join(str(error).split())}', where=str(path),
             fix='Use plain mappings, lists, numbers and strings',
@@ -79,6 +134,7 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
             'is not a mapping', where=str(path), found=type(data).__name__,
             allowed='key: value lines',
         )
+    _refuse_endless(data, str(path))
     return data
 
 
@@ -97,6 +153,7 @@ def parse_settings(kind: type[Settings], data: dict[str, Any], where: str) -> Se
         ConfigurationError: An unknown key (the nearest known one is named), a
             missing key, a non-finite number, or a value of the wrong type.
     """
+    _check_finite(data, where)
     try:
         return kind.model_validate(data)
     except ConfigurationError as error:
@@ -105,38 +162,74 @@ def parse_settings(kind: type[Settings], data: dict[str, Any], where: str) -> Se
             allowed=error.allowed, fix=error.fix,
         ) from error
     except ValidationError as error:
-        raise _first_error(kind, error, where) from error
+        raise _for_people(kind, data, error, where) from error
 
 
-def _first_error(
-    kind: type[StrictSettings], error: ValidationError, where: str
+def _for_people(
+    kind: type[StrictSettings], data: Any, error: ValidationError, where: str
 ) -> ConfigurationError:
-    first = error.errors()[0]
-    location = '.'.join(str(part) for part in first['loc'])
+    """One error out of all: a misspelt key first, since it also makes its own key missing."""
+    errors = error.errors()
+    first = next((e for e in errors if e['type'] == 'extra_forbidden'), errors[0])
+    path = _written_path(data, first['loc'])
     if first['type'] == 'extra_forbidden':
-        return _unknown_key(kind, first['loc'], where)
+        return _unknown_key(kind, path, where)
     if first['type'] == 'missing':
-        return ConfigurationError(f'the key {location!r} is missing', where=where, fix='Add it')
+        return _missing(first, [e for e in errors if e['type'] == 'missing'], path, where)
+    if first['type'] in ('too_short', 'too_long'):
+        limit = 'min_length' if first['type'] == 'too_short' else 'max_length'
+        return _wrong_length(where, path, first['ctx']['actual_length'], first['ctx'][limit])
+    # Alternatives of one value each report why they do not fit.
+    reasons = dict.fromkeys(
+        e['msg'].removeprefix('Value error, ').replace('valid tuple', 'list')
+        for e in errors if _written_path(data, e['loc'])[:len(path)] == path
+    )
     return ConfigurationError(
-        first['msg'].removeprefix('Value error, '), where=f'{where}: {location}',
-        found=repr(first.get('input')),
+        '; or: '.join(reasons), where=f'{where}: {_dotted(path)}', found=repr(first['input'])
     )
 
 
-def _unknown_key(
-    kind: type[StrictSettings], location: tuple[int | str, ...], where: str
+def _written_path(data: Any, location: KeyPath) -> KeyPath:
+    """A location without the names of alternatives, which are not in what was written."""
+    path: list[int | str] = []
+    for part in location:
+        is_key = isinstance(data, dict) and part in data
+        is_index = isinstance(data, (list, tuple)) and part in range(len(data))
+        if is_key or is_index:
+            data = data[part]
+            path.append(part)
+    return tuple(path)
+
+
+def _missing(
+    first: ErrorDetails, missing: list[ErrorDetails], path: KeyPath, where: str
 ) -> ConfigurationError:
-    known = _known_keys(kind, location[:-1])
-    key = str(location[-1])
-    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    if isinstance(first['loc'][-1], int):
+        found = len(first['input'])
+        absent = [e for e in missing if e['loc'][:-1] == first['loc'][:-1]]
+        return _wrong_length(where, path, found, found + len(absent))
+    key = _dotted((*path, first['loc'][-1]))
+    return ConfigurationError(f'the key {key!r} is missing', where=where, fix='Add it')
+
+
+def _wrong_length(
+    where: str, path: KeyPath, found: int, expected: int
+) -> ConfigurationError:
     return ConfigurationError(
-        f'unknown key {".".join(map(str, location))!r}', where=where,
-        allowed=', '.join(sorted(known)) or None,
-        fix=f'Did you mean {nearest[0]!r}' if nearest else 'Remove it',
+        'the list has the wrong length', where=f'{where}: {_dotted(path)}',
+        found=f'{found} entries', allowed=expected,
     )
 
 
-def _known_keys(kind: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+def _unknown_key(kind: type[StrictSettings], path: KeyPath, where: str) -> ConfigurationError:
+    known = _known_keys(kind, path[:-1])
+    return ConfigurationError(
+        f'unknown key {_dotted(path)!r}', where=where, allowed=', '.join(sorted(known)) or None,
+        fix=did_you_mean(str(path[-1]), known) or 'Remove it',
+    )
+
+
+def _known_keys(kind: type[BaseModel], path: KeyPath) -> list[str]:
     """Keys accepted at ``path`` inside ``kind``; empty where the schema branches."""
     for part in path:
         if not isinstance(part, str) or part not in kind.model_fields:

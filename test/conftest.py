@@ -5,6 +5,8 @@ from pathlib import Path
 
 # Before any test module imports the libraries that read these.
 os.environ['MPLBACKEND'] = 'Agg'
+# Matrices of tests are small: BLAS threads that wait for a busy core cost more than they bring.
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 # Each test process, a pytest-xdist worker too, has a domain of its own; 0 to 101 are the domains
 # whose ports Linux leaves free.

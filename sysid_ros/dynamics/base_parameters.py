@@ -106,25 +106,57 @@ def base_parameters(
         The base parameters.
 
     Raises:
-        EstimationError: Two ways of counting the rank disagree: the model has parameters
-            of nearly the same effect.
+        EstimationError: No free parameter acts on a torque, there are fewer rows than
+            columns, or two ways of counting the rank disagree: the model has parameters of
+            nearly the same effect.
     """
     names = model.parameters.names
-    joints = len(model.robot.joint_names)
-    samples = samples or max(50, 4 * len(names) // joints)
-    rows = model.regressor(*random_motion(model.robot, samples, seed)).reshape(-1, len(names))
+    rows = _random_rows(model, samples, seed)
     size = np.linalg.norm(rows, axis=0)
     if free is not None:
         size = np.where(free, size, 0.0)
     if not size.any():
         raise EstimationError('no free parameter acts on any torque', fix='Free some parameters')
+    # Columns that are structurally zero must go before scaling, or rounding becomes rank.
     active = np.flatnonzero(size > _ZERO_COLUMN * size.max())
-    active = np.array(sorted(active, key=lambda k: _preference(names[k], k)))
+    active = np.array(sorted(active, key=lambda k: _preference(names[k], int(k))))
     scaled = rows[:, active] / size[active]
+    rank, gap = _rank(scaled)
+    chosen, grouping = _grouping(scaled, rank, gap)
+    own, grouped = active[chosen], active[~chosen]
+    matrix = np.zeros((rank, len(names)))
+    matrix[np.arange(rank), own] = 1.0
+    matrix[:, grouped] = grouping * size[grouped] / size[own][:, None]
+    matrix[np.abs(matrix) < _COEFFICIENT_TOLERANCE] = 0.0
+    order = np.argsort(own)
+    return BaseParameters(names, own[order], matrix[order], gap, seed)
+
+
+def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
+    """Rows of the regressor at random motion, at least as many as columns."""
+    parameters, joints = len(model.parameters), len(model.robot.joint_names)
+    samples = samples or max(50, 4 * parameters // joints)
+    if samples * joints < parameters:
+        raise EstimationError(
+            'there are too few samples to count base parameters', found=samples,
+            allowed=f'{-(-parameters // joints)} or more',
+        )
+    motion = random_motion(model.robot, samples, seed)
+    return model.regressor(*motion).reshape(-1, parameters)
+
+
+def _rank(scaled: np.ndarray) -> tuple[int, tuple[float, float]]:
+    """Rank by pivoted QR, with the last pivot that counts and the first that does not."""
     pivots = np.abs(np.diag(scipy.linalg.qr(scaled, mode='r', pivoting=True)[0]))
     rank = int(np.sum(pivots > _RANK_TOLERANCE * pivots[0]))
-    gap = (float(pivots[rank - 1]), float(pivots[rank]) if rank < len(pivots) else 0.0)
-    triangle = scipy.linalg.qr(scaled, mode='r')[0][:len(active)]
+    return rank, (float(pivots[rank - 1]), float(pivots[rank]) if rank < len(pivots) else 0.0)
+
+
+def _grouping(
+    scaled: np.ndarray, rank: int, gap: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first independent columns, as a mask, and the others as combinations of them."""
+    triangle = scipy.linalg.qr(scaled, mode='r')[0][:scaled.shape[1]]
     chosen = np.abs(np.diag(triangle)) > _RANK_TOLERANCE
     if int(chosen.sum()) != rank:
         raise EstimationError(
@@ -132,14 +164,8 @@ def base_parameters(
             found=f'{rank} and {int(chosen.sum())}, pivots {gap[0]:.1e} and {gap[1]:.1e}',
             fix='Remove joint terms that repeat each other, or bodies of negligible size',
         )
-    grouping = scipy.linalg.lstsq(triangle[:, chosen], triangle[:, ~chosen])[0]
-    matrix = np.zeros((rank, len(names)))
-    own, grouped = active[chosen], active[~chosen]
-    matrix[np.arange(rank), own] = 1.0
-    matrix[:, grouped] = grouping * size[grouped] / size[own][:, None]
-    matrix[np.abs(matrix) < _COEFFICIENT_TOLERANCE] = 0.0
-    order = np.argsort(own)
-    return BaseParameters(names, own[order], matrix[order], gap, seed)
+    # NumPy, since SciPy fails where nothing is left to group.
+    return chosen, np.linalg.lstsq(triangle[:, chosen], triangle[:, ~chosen], rcond=None)[0]
 
 
 def random_motion(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +47,7 @@ class RotorSettings(StrictSettings):
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    inertial: tuple[float, ...] = Field((0.0,) * 10, min_length=10, max_length=10)
+    inertial: tuple[float, ...] = Field(default=(0.0,) * 10, min_length=10, max_length=10)
 
 
 class TermSettings(StrictSettings):
@@ -69,11 +70,11 @@ class TermSettings(StrictSettings):
     armature: JointSelection = ()
     stiffness: JointSelection = ()
     coupled_axes: tuple[CoupledAxisSettings, ...] = ()
-    coulomb_smoothing: float = Field(0.0, ge=0.0)
+    coulomb_smoothing: float = Field(default=0.0, ge=0.0)
 
     def build(self) -> list[JointTerm]:
         """The terms, in the order of their columns."""
-        chosen = (
+        chosen: tuple[tuple[Callable[..., JointTerm], JointSelection, dict[str, float]], ...] = (
             (ViscousFriction, self.viscous_friction, {}),
             (CoulombFriction, self.coulomb_friction, {'smoothing': self.coulomb_smoothing}),
             (TorqueOffset, self.torque_offset, {}),

@@ -6,7 +6,6 @@ offsets are terms; a new one needs two methods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.numbers import number_of
 from sysid_ros.robot.parameters import Parameter
 
 
@@ -46,16 +46,14 @@ class _PerJoint:
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """One parameter per joint, with the prior of the robot description."""
         prior = self._prior(robot)
-        kinds = dict(zip(robot.joint_names, robot.joint_types, strict=True))
-        return [
-            Parameter(
-                f'{joint}.{self.field}',
-                self.linear_unit if kinds[joint] == 'prismatic' else self.rotational_unit,
-                prior=prior[robot.joint_index(joint)],
-                lower=self.lower,
-            )
-            for joint in self._joints(robot)
-        ]
+        parameters = []
+        for joint in self._joints(robot):
+            index = robot.joint_index(joint)
+            linear = robot.joint_types[index] == 'prismatic'
+            unit = self.linear_unit if linear else self.rotational_unit
+            parameters.append(
+                Parameter(f'{joint}.{self.field}', unit, float(prior[index]), self.lower))
+        return parameters
 
     def columns(
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
@@ -106,6 +104,9 @@ class CoulombFriction(_PerJoint):
     rotational_unit = 'N·m'
     linear_unit = 'N'
     lower = 0.0
+
+    def __post_init__(self) -> None:
+        _check_smoothing(self.smoothing)
 
     def _prior(self, robot: RobotModel) -> np.ndarray:
         return described_dynamics(robot, 'friction')
@@ -166,6 +167,9 @@ class CoupledAxis:
     weights: tuple[tuple[str, float], ...]
     smoothing: float = 0.0
 
+    def __post_init__(self) -> None:
+        _check_smoothing(self.smoothing)
+
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """Armature, viscous and Coulomb friction of the axis."""
         self._weights(robot)
@@ -193,16 +197,36 @@ class CoupledAxis:
         return w
 
 
+def _check_smoothing(smoothing: float) -> None:
+    if not 0.0 <= smoothing < np.inf:
+        raise ConfigurationError(
+            'the smoothing of dry friction cannot be used', found=smoothing,
+            allowed='a velocity, zero or more',
+        )
+
+
 def smooth_sign(v: np.ndarray, smoothing: float) -> np.ndarray:
     """Sign of a velocity, smoothed by ``tanh`` over a velocity greater than zero."""
     return np.tanh(v / smoothing) if smoothing > 0.0 else np.sign(v)
 
 
+# How often the ratio of a coupling enters the friction behind it.
+_POWER_OF_RATIO = {'damping': 2, 'friction': 1}
+
+
 def described_dynamics(robot: RobotModel, attribute: str) -> np.ndarray:
-    """An attribute of ``<dynamics>`` per independent joint, 0 where absent, shape ``(n,)``."""
-    written: Mapping[str, float] = {
-        joint.get('name'): float(joint.find('dynamics').get(attribute, 0.0))
-        for joint in robot.description.root.findall('joint')
-        if joint.find('dynamics') is not None
-    }
-    return np.array([written.get(name, 0.0) for name in robot.joint_names])
+    r"""Friction in ``<dynamics>`` as seen at the independent joints, shape ``(n,)``.
+
+    A mimic joint that moves by :math:`g\,v` takes the power :math:`d\,(g v)^2` by damping d
+    and :math:`f\,|g v|` by friction f: its joint gets :math:`g^2 d` and :math:`|g| f` of it.
+    Negative friction, which no joint has, counts as none.
+
+    Args:
+        robot: The robot.
+        attribute: ``'damping'`` or ``'friction'``.
+    """
+    elements = {joint.get('name'): joint for joint in robot.description.root.findall('joint')}
+    names = tuple(robot.pinocchio_model.names)[1:]
+    written = [number_of(elements[name].find('dynamics'), attribute, 0.0) for name in names]
+    weights = np.abs(robot.tree.coupling[:len(names)]) ** _POWER_OF_RATIO[attribute]
+    return weights.T @ np.maximum(written, 0.0)

@@ -21,6 +21,10 @@ class TorqueModel:
     Args:
         robot: The robot.
         terms: Joint terms, in the order of their columns after the inertial ones.
+
+    Raises:
+        ModelError: A term names a joint that the robot does not have.
+        ParameterError: Two terms have a parameter in common.
     """
 
     robot: RobotModel
@@ -28,6 +32,8 @@ class TorqueModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'terms', tuple(self.terms))
+        # Terms that do not fit the robot are refused here, not when a fit begins.
+        _ = self.parameters
 
     @cached_property
     def parameters(self) -> ParameterSet:

@@ -35,15 +35,34 @@ class Transmission:
         if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(matrix):
             raise ConfigurationError(
                 'the transmission matrix cannot be inverted', where='motor_per_joint',
-                found=matrix.tolist(), fix='Give every joint a motor with a gear ratio other than 0',
+                found=matrix.tolist(),
+                fix='Give every joint a motor with a gear ratio other than 0',
             )
         matrix.setflags(write=False)
         object.__setattr__(self, 'motor_per_joint', matrix)
 
     def joint_motion(self, motor: np.ndarray) -> np.ndarray:
-        """Joint positions, velocities or accelerations from the motors', shape ``(T, n)``."""
-        return np.linalg.solve(self.motor_per_joint, np.asarray(motor).T).T.copy()
+        """Joint positions, velocities or accelerations from the motors', shape ``(T, n)``.
+
+        Raises:
+            ConfigurationError: There is not one column per motor.
+        """
+        return np.linalg.solve(self.motor_per_joint, self._checked(motor).T).T.copy()
 
     def joint_torque(self, motor_torque: np.ndarray) -> np.ndarray:
-        """Joint torques from motor torques, shape ``(T, n)``."""
-        return np.asarray(motor_torque) @ self.motor_per_joint
+        """Joint torques from motor torques, shape ``(T, n)``.
+
+        Raises:
+            ConfigurationError: There is not one column per motor.
+        """
+        return self._checked(motor_torque) @ self.motor_per_joint
+
+    def _checked(self, motor: np.ndarray) -> np.ndarray:
+        motor = np.asarray(motor, dtype=float)
+        motors = len(self.motor_per_joint)
+        if motor.ndim != 2 or motor.shape[1] != motors:
+            raise ConfigurationError(
+                'the signals do not fit the transmission', where='motor_per_joint',
+                found=motor.shape, allowed=f'(samples, {motors})',
+            )
+        return motor

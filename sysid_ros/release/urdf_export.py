@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
+from sysid_ros.dynamics.terms import described_dynamics
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.link_shares import BodyShares, Inertial, share_body
@@ -23,8 +24,10 @@ from sysid_ros.release.xml_splice import (
     remove,
     set_attributes,
 )
+from sysid_ros.robot.couplings import read_mimics
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.numbers import number_of
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.robot.safe_xml import attribute
 from sysid_ros.robot.urdf import RobotDescription, inertial_is_readable
@@ -209,19 +212,30 @@ def _shares_of(robot: RobotModel, body: str, phi: np.ndarray) -> BodyShares:
 def _changed_dynamics(
     robot: RobotModel, parameters: ParameterSet
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Attributes of ``<dynamics>`` to write, per joint; none where they are so already."""
-    joints = {joint.get('name'): joint for joint in robot.description.root.findall('joint')}
-    for joint in robot.joint_names:
-        dynamics = joints[joint].find('dynamics')
-        values = {}
-        for field, name in _DYNAMICS.items():
+    """Attributes of ``<dynamics>`` to write, per joint; none where they are so already.
+
+    The friction of a joint is that of its mimic joints too: where it is written, theirs
+    becomes zero.
+    """
+    root = robot.description.root
+    written = {joint.get('name'): joint.find('dynamics') for joint in root.findall('joint')}
+    mimics = read_mimics(root)
+    changes: dict[str, dict[str, str]] = {}
+    for field, name in _DYNAMICS.items():
+        described = described_dynamics(robot, name)
+        for joint, total in zip(robot.joint_names, described, strict=True):
             if f'{joint}.{field}' not in parameters:
                 continue
+            group = [joint, *(other for other in mimics if mimics[other].source == joint)]
+            now = {member: number_of(written[member], name, 0.0) for member in group}
             value = parameters[f'{joint}.{field}']
-            if value != float(attribute(dynamics, name) or 0.0):
-                values[name] = repr(value)
-        if values:
-            yield joint, values
+            if value == total and min(now.values()) >= 0.0:
+                continue
+            for member in group:
+                new = value if member == joint else 0.0
+                if new != now[member]:
+                    changes.setdefault(member, {})[name] = repr(float(new))
+    yield from changes.items()
 
 
 def _splices(

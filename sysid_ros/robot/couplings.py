@@ -8,6 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from lxml import etree
 
+from sysid_ros.errors import ModelError
+from sysid_ros.robot.numbers import number_of
+from sysid_ros.robot.safe_xml import attribute
+
+# In [rad] or [m]: locked positions of joints that follow each other may be rounded.
+_POSITION_TOLERANCE = 1e-6
+
 
 @dataclass(frozen=True)
 class Mimic:
@@ -16,6 +23,10 @@ class Mimic:
     source: str
     multiplier: float
     offset: float
+
+    def position(self, source: float) -> float:
+        """Position in [rad] or [m] where the source is at ``source``."""
+        return self.multiplier * source + self.offset
 
 
 def read_mimics(root: etree._Element) -> dict[str, Mimic]:
@@ -31,9 +42,9 @@ def read_mimics(root: etree._Element) -> dict[str, Mimic]:
     for joint in root.findall('joint'):
         mimic = joint.find('mimic')
         if mimic is not None:
-            direct[joint.get('name')] = Mimic(
-                mimic.get('joint'), float(mimic.get('multiplier', 1.0)),
-                float(mimic.get('offset', 0.0)),
+            direct[attribute(joint, 'name')] = Mimic(
+                attribute(mimic, 'joint'), number_of(mimic, 'multiplier', 1.0),
+                number_of(mimic, 'offset', 0.0),
             )
     return {name: _resolved(mimic, direct) for name, mimic in direct.items()}
 
@@ -46,6 +57,38 @@ def _resolved(mimic: Mimic, direct: Mapping[str, Mimic]) -> Mimic:
             mimic.multiplier * inner.offset + mimic.offset,
         )
     return mimic
+
+
+def held_positions(
+    mimics: Mapping[str, Mimic], locked: Mapping[str, float]
+) -> dict[str, float]:
+    """Positions of the locked joints, and of the joints that follow them.
+
+    Args:
+        mimics: Resolved mimic joints.
+        locked: Positions of the joints to lock, by name.
+
+    Raises:
+        ModelError: A joint is to be locked away from where the joint it follows puts it.
+    """
+    held = {
+        name: mimic.position(locked[mimic.source])
+        for name, mimic in mimics.items() if mimic.source in locked
+    }
+    for name in mimics.keys() & locked.keys():
+        if name not in held:
+            raise ModelError(
+                'a joint that follows another one cannot be locked by itself',
+                where=f'locked_joints.{name}', found=f'mimic of {mimics[name].source!r}',
+                fix=f'Lock {mimics[name].source!r}',
+            )
+        if abs(held[name] - locked[name]) > _POSITION_TOLERANCE:
+            raise ModelError(
+                'the joint follows another locked joint, which puts it elsewhere',
+                where=f'locked_joints.{name}', found=locked[name], allowed=f'{held[name]:.9g}',
+                fix=f'Leave {name!r} out',
+            )
+    return {**locked, **held}
 
 
 def couple(

@@ -258,7 +258,8 @@ def consistent_neighbour(
     second_moment = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(second_moment)
     floor = max(relative_floor * values[-1], mass * smallest_radius**2)
-    if values[0] >= floor:
+    # Without the slack, rounding would raise a body again that was raised before.
+    if values[0] >= (1.0 - 1e-9) * floor:
         return phi.copy()
     raised = (vectors * np.maximum(values, floor)) @ vectors.T
     return inertial_parameters(mass, com, np.trace(raised) * np.eye(3) - raised)

@@ -9,7 +9,7 @@ import pinocchio as pin
 from lxml import etree
 
 from sysid_ros.robot.inertia import inertial_parameters, transform_inertial
-from sysid_ros.robot.numbers import read_numbers
+from sysid_ros.robot.numbers import number_of, vector_of
 from sysid_ros.robot.urdf import inertial_is_readable
 
 
@@ -30,6 +30,10 @@ class LinkPlacement:
     pose: np.ndarray
     inertial: np.ndarray
 
+    def __post_init__(self) -> None:
+        self.pose.setflags(write=False)
+        self.inertial.setflags(write=False)
+
 
 def links_on_bodies(model: pin.Model, root: etree._Element) -> tuple[LinkPlacement, ...]:
     """Every link that moves: body by body in the order of the joints, first links first.
@@ -46,7 +50,7 @@ def links_on_bodies(model: pin.Model, root: etree._Element) -> tuple[LinkPlaceme
         if frame.type != pin.FrameType.BODY or joint == 0:
             continue
         body = first.setdefault(joint, frame.name)
-        pose = frame.placement.homogeneous
+        pose = np.array(frame.placement.homogeneous)
         inertial = transform_inertial(described_inertial(elements[frame.name]), pose)
         placements.append(LinkPlacement(frame.name, body, pose, inertial))
     return tuple(placements)
@@ -65,22 +69,13 @@ def described_inertial(link: etree._Element) -> np.ndarray:
     inertial = link.find('inertial')
     if inertial is None or not inertial_is_readable(inertial):
         return np.zeros(10)
-    mass = _number(inertial.find('mass'), 'value')
+    mass = number_of(inertial.find('mass'), 'value', 0.0)
     entries = inertial.find('inertia')
     xx, xy, xz, yy, yz, zz = (
-        _number(entries, entry) for entry in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+        number_of(entries, entry, 0.0) for entry in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     )
     origin = inertial.find('origin')
-    com = _vector(origin, 'xyz')
-    rotation = pin.rpy.rpyToMatrix(*_vector(origin, 'rpy'))
+    com = vector_of(origin, 'xyz')
+    rotation = pin.rpy.rpyToMatrix(*vector_of(origin, 'rpy'))
     central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return inertial_parameters(mass, np.array(com), rotation @ central @ rotation.T)
-
-
-def _number(element: etree._Element, attribute: str) -> float:
-    return read_numbers(element.get(attribute), 1)[0]
-
-
-def _vector(origin: etree._Element | None, attribute: str) -> tuple[float, ...]:
-    text = None if origin is None else origin.get(attribute)
-    return (0.0, 0.0, 0.0) if text is None else read_numbers(text, 3)

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.errors import ModelError
-from sysid_ros.robot.couplings import Mimic, couple, read_mimics
+from sysid_ros.errors import ModelError, did_you_mean
+from sysid_ros.robot.couplings import couple, held_positions, read_mimics
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
+from sysid_ros.robot.numbers import number_of
 from sysid_ros.robot.preflight import Finding, require_loadable
+from sysid_ros.robot.safe_xml import attribute
 from sysid_ros.robot.tree import KinematicTree, tree_of
 from sysid_ros.robot.urdf import RobotDescription, kinematic_description, load_description
 
@@ -36,6 +39,10 @@ class JointLimits:
     upper: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
+
+    def __post_init__(self) -> None:
+        for limit in (self.lower, self.upper, self.velocity, self.effort):
+            limit.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,22 @@ class GearedRotor:
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     inertial: tuple[float, ...] = (0.0,) * 10
+
+    def __post_init__(self) -> None:
+        for field, length in (('origin', 3), ('rpy', 3), ('axis', 3), ('inertial', 10)):
+            values = np.array(getattr(self, field), dtype=float)
+            if values.shape != (length,) or not np.isfinite(values).all():
+                raise ModelError(
+                    'the numbers do not fit', where=f'rotor {self.name!r}: {field}',
+                    found=getattr(self, field), allowed=f'{length} finite numbers',
+                )
+            object.__setattr__(self, field, tuple(values.tolist()))
+        if not np.isfinite(self.ratio):
+            raise ModelError(
+                'the gear ratio is not finite', where=f'rotor {self.name!r}', found=self.ratio
+            )
+        if not any(self.axis):
+            raise ModelError('the rotor has no axis', where=f'rotor {self.name!r}', found=self.axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +123,11 @@ class RobotModel:
     pinocchio_model: pin.Model
     findings: tuple[Finding, ...]
 
+    def __post_init__(self) -> None:
+        self.inertial_prior.setflags(write=False)
+        self.gravity.setflags(write=False)
+        object.__setattr__(self, 'locked_joints', MappingProxyType(dict(self.locked_joints)))
+
     @classmethod
     def from_urdf(
         cls,
@@ -129,15 +157,18 @@ class RobotModel:
             else load_description(source, xacro_arguments or {})
         )
         findings = require_loadable(description)
-        full = pin.buildModelFromXML(kinematic_description(description))
+        full = _load(description)
         locked = _checked_locks(full, dict(locked_joints or {}))
         mimics = read_mimics(description.root)
-        model = _reduced(full, locked, mimics)
+        model = _reduced(full, held_positions(mimics, locked))
         independent, coupling, offset = couple(tuple(model.names)[1:], mimics, locked)
         model.gravity.linear = _checked_gravity(gravity)
         links = links_on_bodies(model, description.root)
         bodies = tuple(dict.fromkeys(link.body for link in links))
-        types = {j.get('name'): j.get('type') for j in description.root.findall('joint')}
+        types = {
+            attribute(joint, 'name'): attribute(joint, 'type')
+            for joint in description.root.findall('joint')
+        }
         return cls(
             name=description.root.get('name', 'robot'),
             description=description,
@@ -193,7 +224,7 @@ class RobotModel:
         if name not in self.joint_names:
             raise ModelError(
                 'there is no such moving joint', found=repr(name),
-                allowed=', '.join(self.joint_names),
+                allowed=', '.join(self.joint_names), fix=did_you_mean(name, self.joint_names),
             )
         return self.joint_names.index(name)
 
@@ -209,22 +240,22 @@ class RobotModel:
         return robot
 
     def _with_rotor(self, rotor: GearedRotor) -> RobotModel:
-        if rotor.name in self.body_names:
-            raise ModelError('two bodies have the same name', where='rotors', found=rotor.name)
+        if rotor.name in self.body_names or self.pinocchio_model.existBodyName(rotor.name):
+            raise ModelError(
+                'two bodies have the same name', where='rotors', found=repr(rotor.name),
+                fix='Give the rotor a name that no link has',
+            )
         parent, link_pose = self._frame(rotor.link)
         pose = link_pose @ pin.SE3(
             pin.rpy.rpyToMatrix(*rotor.rpy), np.array(rotor.origin, dtype=float)
         ).homogeneous
-        axis = np.array(rotor.axis, dtype=float)
-        if not np.linalg.norm(axis) > 0.0:
-            raise ModelError('the rotor has no axis', where=rotor.name, found=rotor.axis)
+        axis = np.array(rotor.axis)
         row = np.zeros(len(self.joint_names))
         row[self.joint_index(rotor.joint)] = rotor.ratio
-        inertial = np.array(rotor.inertial, dtype=float)
         return replace(
             self,
             body_names=(*self.body_names, rotor.name),
-            inertial_prior=np.vstack([self.inertial_prior, inertial]),
+            inertial_prior=np.vstack([self.inertial_prior, rotor.inertial]),
             tree=self.tree.with_body(parent, pose, axis / np.linalg.norm(axis), row),
         )
 
@@ -233,29 +264,43 @@ class RobotModel:
         model = self.pinocchio_model
         if not model.existBodyName(link):
             raise ModelError(
-                'there is no such link', found=repr(link),
+                'there is no such link', where='rotors', found=repr(link),
                 allowed=', '.join(f.name for f in model.frames if f.type == pin.FrameType.BODY),
             )
         frame = model.frames[model.getBodyId(link)]
         return parent_joint(frame) - 1, frame.placement.homogeneous
 
 
+def _load(description: RobotDescription) -> pin.Model:
+    try:
+        return pin.buildModelFromXML(kinematic_description(description))
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(
+            f'the description cannot be loaded: {error}', where=description.where,
+            fix='See the findings of the model check',
+        ) from error
+
+
 def _checked_gravity(gravity: Sequence[float]) -> np.ndarray:
-    vector = np.array(gravity, dtype=float)
+    try:
+        vector = np.array(gravity, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.empty(0)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ModelError(
-            'gravity is not a vector', where='gravity', found=list(gravity),
+            'gravity is not a vector', where='gravity', found=gravity,
             allowed='three finite numbers in m/s²',
         )
     return vector
 
 
 def _checked_locks(model: pin.Model, locked: dict[str, float]) -> dict[str, float]:
+    moving = tuple(model.names)[1:]
     for name, position in locked.items():
-        if not model.existJointName(name):
+        if name not in moving:
             raise ModelError(
-                'there is no such joint to lock', where='locked_joints', found=repr(name),
-                allowed=', '.join(tuple(model.names)[1:]),
+                'there is no such moving joint to lock', where='locked_joints',
+                found=repr(name), allowed=', '.join(moving), fix=did_you_mean(name, moving),
             )
         if not np.isfinite(position):
             raise ModelError(
@@ -264,14 +309,8 @@ def _checked_locks(model: pin.Model, locked: dict[str, float]) -> dict[str, floa
     return {name: float(position) for name, position in locked.items()}
 
 
-def _reduced(
-    model: pin.Model, locked: dict[str, float], mimics: Mapping[str, Mimic]
-) -> pin.Model:
-    """Hold the locked joints, and the joints that mimic them, at their positions."""
-    held = dict(locked)
-    for name, mimic in mimics.items():
-        if mimic.source in locked and name not in locked:
-            held[name] = mimic.multiplier * locked[mimic.source] + mimic.offset
+def _reduced(model: pin.Model, held: Mapping[str, float]) -> pin.Model:
+    """The model with some joints fixed at their positions in [rad] or [m]."""
     if len(held) == model.njoints - 1:
         raise ModelError(
             'no joint is left to move', where=model.name,
@@ -289,12 +328,11 @@ def _limits(description: RobotDescription, names: tuple[str, ...]) -> JointLimit
     columns = []
     for name in names:
         limit = joints[name].find('limit')
-        written = {} if limit is None else dict(limit.attrib)
         endless = joints[name].get('type') == 'continuous' or limit is None
         columns.append((
-            -np.inf if endless else float(written.get('lower', 0.0)),
-            np.inf if endless else float(written.get('upper', 0.0)),
-            float(written.get('velocity', np.nan)),
-            float(written.get('effort', np.nan)),
+            -np.inf if endless else number_of(limit, 'lower', 0.0),
+            np.inf if endless else number_of(limit, 'upper', 0.0),
+            number_of(limit, 'velocity', np.nan),
+            number_of(limit, 'effort', np.nan),
         ))
-    return JointLimits(*np.array(columns).T)
+    return JointLimits(*np.array(columns).T.copy())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from lxml import etree
+
 # Python's float() also takes 'nan', 'inf', '1_0' and digits of other scripts; C++ loaders do not.
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 
@@ -24,3 +26,24 @@ def read_numbers(text: str | None, count: int) -> tuple[float, ...] | None:
         return None
     values = tuple(float(word) for word in words)
     return values if all(math.isfinite(value) for value in values) else None
+
+
+def number_of(element: etree._Element | None, attribute: str, default: float) -> float:
+    """One number of an element of a checked description.
+
+    Args:
+        element: The element, or None where it is absent.
+        attribute: Name of the attribute.
+        default: What URDF says an absent attribute means.
+
+    Returns:
+        The number; ``default`` where it is absent or cannot be read.
+    """
+    values = None if element is None else read_numbers(element.get(attribute), 1)
+    return default if values is None else values[0]
+
+
+def vector_of(element: etree._Element | None, attribute: str) -> tuple[float, ...]:
+    """Three numbers of an element of a checked description, zeros where they are absent."""
+    values = None if element is None else read_numbers(element.get(attribute), 3)
+    return (0.0, 0.0, 0.0) if values is None else values

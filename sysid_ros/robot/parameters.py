@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sysid_ros.errors import ParameterError
+from sysid_ros.errors import ParameterError, did_you_mean
 from sysid_ros.robot.inertia import INERTIAL_FIELDS, INERTIAL_UNITS
 
 
@@ -61,18 +61,13 @@ class ParameterSet:
     free: np.ndarray
 
     def __post_init__(self) -> None:
-        duplicates = sorted({name for name in self.names if self.names.count(name) > 1})
+        duplicates = sorted(name for name, count in Counter(self.names).items() if count > 1)
         if duplicates:
             raise ParameterError('parameter names are not unique', found=', '.join(duplicates))
+        if len(self.units) != len(self.names):
+            raise self._wrong_length('units', (len(self.units),))
         for field in _ARRAYS:
-            array = np.array(getattr(self, field), dtype=bool if field == 'free' else float)
-            if array.shape != (len(self.names),):
-                raise ParameterError(
-                    f'{field} has the wrong length', found=array.shape,
-                    allowed=f'({len(self.names)},)',
-                )
-            if field in ('values', 'prior'):
-                self._refuse_non_finite(field, array)
+            array = self._checked(field)
             array.setflags(write=False)
             object.__setattr__(self, field, array)
         crossed = np.flatnonzero(~(self.lower <= self.upper))
@@ -83,26 +78,40 @@ class ParameterSet:
                 found=f'{self.lower[k]} and {self.upper[k]}',
             )
 
-    def _refuse_non_finite(self, field: str, array: np.ndarray) -> None:
+    def _checked(self, field: str) -> np.ndarray:
+        """A vector of the set, as a copy of its own."""
+        given = getattr(self, field)
+        try:
+            array = np.array(given, dtype=bool if field == 'free' else float)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f'{field} are not numbers: {error}', found=given) from error
+        if array.shape != (len(self.names),):
+            raise self._wrong_length(field, array.shape)
         bad = np.flatnonzero(~np.isfinite(array))
-        if bad.size:
+        if field in ('values', 'prior') and bad.size:
             raise ParameterError(
                 f'{field} is not finite', where=self.names[bad[0]], found=array[bad[0]],
                 allowed='a finite number',
             )
+        return array
+
+    def _wrong_length(self, field: str, shape: tuple[int, ...]) -> ParameterError:
+        return ParameterError(
+            f'{field} has the wrong length', found=shape, allowed=f'({len(self.names)},)'
+        )
 
     @classmethod
     def of(cls, parameters: Sequence[Parameter]) -> ParameterSet:
         """A set at its prior."""
-        prior = [parameter.prior for parameter in parameters]
+        prior = np.array([parameter.prior for parameter in parameters])
         return cls(
             names=tuple(parameter.name for parameter in parameters),
             units=tuple(parameter.unit for parameter in parameters),
             values=prior,
             prior=prior,
-            lower=[parameter.lower for parameter in parameters],
-            upper=[parameter.upper for parameter in parameters],
-            free=[parameter.free for parameter in parameters],
+            lower=np.array([parameter.lower for parameter in parameters]),
+            upper=np.array([parameter.upper for parameter in parameters]),
+            free=np.array([parameter.free for parameter in parameters], dtype=bool),
         )
 
     def __len__(self) -> int:
@@ -123,10 +132,9 @@ class ParameterSet:
         try:
             return self.names.index(name)
         except ValueError:
-            nearest = difflib.get_close_matches(name, self.names, n=1)
             raise ParameterError(
                 'there is no such parameter', found=repr(name),
-                fix=f'Did you mean {nearest[0]!r}' if nearest else None,
+                fix=did_you_mean(name, self.names),
             ) from None
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ParameterSet:
@@ -139,10 +147,9 @@ class ParameterSet:
             ParameterError: Wrong length, an unknown name, or a non-finite value.
         """
         if isinstance(values, Mapping):
-            vector = self.values.copy()
-            for name, value in values.items():
-                vector[self.index(name)] = value
-            return replace(self, values=vector)
+            changed = {self.index(name): value for name, value in values.items()}
+            vector = [changed.get(k, value) for k, value in enumerate(self.values)]
+            return replace(self, values=np.array(vector, dtype=object))
         return replace(self, values=values)
 
     def fixed(self, *patterns: str) -> ParameterSet:
@@ -156,9 +163,14 @@ class ParameterSet:
         """
         free = self.free.copy()
         for pattern in patterns:
-            matches = [fnmatch.fnmatchcase(name, pattern) for name in self.names]
+            # Brackets stand for themselves: names may hold them.
+            glob = pattern.replace('[', '[[]')
+            matches = [fnmatch.fnmatchcase(name, glob) for name in self.names]
             if not any(matches):
-                raise ParameterError('no parameter matches the pattern', found=repr(pattern))
+                raise ParameterError(
+                    'no parameter matches the pattern', found=repr(pattern),
+                    fix=did_you_mean(pattern, self.names),
+                )
             free &= ~np.array(matches)
         return replace(self, free=free)
 
@@ -202,8 +214,8 @@ class ParameterSet:
             return cls(
                 names=tuple(data['names']), units=tuple(data['units']), values=data['values'],
                 prior=data['prior'],
-                lower=[-np.inf if bound is None else bound for bound in data['lower']],
-                upper=[np.inf if bound is None else bound for bound in data['upper']],
+                lower=np.array([-np.inf if x is None else x for x in data['lower']]),
+                upper=np.array([np.inf if x is None else x for x in data['upper']]),
                 free=data['free'],
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -76,7 +76,7 @@ def tree_of(model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray)
         coupling_offset: Shape ``(model.nv,)``.
 
     Raises:
-        ModelError: A joint has more than one degree of freedom.
+        ModelError: A joint has more than one degree of freedom, or no axis.
     """
     joints = range(1, model.njoints)
     axes, revolute = [], []
@@ -89,6 +89,11 @@ def tree_of(model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray)
         subspace = _motion_subspace(model, joint)
         revolute.append(bool(subspace[3:].any()))
         axes.append(subspace[3:] if revolute[-1] else subspace[:3])
+        if not np.isclose(np.linalg.norm(axes[-1]), 1.0):
+            raise ModelError(
+                'the axis of the joint is lost in rounding', where=model.names[joint],
+                found=axes[-1].tolist(), allowed='a unit vector',
+            )
     return KinematicTree(
         parent=np.array([model.parents[joint] - 1 for joint in joints]),
         rotation=np.array([model.jointPlacements[joint].rotation for joint in joints]),

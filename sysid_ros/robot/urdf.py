@@ -11,7 +11,7 @@ from pathlib import Path
 from lxml import etree
 
 from sysid_ros.errors import ModelError
-from sysid_ros.robot.numbers import read_numbers
+from sysid_ros.robot.numbers import number_of, read_numbers
 from sysid_ros.robot.safe_xml import MAX_BYTES, parse_xml
 from sysid_ros.robot.xacro_expansion import expand_xacro
 
@@ -20,7 +20,7 @@ UNLIMITED = 1e300
 
 _INERTIA_ATTRIBUTES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 _FIXED_JOINT_PARTS = ('origin', 'parent', 'child')
-_MOVING_JOINT_PARTS = (*_FIXED_JOINT_PARTS, 'axis', 'limit', 'dynamics')
+_MOVING_JOINT_PARTS = (*_FIXED_JOINT_PARTS, 'axis', 'limit')
 _DECLARED_ENCODING = re.compile(r'<\?xml[^>]*?\bencoding\s*=\s*["\']([A-Za-z0-9._-]+)["\']')
 
 
@@ -124,7 +124,7 @@ def kinematic_description(description: RobotDescription) -> str:
 
     Kinematics and inertias are not changed. Continuous joints become revolute ones without
     limits, so that every joint has one coordinate; mimic joints become independent ones;
-    limits that are not given become :data:`UNLIMITED`; an ``<inertial>`` that cannot be
+    limits that are negative or not given become :data:`UNLIMITED`; an ``<inertial>`` that cannot be
     read is left out, because the loader would keep half of it.
 
     Args:
@@ -194,5 +194,6 @@ def _make_single_coordinate(joint: etree._Element) -> None:
         limit.set('lower', str(-UNLIMITED))
         limit.set('upper', str(UNLIMITED))
     for name in ('effort', 'velocity'):
-        if limit.get(name) is None:
+        # Negative ones, a common way to say that there is none, make the loader fail.
+        if number_of(limit, name, -1.0) < 0.0:
             limit.set(name, str(UNLIMITED))

@@ -1,0 +1,13 @@
+"""Random robots for the tests of this folder."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope='session')
+def random_urdf():
+    """``random_urdf(seed, joints, ...)``: text of a random valid description."""
+    factory = Path(__file__).parents[1] / 'robot_factory.py'
+    return runpy.run_path(str(factory))['random_urdf']
