@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 # A settings file is small; a larger one is a mistake or an attack on the parser.
 MAX_YAML_BYTES = 1_000_000
@@ -202,7 +199,7 @@ def _written_path(data: Any, location: KeyPath) -> KeyPath:
 
 
 def _missing(
-    first: ErrorDetails, missing: list[ErrorDetails], path: KeyPath, where: str
+    first: Mapping[str, Any], missing: Sequence[Mapping[str, Any]], path: KeyPath, where: str
 ) -> ConfigurationError:
     if isinstance(first['loc'][-1], int):
         found = len(first['input'])
