@@ -112,10 +112,12 @@ class Estimate:
 
     def to_json(self) -> str:
         """The estimate as JSON text, infinities written as null."""
-        residuals = {
-            name: value if name == 'relative_error' else _finite_or_null(value)
-            for name, value in vars(self.residuals).items()
+        statistics = vars(self.residuals)
+        residuals: dict[str, Any] = {
+            name: _finite_or_null(np.atleast_1d(value)) for name, value in statistics.items()
         }
+        # One number; it is not finite where no torque was measured at all.
+        residuals['relative_error'] = residuals['relative_error'][0]
         return json.dumps({
             'format': FORMAT,
             'estimator': self.estimator,
@@ -149,10 +151,10 @@ class Estimate:
                 raise EstimationError(
                     'the estimate has another format', found=data['format'], allowed=FORMAT
                 )
-            residuals = {
-                name: value if name == 'relative_error' else np.array(value, dtype=float)
-                for name, value in data['residuals'].items()
+            residuals: dict[str, Any] = {
+                name: np.array(value, dtype=float) for name, value in data['residuals'].items()
             }
+            residuals['relative_error'] = float(residuals['relative_error'])
             return cls(
                 estimator=data['estimator'],
                 settings=data['settings'],

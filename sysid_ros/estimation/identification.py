@@ -39,7 +39,7 @@ class FitSettings(StrictSettings):
     estimator: str = 'entropic'
     minimum_velocity: float | tuple[float, ...] = 0.0
     fixed: tuple[str, ...] = ()
-    prior_strength: float | None = Field(None, gt=0.0)
+    prior_strength: float | None = Field(default=None, gt=0.0)
     plausibility: Plausibility | None = None
 
     def build(self, name: str | None = None) -> Estimator:
@@ -63,9 +63,17 @@ class IdentificationSettings(StrictSettings):
     """A settings file: the robot, what was recorded, how it is processed and fitted.
 
     A file that only names another recording of a known robot needs no ``robot`` section.
+
+    Attributes:
+        robot: The robot and its joint terms.
+        folder: Folder of the recording's files, relative to the settings file.
+        recording: What was recorded.
+        processing: How it is filtered and differentiated.
+        fit: How it is fitted.
     """
 
     robot: RobotSettings | None = None
+    folder: str = '.'
     recording: RecordingSettings
     processing: Processing = Processing()
     fit: FitSettings = FitSettings()
@@ -131,7 +139,7 @@ class Identification:
             name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
             if kind == 'continuous'
         )
-        recording = load_recording(self.settings.recording, self.base)
+        recording = load_recording(self.settings.recording, self.base / self.settings.folder)
         return align(
             recording, robot.joint_names, self.settings.processing, continuous=continuous
         )
@@ -141,7 +149,6 @@ class Identification:
 
         Raises:
             ConfigurationError: A per-joint list has the wrong length.
-            EstimationError: There is too little data.
         """
         fit = self.settings.fit
         joints = len(model.robot.joint_names)

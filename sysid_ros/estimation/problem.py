@@ -90,8 +90,7 @@ class RegressionProblem:
             The problem.
 
         Raises:
-            EstimationError: Too few rows for the number of parameters, or a per-joint
-                list of the wrong length.
+            EstimationError: A per-joint list of the wrong length.
             RecordingError: The joints differ, or the filter leaves nothing.
         """
         if dataset.joint_names != model.robot.joint_names:
@@ -106,7 +105,7 @@ class RegressionProblem:
         torque, _, _ = parallel.apply(dataset.tau, dataset.rate, dataset.segments)
         usable = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments)
         usable &= np.abs(dataset.v[kept]) >= slowest
-        problem = cls(
+        return cls(
             model=model,
             parameters=parameters or model.parameters,
             regressor=rows,
@@ -117,8 +116,6 @@ class RegressionProblem:
             provenance={'source': dataset.source, 'sha256': dataset.sha256},
             warnings=dataset.warnings,
         )
-        problem.require_rows()
-        return problem
 
     def require_rows(self) -> None:
         """Refuse a problem with too few rows to fit.
@@ -195,8 +192,9 @@ class RegressionProblem:
 
     def _term_scale(self) -> np.ndarray:
         # Squared size of each column and of the torque, over the joints the column acts on.
-        columns = np.einsum('tjp,tjp->jp', self.regressor, self.regressor)
-        torque = np.einsum('tj,tj->j', self.torque, self.torque)
+        usable = self.usable.astype(float)
+        columns = np.einsum('tj,tjp,tjp->jp', usable, self.regressor, self.regressor)
+        torque = np.einsum('tj,tj,tj->j', usable, self.torque, self.torque)
         explained = (columns > 0.0).T @ torque
         with np.errstate(divide='ignore', invalid='ignore'):
             scale = np.sqrt(explained / columns.sum(axis=0))
@@ -213,8 +211,9 @@ class RegressionProblem:
             Matrix ``(p + 1, p)`` and vector ``(p + 1,)`` with the same least-squares
             objective as all usable rows.
         """
-        stack = (self.factors / np.asarray(sigma)[:, None, None]).reshape(-1, self.factors.shape[2])
-        triangle = np.linalg.qr(stack, mode='r')
+        columns = self.factors.shape[2]
+        stack = (self.factors / np.asarray(sigma)[:, None, None]).reshape(-1, columns)
+        triangle = scipy.linalg.qr(stack, mode='r')[0][:columns]
         return triangle[:, :-1], triangle[:, -1]
 
     def residuals(self, theta: np.ndarray) -> np.ndarray:

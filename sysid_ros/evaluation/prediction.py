@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import residual_statistics
+from sysid_ros.estimation.regression.noise import residual_statistics
 
 
 @dataclass(frozen=True, eq=False)

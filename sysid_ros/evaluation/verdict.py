@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.prediction import TorquePrediction
 
@@ -88,7 +86,7 @@ def _physics(estimate: Estimate) -> _Failure:
         name for name, value, lower, upper in zip(
             values.names, values.values, values.lower, values.upper, strict=True
         )
-        if value < lower - 1e-9 * max(1.0, abs(lower)) or value > upper + 1e-9 * max(1.0, abs(upper))
+        if not lower - 1e-9 * max(1.0, abs(lower)) <= value <= upper + 1e-9 * max(1.0, abs(upper))
     ]
     if outside:
         return (
@@ -149,16 +147,18 @@ def _remarks(estimate: Estimate, prediction: TorquePrediction | None) -> tuple[s
 def _generalisation(estimate: Estimate, prediction: TorquePrediction) -> list[str]:
     remarks = []
     training, held_out = estimate.residuals.relative_error, prediction.candidate.relative_error
-    if held_out > _OVERFIT * training:
+    if held_out > _OVERFIT * training > 0.0:
         remarks.append(
             f'The held-out error is {held_out / training:.1f} times the training error: '
             'the motions differ, or the model has too much freedom.'
         )
-    ratio = prediction.candidate.rms_per_joint / np.maximum(prediction.prior.rms_per_joint, 1e-300)
     worse = [
-        f'{joint} ({value:.2f} times)'
-        for joint, value in zip(prediction.joint_names, ratio, strict=True) if value > _HARM
+        f'{joint} ({mine:.3g} against {before:.3g})'
+        for joint, mine, before in zip(
+            prediction.joint_names, prediction.candidate.rms_per_joint,
+            prediction.prior.rms_per_joint, strict=True,
+        ) if mine > _HARM * before
     ]
     if worse:
-        remarks.append(f'Predicted worse than by the prior: {", ".join(worse)}.')
+        remarks.append(f'Predicted worse than by the prior, RMS: {", ".join(worse)}.')
     return remarks

@@ -21,9 +21,11 @@ import scipy.linalg
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assess, effective_noise
+from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
+from sysid_ros.estimation.regression.noise import effective_noise
 
 # A prior on a bound (no friction given) is moved inside by this part of its scale.
 _INSIDE = 0.1
@@ -32,6 +34,8 @@ _ARMIJO = 1e-4
 _SHORTEST_STEP = 1e-12
 # Changes of the objective below this part of it are rounding.
 _ROUNDING = 1e-11
+# Pivots of the Hessian below this part of the largest have lost half of their digits.
+_SMALLEST_PIVOT = 1e-6
 # Each stage divides the prior's weight by the first and is solved to the second.
 _REDUCTION = 10.0
 _FOLLOW = 1e-1
@@ -74,10 +78,10 @@ class EntropicLeastSquares:
         """
         unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
         sigma = effective_noise(problem, unconstrained)
-        rows, torque = problem.weighted(sigma)
+        directions = DataDirections(problem, sigma)
+        weights, principal, target = directions.principal_rows()
         objective = DivergenceObjective(
-            rows @ problem.scale, torque - rows @ problem.reference,
-            feasible_set(problem, self.plausibility),
+            weights[:, None] * principal, target, feasible_set(problem, self.plausibility)
         )
         z, status, iterations = self._minimise(objective)
         return assess(
@@ -127,12 +131,10 @@ def _newton(
     """Damped Newton's method; every iterate stays inside what is allowed."""
     value = objective.value(z, strength)
     for iteration in range(1, most + 1):
-        gradient, hessian = objective.derivatives(z, strength)
         try:
-            factor = scipy.linalg.cho_factor(hessian)
+            gradient, step = objective.newton(z, strength)
         except np.linalg.LinAlgError:
             return z, Status.FAILED, iteration
-        step = -scipy.linalg.cho_solve(factor, gradient)
         # In units of the prior's weight, in which the barrier is self-concordant.
         decrement = float(-gradient @ step)
         if decrement <= tolerance * strength:
@@ -193,6 +195,27 @@ class DivergenceObjective:
             barrier_gradient - self._start_gradient + self._flat @ (z - self.start)
         )
         return gradient, self._normal + strength * (barrier_hessian + self._flat)
+
+    def newton(self, z: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and Newton's step at a point inside, ``(f,)`` each.
+
+        Raises:
+            numpy.linalg.LinAlgError: The point is so near the boundary that the barrier's
+                curvature cannot be factored.
+        """
+        gradient, hessian = self.derivatives(z, strength)
+        try:
+            factor = np.linalg.cholesky(hessian).T
+            pivots = np.diag(factor)
+            sound = pivots.min() > _SMALLEST_PIVOT * pivots.max()
+        except np.linalg.LinAlgError:
+            sound = False
+        if not sound:
+            # A weak prior drowns in the rounding of the squared rows, not in the rows.
+            curvature = self._barrier(z)[2] + self._flat
+            root = np.sqrt(strength) * np.linalg.cholesky(curvature).T
+            factor = scipy.linalg.qr(np.vstack([self._matrix, root]), mode='r')[0][:len(z)]
+        return gradient, -scipy.linalg.cho_solve((factor, False), gradient)
 
     def _barrier_value(self, z: np.ndarray) -> float:
         slack = self._allowed.slack(z)

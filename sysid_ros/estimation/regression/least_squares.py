@@ -10,7 +10,9 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import DataDirections, assess, noise_level
+from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.directions import DataDirections
+from sysid_ros.estimation.regression.noise import noise_level
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,9 @@ class OrdinaryLeastSquares:
         Returns:
             The estimate, with a sandwich covariance for the noise of each joint.
         """
+        problem.require_rows()
         sigma = np.ones(problem.torque.shape[1])
-        theta = DataDirections(problem, sigma).solve()
+        theta = problem.reference + problem.scale @ DataDirections(problem, sigma).solve()
         return assess(problem, theta, sigma, estimator=self.name, settings=asdict(self))
 
 
@@ -81,9 +84,10 @@ class WeightedLeastSquares:
 
         The number of iterations is above ``max_iterations`` when they were not enough.
         """
+        problem.require_rows()
         sigma = np.ones(problem.torque.shape[1])
         for iteration in range(1, self.max_iterations + 1):
-            theta = DataDirections(problem, sigma).solve()
+            theta = problem.reference + problem.scale @ DataDirections(problem, sigma).solve()
             updated = noise_level(problem, theta)
             if np.max(np.abs(updated / sigma - 1.0)) < self.tolerance:
                 return theta, sigma, iteration

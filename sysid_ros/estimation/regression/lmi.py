@@ -5,26 +5,32 @@ r"""Physically consistent least squares as a semidefinite program.
     \theta = \theta_0 + C z, \quad L_i(\theta) \succeq \epsilon L_{0,i}
 
 with bounds on friction, armature and masses (Sousa and Cortesão 2014; Wensing, Kim and
-Slotine 2018). The QR-compressed residual is a variable of its own: with the normal matrix
-as the quadratic term the solver reports success far from the optimum.
+Slotine 2018). The minimiser without constraints is known in closed form; where physics
+allows it, it is the answer, elsewhere the solver looks for the allowed point nearest to it in
+the metric of the objective. With the normal matrix itself as the quadratic term the solver
+reports success far from the optimum.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import clarabel
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assess, effective_noise
+from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
+from sysid_ros.estimation.regression.noise import effective_noise
 from sysid_ros.robot.parameters import ParameterSet
 
 #: Builds cvxpy constraints from the vector of all p parameters and their names.
@@ -38,7 +44,7 @@ _TRIANGLE_WEIGHTS = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 # What a solution may violate a constraint by, as a ratio, before it is not believed.
 _VIOLATION = 1e-6
 # Relative accuracy asked of the solver.
-_ACCURACY = 1e-9
+_ACCURACY = 1e-8
 
 _STATUS = {
     'Solved': Status.CONVERGED,
@@ -89,18 +95,26 @@ class SemidefiniteLeastSquares:
         """
         unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
         sigma = effective_noise(problem, unconstrained)
-        rows, torque = problem.weighted(sigma)
-        matrix = rows @ problem.scale
-        target = torque - rows @ problem.reference
         allowed = feasible_set(problem, self.plausibility)
-        if self.constraints is None:
-            z, status, iterations = self._solve(matrix, target, allowed)
+        directions = DataDirections(problem, sigma)
+        free = directions.solve(self.prior_strength)
+        if self.constraints is not None:
+            z, status, iterations = self._solve_with_constraints(
+                problem, directions, allowed, self.constraints
+            )
+        elif allowed.contains(free):
+            z, status, iterations = free, Status.CONVERGED, 0
         else:
-            z, status, iterations = self._solve_with_constraints(problem, matrix, target, allowed)
+            z, status, iterations = self._solve(directions, allowed)
         if status.ok and not allowed.contains(z, _VIOLATION):
             status = Status.INACCURATE
+        theta = problem.reference + problem.scale @ z
+        # The solver keeps bounds up to its accuracy only; a drive's inertia of -1e-12 is refused
+        # later on.
+        bounds = problem.parameters
+        theta = np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
         return assess(
-            problem, problem.reference + problem.scale @ z, sigma, estimator=self.name,
+            problem, theta, sigma, estimator=self.name,
             settings=self.describe(), status=status, strength=self.prior_strength,
             iterations=iterations, notes=_active(allowed, z) if status.ok else (),
         )
@@ -115,69 +129,117 @@ class SemidefiniteLeastSquares:
         }
 
     def _solve(
-        self, matrix: np.ndarray, target: np.ndarray, allowed: FeasibleSet
+        self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """Through the solver's own interface: variables z and the residual r."""
-        steps, rows = matrix.shape[1], matrix.shape[0]
-        # Scaled by the torque, so that the solver's tolerances mean the same for all data.
-        size = max(float(np.linalg.norm(target)), 1e-300)
-        quadratic = sp.diags(
-            np.concatenate([np.full(steps, self.prior_strength / size**2), np.ones(rows)])
-        ).tocsc()
+        """Through the solver's own interface: quickly, or if that is not enough, accurately."""
+        z, status, iterations = self._project(
+            _Misfit.of(directions, self.prior_strength), allowed
+        )
+        if status is not Status.INACCURATE:
+            return z, status, iterations
+        z, status, more = self._project(
+            _Misfit.of(directions, self.prior_strength, symmetric=True), allowed
+        )
+        return z, status, iterations + more
+
+    def _project(
+        self, misfit: _Misfit, allowed: FeasibleSet
+    ) -> tuple[np.ndarray, Status, int]:
+        """The allowed point nearest to the minimiser in the metric of the objective."""
+        steps = len(misfit.minimiser)
         triangles = allowed.slopes[:, :, _ROWS, _COLUMNS] * _TRIANGLE_WEIGHTS
-        corners = allowed.constant[:, _ROWS, _COLUMNS] * _TRIANGLE_WEIGHTS
-        constraints = sp.bmat([
-            [sp.csc_matrix(matrix / size), -sp.eye(rows)],
-            [sp.csc_matrix(allowed.matrix), None],
-            [sp.csc_matrix(-triangles.transpose(0, 2, 1).reshape(-1, steps)), None],
-        ], format='csc')
-        limits = np.concatenate([target / size, allowed.bound, corners.ravel()])
-        cones = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(len(allowed.bound))]
+        corners = allowed.pseudo_inertias(misfit.minimiser)[:, _ROWS, _COLUMNS]
+        slopes = np.vstack([
+            allowed.matrix, -triangles.transpose(0, 2, 1).reshape(-1, steps)
+        ]) @ misfit.root
+        limits = np.concatenate([
+            allowed.slack(misfit.minimiser), (corners * _TRIANGLE_WEIGHTS).ravel()
+        ])
+        cones = [clarabel.NonnegativeConeT(len(allowed.bound))]
         cones += [clarabel.PSDTriangleConeT(4)] * len(allowed.names)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_iter = self.max_iterations
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-8
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
         solution = clarabel.DefaultSolver(
-            quadratic, np.zeros(steps + rows), constraints, limits, cones, settings
+            sp.identity(steps, format='csc'), np.zeros(steps), sp.csc_matrix(slopes), limits,
+            cones, settings,
         ).solve()
         status = _STATUS.get(str(solution.status), Status.FAILED)
-        return np.array(solution.x[:steps]), status, int(solution.iterations)
+        z = misfit.minimiser + misfit.root @ np.array(solution.x)
+        return z, status, int(solution.iterations)
 
     def _solve_with_constraints(
-        self, problem: RegressionProblem, matrix: np.ndarray, target: np.ndarray,
-        allowed: FeasibleSet,
+        self, problem: RegressionProblem, directions: DataDirections, allowed: FeasibleSet,
+        builder: ConstraintBuilder,
     ) -> tuple[np.ndarray, Status, int]:
         """Through cvxpy, with the constraints of the user."""
         import cvxpy as cp  # noqa: PLC0415 (a second to import, and rarely needed)
 
-        size = max(float(np.linalg.norm(target)), 1e-300)
-        z = cp.Variable(matrix.shape[1])
+        misfit = _Misfit.of(directions, self.prior_strength, symmetric=True)
+        u = cp.Variable(len(misfit.minimiser))
+        z = misfit.minimiser + misfit.root @ u
         constraints = [allowed.matrix @ z <= allowed.bound]
         for constant, slopes in zip(allowed.constant, allowed.slopes, strict=True):
-            pseudo = cp.Variable((4, 4), PSD=True)
             flat = slopes.reshape(len(slopes), 16).T
-            constraints.append(cp.reshape(pseudo, (16,), order='C') == flat @ z + constant.ravel())
+            pseudo = cp.reshape(flat @ z + constant.ravel(), (4, 4), order='C')
+            constraints.append(0.5 * (pseudo + pseudo.T) >> 0)
         theta = problem.reference + problem.scale @ z
-        constraints += list(self.constraints(theta, problem.parameters))
-        objective = cp.sum_squares((matrix @ z - target) / size) + (
-            self.prior_strength / size**2
-        ) * cp.sum_squares(z)
-        program = cp.Problem(cp.Minimize(objective), constraints)
+        constraints += list(builder(theta, problem.parameters))
+        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(u)), constraints)
         try:
-            program.solve(
-                solver=cp.CLARABEL, max_iter=self.max_iterations, tol_gap_abs=_ACCURACY,
-                tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY,
-            )
+            with warnings.catch_warnings():
+                # It warns of what the status says too.
+                warnings.simplefilter('ignore', UserWarning)
+                program.solve(
+                    solver=cp.CLARABEL, max_iter=self.max_iterations, tol_gap_abs=_ACCURACY,
+                    tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY,
+                )
         except cp.SolverError:
-            return np.zeros(matrix.shape[1]), Status.FAILED, 0
+            return misfit.minimiser, Status.FAILED, 0
         status = {
             cp.OPTIMAL: Status.CONVERGED, cp.OPTIMAL_INACCURATE: Status.INACCURATE,
             cp.INFEASIBLE: Status.INFEASIBLE, cp.INFEASIBLE_INACCURATE: Status.INFEASIBLE,
             cp.USER_LIMIT: Status.ITERATION_LIMIT,
         }.get(program.status, Status.FAILED)
         iterations = int(program.solver_stats.num_iters or 0)
-        return np.zeros(matrix.shape[1]) if z.value is None else z.value, status, iterations
+        return misfit.minimiser if u.value is None else z.value, status, iterations
+
+
+@dataclass(frozen=True, eq=False)
+class _Misfit:
+    r"""The objective, up to a constant: :math:`\|u\|^2` with :math:`z = z_0 + R u`.
+
+    Written so, it is as well conditioned as can be, however weak the prior.
+
+    Attributes:
+        minimiser: Steps z₀ with the smallest objective if there were no constraints, ``(f,)``.
+        root: A matrix R with :math:`R R^T` the inverse of the Hessian, shape ``(f, f)``.
+    """
+
+    minimiser: np.ndarray
+    root: np.ndarray
+
+    @classmethod
+    def of(
+        cls, directions: DataDirections, strength: float, *, symmetric: bool = False
+    ) -> _Misfit:
+        """The objective of a problem with the prior's strength.
+
+        A triangular root leaves half of the solver's matrix empty; with the symmetric one
+        it is slower and reaches a higher accuracy.
+        """
+        weights, known, _ = directions.principal_rows()
+        steps = known.shape[1]
+        if symmetric:
+            flat = 1.0 / np.sqrt(strength)
+            stiff = 1.0 / np.sqrt(weights**2 + strength)
+            root = flat * np.eye(steps) + known.T @ ((stiff - flat)[:, None] * known)
+        else:
+            stack = np.vstack([weights[:, None] * known, np.sqrt(strength) * np.eye(steps)])
+            triangle = np.linalg.qr(stack[:, ::-1], mode='r')
+            root = scipy.linalg.solve_triangular(triangle, np.eye(steps))[::-1, ::-1]
+        return cls(directions.solve(strength), root)
 
 
 def _active(allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:

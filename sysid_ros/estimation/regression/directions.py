@@ -1,0 +1,170 @@
+r"""What the rows of a problem determine, and what they do not.
+
+Base parameters :math:`\beta = K\theta` are written as :math:`\beta = \beta_0 + S\gamma`
+with :math:`S S^T = K C C^T K^T`, so that a unit of :math:`\gamma` is a prior change of
+100 %; directions of :math:`\gamma` without effect on the rows are the ones the data does not
+determine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sysid_ros.estimation.problem import RegressionProblem
+
+# Singular values of the rows below this fraction of the largest carry rounding only.
+_RANK_TOLERANCE = 1e-9
+# A part of a parameter's step smaller than this is rounding.
+_ALONE = 1e-8
+# A base parameter is lost when more than this part of its step lies in unknown directions.
+_LOST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class DataDirections:
+    r"""Which directions of the base parameters weighted rows determine.
+
+    Attributes:
+        problem: The problem.
+        sigma: Torque noise per joint that weighted the rows, shape ``(n,)``.
+    """
+
+    problem: RegressionProblem
+    sigma: np.ndarray
+
+    @cached_property
+    def _spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """S, shape ``(r, r)``, and the orthonormal rows of S⁻¹ K C, shape ``(r, f)``."""
+        # From the QR of (K C)^T, not the Cholesky factor of its square, to keep digits.
+        directions, triangle = np.linalg.qr((self.problem.base.matrix @ self.problem.scale).T)
+        return triangle.T, directions.T
+
+    @cached_property
+    def _step(self) -> np.ndarray:
+        """The matrix S, shape ``(r, r)``."""
+        return self._spread[0]
+
+    @cached_property
+    def _decomposition(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows, _ = self._weighted
+        return np.linalg.svd(rows[:, self.problem.base.independent] @ self._step)
+
+    @cached_property
+    def _weighted(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.problem.weighted(self.sigma)
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        r"""Orthonormal directions of :math:`\gamma` that the rows determine, ``(r, k)``."""
+        _, values, directions = self._decomposition
+        return directions[values > _RANK_TOLERANCE * values[0]].T
+
+    @cached_property
+    def unknown(self) -> np.ndarray:
+        r"""Orthonormal directions of :math:`\gamma` that they do not, ``(r, r - k)``."""
+        _, values, directions = self._decomposition
+        return directions[values <= _RANK_TOLERANCE * values[0]].T
+
+    def principal_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""The least-squares objective in its k principal directions.
+
+        Directions that carry rounding only are gone, so that they cannot drown a weak prior.
+
+        Returns:
+            Weights ``(k,)``, orthonormal directions of the prior's steps z ``(k, f)``, and
+            the target ``(k,)``: up to a constant the objective is
+            :math:`\|\mathrm{diag}(weights)\,directions\,z - target\|^2`.
+        """
+        rows, torque = self._weighted
+        left, values, _ = self._decomposition
+        count = self.known.shape[1]
+        target = left.T @ (torque - rows @ self.problem.reference)
+        return values[:count], self.known.T @ self._spread[1], target[:count]
+
+    def solve(self, strength: float = 0.0) -> np.ndarray:
+        r"""Least-squares steps of the prior, all that is not determined left at the prior.
+
+        Args:
+            strength: Weight of :math:`\|z\|^2` in the objective.
+
+        Returns:
+            Steps z, shape ``(f,)``: of all minimisers the one nearest to the prior in its
+            metric.
+        """
+        weights, directions, target = self.principal_rows()
+        return directions.T @ (weights * target / (weights**2 + strength))
+
+    def base_covariance(self, noise: np.ndarray, strength: float) -> np.ndarray:
+        r"""Covariance of the base parameters for torque noise that may be correlated.
+
+        Args:
+            noise: Variance per joint, times the number of rows that tell as much as one
+                independent row, shape ``(n,)``.
+            strength: Weight of the prior that was added to the objective.
+
+        Returns:
+            The sandwich :math:`H^{-1} B H^{-1}`, shape ``(r, r)``, with infinite entries
+            for base parameters in an unknown direction.
+        """
+        columns = self._step @ self.known
+        gram = np.zeros((columns.shape[1],) * 2)
+        meat = gram.copy()
+        for factor, sigma, variance in zip(self.problem.factors, self.sigma, noise, strict=True):
+            rows = factor[:, self.problem.base.independent] @ columns / sigma
+            information = rows.T @ rows
+            gram += information
+            meat += information * variance / sigma**2
+        prior = strength * np.eye(len(gram))
+        inverse = np.linalg.inv(gram + prior)
+        covariance = columns @ inverse @ (meat + prior) @ inverse @ columns.T
+        touched = self.undetermined
+        covariance[touched, :] = np.inf
+        covariance[:, touched] = np.inf
+        return covariance
+
+    @cached_property
+    def undetermined(self) -> np.ndarray:
+        """Mask of the base parameters that lie in an unknown direction, shape ``(r,)``."""
+        share = np.linalg.norm(self._step @ self.unknown, axis=1)
+        return share > _LOST * np.linalg.norm(self._step, axis=1)
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Mask of the parameters that the data determines one by one, shape ``(p,)``."""
+        seen, unseen = self._split
+        return unseen <= _ALONE * np.hypot(seen, unseen)
+
+    @cached_property
+    def silent(self) -> np.ndarray:
+        """Mask of the free parameters that act on no row at all, shape ``(p,)``."""
+        seen, unseen = self._split
+        return (seen <= _ALONE * unseen) & (unseen > 0.0)
+
+    @cached_property
+    def _split(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the parts of each parameter's prior step that rows see and do not see.
+
+        The unseen part is computed as such: as the rest of the whole it would drown in
+        rounding, and a small part of a large step is still a combination.
+        """
+        scale = self.problem.scale
+        directions = self.known.T @ self._spread[1]
+        components = scale @ directions.T
+        seen = np.linalg.norm(components, axis=1)
+        return seen, np.linalg.norm(scale - components @ directions, axis=1)
+
+    def standard_deviation(self, base_covariance: np.ndarray) -> np.ndarray:
+        """Per parameter, infinite unless known alone, zero where fixed, shape ``(p,)``."""
+        deviation = np.where(self.problem.free, np.inf, 0.0)
+        finite = ~self.undetermined
+        matrix = self.problem.base.matrix[finite]
+        covariance = base_covariance[np.ix_(finite, finite)]
+        for k in np.flatnonzero(self.alone & self.problem.free):
+            unit = np.zeros(matrix.shape[1])
+            unit[k] = 1.0
+            weights = np.linalg.lstsq(matrix.T, unit, rcond=None)[0]
+            deviation[k] = np.sqrt(weights @ covariance @ weights)
+        return deviation

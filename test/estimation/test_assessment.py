@@ -1,0 +1,160 @@
+"""Uncertainty that can be believed: covered by Monte Carlo, and told apart by brute force."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.signal
+
+from sysid_ros.estimation.estimate import Knowledge
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.regression.noise import effective_rows, noise_level, residual_statistics
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+
+def autoregressive(rng, shape, rho):
+    """Noise of unit variance whose neighbours correlate by rho."""
+    shocks = np.sqrt(1.0 - rho**2) * rng.normal(size=shape)
+    shocks[0] /= np.sqrt(1.0 - rho**2)
+    return scipy.signal.lfilter([1.0], [1.0, -rho], shocks, axis=0)
+
+
+@pytest.mark.parametrize('name', ['ols', 'wls'])
+@pytest.mark.parametrize('rho', [0.0, 0.8])
+def test_95_percent_intervals_cover_95_percent(name, rho, record_property):
+    golden = simulated.golden('arm')
+    problem = golden.problem(samples=1500)
+    exact, truth = problem.torque, problem.base.values(golden.truth)
+    size = np.array([0.01, 0.03, 0.1]) * np.sqrt(np.mean(exact**2, axis=0))
+    hits = []
+    for seed in range(80):
+        noise = size * autoregressive(np.random.default_rng(seed), exact.shape, rho)
+        estimate = make_estimator(name).fit(simulated.with_torque(problem, exact + noise))
+        error = np.abs(estimate.base_values - truth)
+        hits.append(error < 1.96 * estimate.base_standard_deviation())
+    coverage = np.mean(hits)
+    record_property('coverage', coverage)
+    assert 0.93 <= coverage <= 0.97
+    assert np.mean(hits, axis=0).min() > 0.85
+
+
+def test_naive_intervals_of_correlated_noise_would_cover_too_little():
+    # What the effective number of rows is for: the same runs without it.
+    golden = simulated.golden('arm')
+    problem = golden.problem(samples=1500)
+    exact, truth = problem.torque, problem.base.values(golden.truth)
+    size = 0.03 * np.sqrt(np.mean(exact**2, axis=0))
+    hits = []
+    for seed in range(20):
+        noise = size * autoregressive(np.random.default_rng(seed), exact.shape, 0.8)
+        estimate = make_estimator('ols').fit(simulated.with_torque(problem, exact + noise))
+        shrink = np.sqrt(np.mean(estimate.residuals.effective_rows / estimate.residuals.rows))
+        error = np.abs(estimate.base_values - truth)
+        hits.append(error < 1.96 * shrink * estimate.base_standard_deviation())
+    assert np.mean(hits) < 0.7
+
+
+@pytest.mark.parametrize('rho', [0.0, 0.5, 0.9])
+def test_effective_rows_of_autoregressive_noise_are_those_of_theory(rng, rho):
+    samples = 50_000
+    noise = autoregressive(rng, (samples, 4), rho)
+    found = effective_rows(noise, np.ones(noise.shape, dtype=bool))
+    expected = samples * (1.0 - rho) / (1.0 + rho)
+    np.testing.assert_allclose(found, expected, rtol=0.25)
+    assert found.mean() == pytest.approx(expected, rel=0.12)
+
+
+def test_rows_that_do_not_count_are_left_out_of_the_effective_ones(rng):
+    samples, rho = 50_000, 0.8
+    usable = np.ones((samples, 1), dtype=bool)
+    usable[10_000:35_000] = False
+    noise = np.where(usable, autoregressive(rng, (samples, 1), rho), 0.0)
+    found = effective_rows(noise, usable)[0]
+    assert found == pytest.approx(25_000 * (1.0 - rho) / (1.0 + rho), rel=0.3)
+
+
+def test_a_residual_of_zero_or_without_rows_has_some_effective_rows():
+    usable = np.ones((100, 2), dtype=bool)
+    usable[:, 1] = False
+    np.testing.assert_array_equal(effective_rows(np.zeros((100, 2)), usable), [100.0, 1.0])
+
+
+def test_a_constant_residual_counts_as_one_row():
+    assert effective_rows(np.ones((100, 1)), np.ones((100, 1), dtype=bool))[0] < 2.0
+
+
+@pytest.mark.parametrize('still', [(), (0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize('robot', ['arm', 'branched and prismatic', 'mimic joint'])
+def test_what_the_data_knows_is_what_the_null_space_says(robot, still):
+    problem = simulated.golden(robot).problem(0.01, still=still)
+    estimate = make_estimator('ols').fit(problem)
+    columns = problem.regressor.reshape(-1, len(problem.parameters))
+    size = np.linalg.norm(columns, axis=0)
+    acts = size > 1e-12 * size.max()
+    # Columns of one size each, so that a small parameter in a large one's company counts.
+    _, values, directions = np.linalg.svd(columns[:, acts] / size[acts])
+    null = directions[np.sum(values > 1e-10 * values[0]):]
+    alone = np.zeros(len(acts), dtype=bool)
+    alone[acts] = np.linalg.norm(null, axis=0) < 1e-7
+    # A value stays at the prior when its step has no part in what the rows see.
+    _, values, directions = np.linalg.svd(columns @ problem.scale, full_matrices=False)
+    seen = problem.scale @ directions[values > 1e-9 * values[0]].T
+    kept = np.linalg.norm(seen, axis=1) < 1e-7 * np.linalg.norm(problem.scale, axis=1)
+    for k, entry in enumerate(estimate.knowledge):
+        expected = (
+            Knowledge.DATA if alone[k] else Knowledge.PRIOR if kept[k] else Knowledge.COMBINATION
+        )
+        assert entry is expected, problem.parameters.names[k]
+        assert np.isfinite(estimate.standard_deviation[k]) == (expected is Knowledge.DATA)
+
+
+def test_a_base_parameter_is_unidentified_when_a_silent_change_changes_it():
+    problem = simulated.golden('arm').problem(0.01, still=(0,))
+    estimate = make_estimator('ols').fit(problem)
+    base = problem.base
+    rows = problem.regressor[:, :, base.independent].reshape(-1, base.rank)
+    size = np.linalg.norm(rows, axis=0)
+    # What is left of a column by rounding is none.
+    size[size < 1e-12 * size.max()] = np.inf
+    _, values, directions = np.linalg.svd(rows / size, full_matrices=False)
+    null = directions[values <= 1e-9 * values[0]]
+    touched = np.linalg.norm(null, axis=0) > 1e-6
+    assert estimate.unidentified == tuple(
+        words for words, lost in zip(base.equations, touched, strict=True) if lost)
+
+
+def test_statistics_are_per_joint_and_overall(rng):
+    problem = simulated.golden('arm').problem(0.05)
+    theta = problem.parameters.prior
+    statistics = residual_statistics(problem, theta)
+    error = problem.torque - problem.regressor @ theta
+    assert statistics.relative_error == pytest.approx(
+        np.linalg.norm(error) / np.linalg.norm(problem.torque))
+    np.testing.assert_allclose(statistics.rms_per_joint, np.sqrt(np.mean(error**2, axis=0)))
+    np.testing.assert_allclose(
+        statistics.relative_per_joint,
+        np.linalg.norm(error, axis=0) / np.linalg.norm(problem.torque, axis=0))
+    np.testing.assert_array_equal(statistics.rows, [600, 600, 600])
+
+
+def test_the_noise_level_is_that_of_the_noise():
+    golden = simulated.golden('arm')
+    noise = np.array([0.01, 0.05, 0.2])
+    problem = golden.problem(noise, samples=3000)
+    estimate = make_estimator('wls').fit(problem)
+    size = np.sqrt(np.mean((problem.regressor @ golden.truth) ** 2, axis=0))
+    np.testing.assert_allclose(
+        noise_level(problem, estimate.parameters.values), noise * size, rtol=0.06)
+
+
+def test_noise_free_joints_have_a_noise_level_above_zero():
+    problem = simulated.golden('arm').problem()
+    problem = simulated.with_torque(problem, problem.torque * np.array([1.0, 1.0, 0.0]))
+    assert (noise_level(problem, simulated.golden('arm').truth) > 0.0).all()
+    nothing = simulated.with_torque(problem, np.zeros_like(problem.torque))
+    assert (noise_level(nothing, np.zeros(len(problem.parameters))) > 0.0).all()

@@ -1,0 +1,128 @@
+"""Estimates on paper: JSON that keeps everything, and nothing else is read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import FORMAT, Estimate, Knowledge, Status
+from sysid_ros.estimation.estimator import make_estimator
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+
+@pytest.fixture(scope='module')
+def estimate():
+    problem = simulated.golden('arm').problem(0.05, still=(2,), fixed=('elbow.armature',))
+    return make_estimator('wls').fit(problem)
+
+
+def without(text, key):
+    data = json.loads(text)
+    del data[key]
+    return json.dumps(data)
+
+
+def test_everything_comes_back_from_json(estimate):
+    again = Estimate.from_json(estimate.to_json())
+    for name in ('standard_deviation', 'base_values', 'base_covariance'):
+        np.testing.assert_array_equal(getattr(again, name), getattr(estimate, name))
+    for name in ('values', 'prior', 'lower', 'upper', 'free'):
+        np.testing.assert_array_equal(
+            getattr(again.parameters, name), getattr(estimate.parameters, name))
+    for name in ('estimator', 'status', 'knowledge', 'base_names', 'unidentified', 'notes',
+                 'iterations'):
+        assert getattr(again, name) == getattr(estimate, name)
+    for name, value in vars(estimate.residuals).items():
+        np.testing.assert_array_equal(getattr(again.residuals, name), value)
+    assert dict(again.margins) == dict(estimate.margins)
+    assert dict(again.settings) == dict(estimate.settings)
+    assert dict(again.provenance) == dict(estimate.provenance)
+
+
+def test_the_text_is_strict_json_with_the_status_as_a_sentence(estimate):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    data = json.loads(estimate.to_json(), parse_constant=refuse)
+    assert data['format'] == FORMAT
+    assert data['status'] == 'CONVERGED'
+    assert data['message'] == 'The fit converged.'
+    assert None in data['standard_deviation']
+
+
+def test_a_residual_of_no_torque_is_written_as_null(estimate):
+    statistics = replace(estimate.residuals, relative_error=float('nan'))
+    text = replace(estimate, residuals=statistics).to_json()
+    assert json.loads(text)['residuals']['relative_error'] is None
+    assert np.isnan(Estimate.from_json(text).residuals.relative_error)
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda text: text.replace(FORMAT, 'sysid_ros estimate 0'),
+    lambda text: text.replace('CONVERGED', 'GREAT'),
+    lambda text: text[:-10],
+    lambda text: without(text, 'format'),
+    lambda text: without(text, 'parameters'),
+    lambda text: '[]',
+    lambda text: '"estimate"',
+    lambda text: '',
+], ids=['other format', 'status', 'cut off', 'no format', 'no parameters', 'list', 'text', 'empty'])
+def test_what_is_not_an_estimate_is_refused(estimate, spoil):
+    with pytest.raises(EstimationError, match='estimate'):
+        Estimate.from_json(spoil(estimate.to_json()))
+
+
+def test_another_format_is_named(estimate):
+    other = estimate.to_json().replace(FORMAT, 'sysid_ros estimate 0')
+    with pytest.raises(EstimationError, match='found sysid_ros estimate 0; allowed sysid_ros est'):
+        Estimate.from_json(other)
+
+
+def test_a_file_is_read_and_a_missing_one_is_one_clear_error(estimate, tmp_path):
+    path = tmp_path / 'estimate.json'
+    path.write_text(estimate.to_json(), encoding='utf-8')
+    assert Estimate.load(path).to_json() == estimate.to_json()
+    with pytest.raises(EstimationError, match=r'nowhere\.json: cannot be read'):
+        Estimate.load(tmp_path / 'nowhere.json')
+
+
+def test_a_pickle_is_not_an_estimate(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (pytest.fail, ('unpickled',))
+
+    path = tmp_path / 'estimate.json'
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(EstimationError):
+        Estimate.load(path)
+
+
+def test_only_a_converged_fit_is_all_right():
+    assert [status for status in Status if status.ok] == [Status.CONVERGED]
+
+
+def test_statuses_and_knowledge_are_whole_phrases():
+    for status in Status:
+        assert status.value.endswith('.')
+        assert status.ok or 'the prior' in status.value
+    assert len({entry.value for entry in Knowledge}) == len(Knowledge)
+
+
+def test_standard_deviations_are_the_diagonal_of_the_covariance(estimate):
+    found = estimate.base_standard_deviation()
+    np.testing.assert_allclose(found**2, np.diag(estimate.base_covariance))
+
+
+def test_consistent_means_every_margin_is_above_zero(estimate):
+    assert replace(estimate, margins={'a': 0.1, 'b': 1.0}).consistent
+    for margin in (0.0, -0.1, float('nan')):
+        assert not replace(estimate, margins={'a': 1.0, 'b': margin}).consistent

@@ -1,0 +1,164 @@
+"""A settings file becomes a problem, and what is wrong with it is said."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import ConfigurationError, ParameterError
+from sysid_ros.estimation.identification import FitSettings, Identification
+from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+SETTINGS = """\
+robot:
+  urdf: arm.urdf
+  terms: {armature: all}
+recording:
+  format: npz
+  file: arm.npz
+  joints: [waist, elbow, wrist]
+  time: {array: t}
+  position: {array: q}
+  velocity: {array: v}
+  acceleration: {array: a}
+  effort: {array: tau}
+processing: {differentiation: measured}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    golden = simulated.golden('arm')
+    (tmp_path / 'arm.urdf').write_text(simulated.arm_urdf())
+    data = golden.dataset(0.01)
+    np.savez(tmp_path / 'arm.npz', t=data.t, q=data.q, v=data.v, a=data.a, tau=data.tau)
+    return tmp_path
+
+
+def load(folder, text=''):
+    path = folder / 'settings.yaml'
+    path.write_text(SETTINGS + text)
+    return Identification.load(path)
+
+
+def problem_of(identification):
+    model = identification.model()
+    return identification.problem(model, identification.dataset(model))
+
+
+def test_the_file_gives_the_rows_of_the_recording(folder):
+    problem = problem_of(load(folder))
+    golden = simulated.golden('arm')
+    assert problem.parameters.names == golden.model.parameters.names
+    np.testing.assert_allclose(problem.torque, golden.dataset(0.01).tau)
+    assert problem.usable.all()
+    assert problem.provenance['source'].endswith('arm.npz')
+
+
+def test_the_parallel_filter_and_the_slowest_velocity_are_applied(folder):
+    text = SETTINGS.replace(
+        'measured}', 'measured, parallel_filter: {cutoff: 10.0, decimate_to: 25.0}}')
+    (folder / 'settings.yaml').write_text(text + 'fit: {minimum_velocity: [0.1, 0.2, 5.0]}\n')
+    problem = problem_of(Identification.load(folder / 'settings.yaml'))
+    assert problem.rate == pytest.approx(25.0)
+    share = problem.usable.mean(axis=0)
+    assert 0.5 < share[0] < 1.0
+    assert share[2] < 0.2
+
+
+def test_fixed_parameters_are_named_with_wildcards(folder):
+    problem = problem_of(load(folder, 'fit: {fixed: ["upper.*", "*.armature"]}\n'))
+    held = [name for name, free in zip(problem.parameters.names, problem.free, strict=True)
+            if not free]
+    assert len(held) == 13
+    assert all(name.startswith('upper.') or name.endswith('.armature') for name in held)
+
+
+def test_a_pattern_that_matches_nothing_is_refused(folder):
+    with pytest.raises(ParameterError, match=r"no parameter matches.*'uper\.\*'"):
+        problem_of(load(folder, 'fit: {fixed: ["uper.*"]}\n'))
+
+
+@pytest.mark.parametrize('velocities', ['[0.1, 0.1]', '[0.1, 0.1, 0.1, 0.1]', '[]'])
+def test_a_list_per_joint_of_the_wrong_length_is_refused(folder, velocities):
+    identification = load(folder, f'fit: {{minimum_velocity: {velocities}}}\n')
+    with pytest.raises(ConfigurationError, match=r'minimum_velocity.*wrong length.*allowed 3'):
+        problem_of(identification)
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('fit: {estimater: ols}', r'fit\.estimater.*estimator'),
+    ('fitt: {}', r'fitt.*fit'),
+    ('fit: {prior_strength: 0}', 'prior_strength'),
+    ('fit: {prior_strength: .nan}', 'prior_strength'),
+    ('fit: {minimum_velocity: .inf}', 'minimum_velocity'),
+    ('fit: {plausibility: {margin: 2.0}}', 'margin'),
+    ('fit: {plausibility: {mass_fctor: 2.0}}', 'mass_factor'),
+    ('fit: {estimator: 3}', 'estimator'),
+])
+def test_a_setting_that_cannot_be_is_refused_by_name(folder, text, words):
+    with pytest.raises(ConfigurationError, match=words):
+        load(folder, text + '\n')
+
+
+def test_an_unknown_estimator_is_refused_when_it_is_built(folder):
+    identification = load(folder, 'fit: {estimator: olz}\n')
+    with pytest.raises(ConfigurationError, match="'olz'.*Did you mean 'ols'"):
+        identification.settings.fit.build()
+
+
+def test_settings_reach_the_estimators_they_apply_to():
+    settings = FitSettings(prior_strength=0.5, plausibility=Plausibility(mass_factor=2.0))
+    entropic = settings.build()
+    assert isinstance(entropic, EntropicLeastSquares)
+    assert entropic.prior_strength == 0.5
+    assert entropic.plausibility.mass_factor == 2.0
+    lmi = settings.build('lmi')
+    assert isinstance(lmi, SemidefiniteLeastSquares)
+    assert lmi.prior_strength == 0.5
+    assert settings.build('ols') == OrdinaryLeastSquares()
+
+
+def test_left_out_settings_are_the_estimators_own():
+    assert FitSettings().build() == EntropicLeastSquares()
+    assert FitSettings(estimator='lmi').build() == SemidefiniteLeastSquares()
+
+
+def test_file_names_are_relative_to_the_settings_or_to_the_folder_given(folder, tmp_path):
+    elsewhere = tmp_path / 'elsewhere'
+    elsewhere.mkdir()
+    (elsewhere / 'settings.yaml').write_text(SETTINGS)
+    identification = Identification.load(elsewhere / 'settings.yaml', folder)
+    assert len(problem_of(identification).torque) == 600
+
+
+def test_without_a_robot_there_is_no_model(folder):
+    text = SETTINGS[SETTINGS.index('recording:'):]
+    (folder / 'settings.yaml').write_text(text)
+    with pytest.raises(ConfigurationError, match='there is no robot'):
+        Identification.load(folder / 'settings.yaml').model()
+
+
+def test_another_recording_is_fitted_as_the_first(folder):
+    first = load(folder, 'fit: {minimum_velocity: 0.3}\n')
+    (folder / 'other.yaml').write_text(SETTINGS[SETTINGS.index('recording:'):])
+    second = first.recording_of(Identification.load(folder / 'other.yaml'))
+    problem = problem_of(second)
+    np.testing.assert_array_equal(problem.usable, problem_of(first).usable)
+
+
+def test_the_whole_way_from_a_file_to_an_estimate(folder):
+    identification = load(folder)
+    estimate = identification.settings.fit.build().fit(problem_of(identification))
+    assert estimate.status.ok
+    assert estimate.consistent
+    assert estimate.residuals.relative_error == pytest.approx(0.01, rel=0.15)

@@ -1,0 +1,187 @@
+"""The verdict: each reason where it should be, and nowhere else, with what to do."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.estimation.estimate import Knowledge, Status
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.evaluation.prediction import predict
+from sysid_ros.evaluation.verdict import judge
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+SOLVER = 'the values are the prior'
+UNPHYSICAL = 'No real mass distribution has the inertia found for '
+BOUNDS = 'Outside of their bounds: '
+NOTHING = 'This data determines none of the parameters.'
+UNTRIED = 'It was not tried on data the fit has not seen.'
+WORSE = 'On held-out data it predicts torques no better than the prior'
+
+
+@pytest.fixture(scope='module')
+def golden():
+    return simulated.golden('arm')
+
+
+@pytest.fixture(scope='module')
+def estimate(golden):
+    return make_estimator('entropic').fit(golden.problem(0.02))
+
+
+@pytest.fixture(scope='module')
+def prediction(golden, estimate):
+    return predict(estimate, golden.problem(0.02, seed=31))
+
+
+def scaled(statistics, factor):
+    return replace(
+        statistics, relative_error=factor * statistics.relative_error,
+        rms_per_joint=factor * statistics.rms_per_joint)
+
+
+def only(verdict, start):
+    """The one reason, which must begin so."""
+    assert not verdict.committable
+    (reason,) = verdict.reasons
+    assert start in reason
+    assert verdict.next_step.endswith('.')
+    return reason
+
+
+def test_a_good_fit_is_committable_without_any_reason(estimate, prediction):
+    verdict = judge(estimate, prediction)
+    assert verdict.committable
+    assert verdict.reasons == ()
+    assert 'Export the URDF' in verdict.next_step
+
+
+def test_a_solver_that_failed_is_the_reason(estimate, prediction):
+    for status in Status:
+        verdict = judge(replace(estimate, status=status), prediction)
+        if status.ok:
+            assert verdict.committable
+        else:
+            assert only(verdict, SOLVER) == status.value
+            assert 'widen the plausible ranges' in verdict.next_step
+
+
+@pytest.mark.parametrize('margin', [0.0, -1e-12, float('nan')])
+def test_an_inconsistent_body_is_the_reason_and_named(estimate, prediction, margin):
+    broken = replace(estimate, margins={**estimate.margins, 'hand': margin})
+    assert only(judge(broken, prediction), UNPHYSICAL).endswith('for hand.')
+    assert "'entropic'" in judge(broken, prediction).next_step
+
+
+@pytest.mark.parametrize(('name', 'value'), [
+    ('elbow.viscous_friction', -0.1), ('wrist.armature', -1e-6), ('hand.mass', -1.0)])
+def test_a_value_outside_of_its_bounds_is_the_reason_and_named(
+    estimate, prediction, name, value
+):
+    parameters = estimate.parameters.with_values({name: value})
+    assert name in only(judge(replace(estimate, parameters=parameters), prediction), BOUNDS)
+
+
+def test_a_value_on_its_bound_is_not_outside(estimate, prediction):
+    parameters = estimate.parameters.with_values({'wrist.armature': 0.0})
+    assert judge(replace(estimate, parameters=parameters), prediction).committable
+
+
+def test_data_that_determines_nothing_is_the_reason(estimate, prediction):
+    silent = replace(estimate, knowledge=(Knowledge.PRIOR,) * len(estimate.knowledge))
+    only(judge(silent, prediction), NOTHING)
+    assert 'moves every joint' in judge(silent, prediction).next_step
+    shared = (Knowledge.COMBINATION, *silent.knowledge[1:])
+    assert judge(replace(silent, knowledge=shared), prediction).committable
+
+
+def test_without_held_out_data_nothing_is_committable(golden, estimate, prediction):
+    only(judge(estimate, None), UNTRIED)
+    only(judge(estimate, replace(prediction, held_out=False)), UNTRIED)
+    assert 'another recording' in judge(estimate, None).next_step
+
+
+@pytest.mark.parametrize(('factor', 'committable'), [(0.99, True), (1.0, False), (2.0, False)])
+def test_no_better_than_the_prior_is_the_reason(estimate, prediction, factor, committable):
+    verdict = judge(estimate, replace(prediction, candidate=scaled(prediction.prior, factor)))
+    assert verdict.committable == committable
+    if not committable:
+        only(verdict, WORSE)
+        assert 'units, signs and delays' in verdict.next_step
+
+
+def test_an_error_that_is_no_number_is_no_better_than_the_prior(estimate, prediction):
+    empty = scaled(prediction.candidate, float('nan'))
+    only(judge(estimate, replace(prediction, candidate=empty)), WORSE)
+
+
+def test_all_reasons_are_listed_and_the_first_says_what_to_do(estimate):
+    margins = dict.fromkeys(estimate.margins, -1.0)
+    verdict = judge(replace(estimate, margins=margins, status=Status.FAILED), None)
+    assert len(verdict.reasons) == 3
+    assert 'notes' in verdict.next_step
+
+
+def test_notes_of_the_fit_are_remarks(estimate, prediction):
+    noted = replace(estimate, notes=('Something was mended.',))
+    assert 'Something was mended.' in judge(noted, prediction).remarks
+
+
+def test_what_is_not_determined_is_a_remark_with_the_motion_that_helps(golden, prediction):
+    still = make_estimator('entropic').fit(golden.problem(0.02, still=(2,)))
+    (remark,) = [r for r in judge(still, prediction).remarks if r.startswith('Not determined')]
+    assert 'wrist.viscous_friction' in remark
+    assert 'motion' in remark
+
+
+def test_masses_far_from_the_prior_are_a_remark(estimate, prediction):
+    prior = estimate.parameters.prior[estimate.parameters.index('hand.mass')]
+    for factor, told in ((1.0, False), (2.9, False), (3.1, True), (0.3, True), (-1.0, True)):
+        parameters = estimate.parameters.with_values({'hand.mass': factor * prior})
+        remarks = judge(replace(estimate, parameters=parameters), prediction).remarks
+        assert any(r.startswith('Masses far from the prior: hand (') for r in remarks) == told
+
+
+@pytest.mark.parametrize(('factor', 'told'), [(1.0, False), (1.4, False), (1.6, True)])
+def test_a_held_out_error_above_the_training_error_is_a_remark(
+    estimate, prediction, factor, told
+):
+    training = estimate.residuals.relative_error
+    candidate = replace(prediction.candidate, relative_error=factor * training)
+    remarks = judge(estimate, replace(prediction, candidate=candidate)).remarks
+    assert any('times the training error' in r for r in remarks) == told
+
+
+def test_training_without_any_error_is_no_reason_to_stumble(estimate, prediction):
+    exact = replace(estimate, residuals=scaled(estimate.residuals, 0.0))
+    assert judge(exact, prediction).committable
+
+
+def test_a_joint_that_is_predicted_worse_than_before_is_a_remark(estimate, prediction):
+    rms = prediction.candidate.rms_per_joint.copy()
+    rms[1] = 1.2 * prediction.prior.rms_per_joint[1]
+    worse = replace(prediction, candidate=replace(prediction.candidate, rms_per_joint=rms))
+    (remark,) = [r for r in judge(estimate, worse).remarks if r.startswith('Predicted worse')]
+    assert 'elbow' in remark
+    assert 'waist' not in remark
+
+
+def test_a_prior_without_any_error_is_no_reason_to_stumble(estimate, prediction):
+    perfect = replace(prediction, prior=scaled(prediction.prior, 0.0))
+    verdict = judge(estimate, perfect)
+    assert not verdict.committable
+    assert any(r.startswith('Predicted worse') for r in verdict.remarks)
+
+
+def test_a_verdict_is_plain_values(estimate, prediction):
+    data = judge(estimate, prediction).to_json()
+    assert data['committable'] is True
+    assert set(data) == {'committable', 'reasons', 'remarks', 'next_step'}
+    assert all(isinstance(text, str) for text in data['remarks'])
+    assert np.all([isinstance(text, str) for text in data['reasons']])

@@ -1,0 +1,175 @@
+"""FAULTS 49 and 51 to 56, the part of the fit: no value is presented as more than it is."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import clarabel
+import numpy as np
+import pytest
+
+from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.estimation.estimate import Knowledge, Status
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.evaluation.prediction import predict
+from sysid_ros.evaluation.verdict import judge
+from sysid_ros.recording.signals import ParallelFilter
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+every_estimator = pytest.mark.parametrize('name', tuple(REGRESSION_ESTIMATORS))
+
+
+@pytest.fixture(scope='module')
+def golden():
+    return simulated.golden('arm')
+
+
+@every_estimator
+def test_49_too_little_data_is_refused_and_how_much_is_needed_is_said(golden, name):
+    needed = 2 * len(golden.model.parameters)
+    problem = golden.problem(0.01, samples=needed // 3 - 1)
+    with pytest.raises(EstimationError) as refusal:
+        make_estimator(name).fit(problem)
+    assert refusal.value.found == f'{problem.usable.sum()} usable rows'
+    assert refusal.value.allowed.startswith(f'at least {needed},')
+    assert 'Record longer' in refusal.value.fix
+
+
+@every_estimator
+def test_49_rows_that_do_not_count_are_not_data(golden, name):
+    problem = golden.problem(0.01)
+    nothing = replace(problem, usable=np.zeros_like(problem.usable))
+    with pytest.raises(EstimationError, match='too little data.*found 0 usable rows'):
+        make_estimator(name).fit(nothing)
+
+
+@pytest.mark.parametrize('samples', [3, 30])
+def test_49_a_recording_shorter_than_its_filter_is_refused(golden, samples):
+    with pytest.raises(RecordingError, match='allowed more than'):
+        RegressionProblem.from_dataset(
+            golden.model, golden.dataset(samples=samples),
+            parallel_filter=ParallelFilter(cutoff=1.0))
+
+
+@every_estimator
+def test_51_combinations_without_data_are_named_and_their_uncertainty_is_infinite(golden, name):
+    problem = golden.problem(0.01, still=(2,))
+    estimate = make_estimator(name).fit(problem)
+    assert 'wrist.viscous_friction' in estimate.unidentified
+    infinite = np.isinf(estimate.base_standard_deviation())
+    assert tuple(np.array(estimate.base_names)[infinite]) == estimate.unidentified
+    for entry, deviation in zip(estimate.knowledge, estimate.standard_deviation, strict=True):
+        if entry in (Knowledge.PRIOR, Knowledge.COMBINATION):
+            assert np.isinf(deviation)
+
+
+def test_51_minimum_norm_values_are_never_shown_as_identified(golden):
+    # No torque feels the mass of the body that turns about the vertical.
+    problem = golden.problem(0.01)
+    k = problem.parameters.index('shoulder.mass')
+    rows = problem.regressor.reshape(-1, len(problem.parameters))
+    assert np.linalg.lstsq(rows, problem.torque.ravel(), rcond=1e-9)[0][k] == pytest.approx(0.0)
+    estimate = make_estimator('ols').fit(problem)
+    assert estimate.knowledge[k] is not Knowledge.DATA
+    assert np.isinf(estimate.standard_deviation[k])
+    assert estimate.parameters.values[k] == pytest.approx(problem.parameters.prior[k], rel=0.5)
+
+
+def test_51_an_unexcited_robot_is_not_committable(golden):
+    problem = golden.problem(still=(0, 1, 2))
+    nothing = simulated.with_torque(problem, np.zeros_like(problem.torque))
+    nothing = replace(nothing, regressor=np.zeros_like(nothing.regressor))
+    estimate = make_estimator('ols').fit(nothing)
+    assert set(estimate.knowledge) == {Knowledge.PRIOR}
+    assert len(estimate.unidentified) == problem.base.rank
+    np.testing.assert_array_equal(estimate.parameters.values, problem.parameters.prior)
+    assert 'This data determines none of the parameters.' in judge(estimate, None).reasons
+
+
+def _outcomes():
+    def heavy(theta, parameters):
+        return [theta[parameters.index('hand.mass')] >= 20.0]
+
+    return [
+        (SemidefiniteLeastSquares(constraints=heavy), Status.INFEASIBLE),
+        (SemidefiniteLeastSquares(max_iterations=2), Status.ITERATION_LIMIT),
+        (EntropicLeastSquares(max_iterations=2), Status.ITERATION_LIMIT),
+        (make_estimator('wls', max_iterations=1), Status.ITERATION_LIMIT),
+    ]
+
+
+@pytest.mark.parametrize(('estimator', 'status'), _outcomes(), ids=lambda x: getattr(x, 'name', ''))
+def test_53_a_fit_that_did_not_succeed_says_so_and_shows_no_partial_value(
+    golden, estimator, status
+):
+    problem = golden.problem(0.5, seed=1, samples=150)
+    estimate = estimator.fit(problem)
+    assert estimate.status is status
+    assert not estimate.status.ok
+    np.testing.assert_array_equal(estimate.parameters.values, problem.parameters.prior)
+    np.testing.assert_allclose(
+        estimate.base_values, problem.base.values(problem.parameters.prior))
+    assert not judge(estimate, None).committable
+
+
+def test_53_almost_solved_is_not_solved(golden, monkeypatch):
+    real = clarabel.DefaultSolver
+
+    def pretend(*problem):
+        solution = real(*problem).solve()
+        almost = SimpleNamespace(
+            x=solution.x, status='AlmostSolved', iterations=solution.iterations)
+        return SimpleNamespace(solve=lambda: almost)
+
+    monkeypatch.setattr(clarabel, 'DefaultSolver', pretend)
+    problem = golden.problem(0.5, seed=1, samples=150)
+    estimate = SemidefiniteLeastSquares().fit(problem)
+    assert estimate.status is Status.INACCURATE
+    np.testing.assert_array_equal(estimate.parameters.values, problem.parameters.prior)
+
+
+def test_54_worse_than_the_prior_on_held_out_data_is_not_committable(golden):
+    # The torque of one joint was recorded with the wrong sign.
+    data = golden.dataset(0.01)
+    wrong = replace(data, tau=data.tau * np.array([1.0, -1.0, 1.0]))
+    estimate = make_estimator('entropic').fit(
+        RegressionProblem.from_dataset(golden.model, wrong))
+    verdict = judge(estimate, predict(estimate, golden.problem(0.01, seed=31)))
+    assert not verdict.committable
+    assert any('no better than the prior' in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('field', ['q', 'v', 'a', 'tau'])
+def test_55_a_value_that_is_not_finite_is_found_before_the_numerics(golden, field, value):
+    data = golden.dataset()
+    values = getattr(data, field).copy()
+    values[17, 1] = value
+    with pytest.raises(RecordingError, match=r"of joint 'elbow' is not finite.*at 0\.170000 s"):
+        replace(data, **{field: values})
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+@pytest.mark.parametrize('field', ['regressor', 'torque'])
+def test_55_rows_that_are_not_finite_are_refused_too(golden, field, value):
+    problem = golden.problem()
+    rows = getattr(problem, field).copy()
+    rows[3, 1] = value
+    with pytest.raises(EstimationError, match='simulated: the rows hold a value that is not fin'):
+        replace(problem, **{field: rows})
+
+
+@pytest.mark.parametrize('name', ['ols', 'wls'])
+def test_56_a_physically_inconsistent_estimate_is_not_committable(golden, name):
+    estimate = make_estimator(name).fit(golden.problem(0.5, seed=1, samples=150))
+    assert not estimate.consistent
+    verdict = judge(estimate, predict(estimate, golden.problem(0.5, seed=31)))
+    assert not verdict.committable
+    assert any('No real mass distribution' in reason for reason in verdict.reasons)
