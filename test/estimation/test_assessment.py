@@ -154,6 +154,8 @@ def test_the_noise_level_is_that_of_the_noise():
 
 def test_noise_free_joints_have_a_noise_level_above_zero():
     problem = simulated.golden('arm').problem()
+    rms = np.sqrt(np.mean(problem.torque**2, axis=0))
+    np.testing.assert_allclose(noise_level(problem, simulated.golden('arm').truth), 1e-5 * rms)
     problem = simulated.with_torque(problem, problem.torque * np.array([1.0, 1.0, 0.0]))
     assert (noise_level(problem, simulated.golden('arm').truth) > 0.0).all()
     nothing = simulated.with_torque(problem, np.zeros_like(problem.torque))

@@ -207,6 +207,25 @@ def test_a_solution_outside_of_what_is_allowed_is_not_believed(monkeypatch):
     assert estimate.status is Status.INACCURATE
 
 
+def test_friction_the_solver_leaves_a_hair_below_zero_is_zero(monkeypatch):
+    class Rounding(_Pretender):
+        def solve(self):
+            solution = self._solver.solve()
+            return SimpleNamespace(
+                x=(1.0 - 1e-7) * np.array(solution.x), status='Solved', iterations=1)
+
+    problem = simulated.golden('arm').problem(0.01)
+    joint, friction = 1, problem.parameters.index('elbow.viscous_friction')
+    torque = problem.torque.copy()
+    # As if the drive pushed: the friction that fits best is below zero.
+    torque[:, joint] -= 5.0 * problem.regressor[:, joint, friction]
+    monkeypatch.setattr(clarabel, 'DefaultSolver', Rounding)
+    estimate = SemidefiniteLeastSquares().fit(simulated.with_torque(problem, torque))
+    assert estimate.status is Status.CONVERGED
+    assert any('elbow.viscous_friction >= 0' in note for note in estimate.notes)
+    assert estimate.parameters.values[friction] == 0.0
+
+
 def test_a_solver_that_gives_up_is_a_failed_fit(monkeypatch):
     def give_up(*_, **__):
         raise cp.SolverError('no')
