@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.faults import constant_runs, stuck_runs
+from sysid_ros.recording.differentiation import differentiate
 from sysid_ros.recording.grid import (
     Interval,
     clock,
@@ -19,26 +19,18 @@ from sysid_ros.recording.grid import (
     intersect,
     mean_period,
     on_clock,
+    samples_on_clock,
     torque_on_clock,
 )
+from sysid_ros.recording.masks import mask_saturated, mask_stuck, without_wraps
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Recording
-from sysid_ros.recording.signals import differentiate, median_filter
+from sysid_ros.recording.shift import shifted
+from sysid_ros.recording.signals import median_filter
+from sysid_ros.recording.track import Track
 
 # Stamps that stray by more than this part of a period are reported as jitter.
 _JITTER = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class _Track:
-    """One quantity of one joint: its samples, and where they have no gap."""
-
-    joint: str
-    quantity: str
-    t: np.ndarray
-    values: np.ndarray
-    intervals: list[Interval]
-    longest: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +50,7 @@ def align(
     joint_names: Sequence[str],
     processing: Processing,
     continuous: frozenset[str] = frozenset(),
+    effort_limits: Mapping[str, float] | None = None,
 ) -> Dataset:
     """Put positions, their derivatives and torques on one uniform clock.
 
@@ -71,6 +64,7 @@ def align(
         joint_names: Joints of the model, in the order of the columns wanted.
         processing: Filters, derivatives, gaps.
         continuous: Joints without limits, whose encoders may wrap at one turn.
+        effort_limits: Largest torque by joint in [N·m] or [N], as far as known.
 
     Returns:
         The data set.
@@ -84,17 +78,17 @@ def align(
     warnings, counts = list(recording.warnings), Counter(recording.counts)
     _check_joints(recording, joint_names, warnings)
     positions = _tracks(recording, joint_names, 'position', processing)
+    delays = processing.delays(joint_names)
     efforts = _tracks(recording, joint_names, 'effort', processing)
     rate = _rate(positions, processing, recording)
     processing.parallel_filter.factor(rate)
     _report_jitter(positions, processing, warnings)
-    if continuous:
-        positions = [_unwrapped(track, continuous) for track in positions]
+    positions = [without_wraps(track, continuous, warnings) for track in positions]
     velocities = _measured(recording, joint_names, 'velocity', processing, warnings)
     accelerations = _measured(recording, joint_names, 'acceleration', processing, warnings)
     intervals = _common([*positions, *velocities, *accelerations], processing)
     pieces = [
-        _piece(interval, rate, processing, (positions, velocities, accelerations, efforts))
+        _piece(interval, rate, processing, (positions, velocities, accelerations, efforts), delays)
         for interval in _long_enough(intervals, rate, processing, recording, warnings)
     ]
     columns = {
@@ -102,8 +96,15 @@ def align(
         for name in ('t', 'q', 'v', 'a', 'tau', 'mask')
     }
     # Differentiating twice reaches one sample per order of accuracy to either side.
-    spread = (processing.edge(rate) + _accuracy(processing)) / rate
-    _mask_stuck(positions, efforts, processing, spread, columns, warnings, counts)
+    spread = (processing.edge(rate) + processing.accuracy) / rate
+    efforts = [
+        replace(track, t=track.t - delay) for track, delay in zip(efforts, delays, strict=True)
+    ]
+    if processing.mask_saturation:
+        efforts = mask_saturated(
+            efforts, effort_limits or {}, processing, columns, warnings, counts
+        )
+    mask_stuck(positions, efforts, processing, spread, columns, warnings, counts)
     _check_torque(columns['mask'], joint_names, recording)
     edges = np.cumsum([0, *(len(piece.t) for piece in pieces)])
     return Dataset(
@@ -132,7 +133,7 @@ def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[st
 
 def _tracks(
     recording: Recording, joints: Sequence[str], quantity: str, processing: Processing
-) -> list[_Track]:
+) -> list[Track]:
     tracks = []
     for joint in joints:
         channel = recording.channel_of(quantity, joint)
@@ -151,14 +152,14 @@ def _tracks(
         if processing.stamps == 'uniform':
             t = even_stamps(t, period, covered(t, longest, recording.breaks))
         intervals = covered(t, longest, recording.breaks)
-        tracks.append(_Track(joint, quantity, t, values, intervals, longest))
+        tracks.append(Track(joint, quantity, t, values, intervals, longest))
     return tracks
 
 
 def _measured(
     recording: Recording, joints: Sequence[str], quantity: str, processing: Processing,
     warnings: list[str],
-) -> list[_Track]:
+) -> list[Track]:
     if processing.differentiation != 'measured':
         return []
     missing = [name for name in joints if recording.channel_of(quantity, name) is None]
@@ -172,7 +173,7 @@ def _measured(
     return _tracks(recording, joints, quantity, processing)
 
 
-def _rate(positions: list[_Track], processing: Processing, recording: Recording) -> float:
+def _rate(positions: list[Track], processing: Processing, recording: Recording) -> float:
     recorded = max(1 / mean_period(track.t) for track in positions)
     slowest = min(1 / mean_period(track.t) for track in positions)
     if processing.minimum_rate is not None and slowest < processing.minimum_rate:
@@ -193,7 +194,7 @@ def _rate(positions: list[_Track], processing: Processing, recording: Recording)
 
 
 def _report_jitter(
-    positions: list[_Track], processing: Processing, warnings: list[str]
+    positions: list[Track], processing: Processing, warnings: list[str]
 ) -> None:
     track = positions[0]
     period = mean_period(track.t)
@@ -214,12 +215,7 @@ def _report_jitter(
     warnings.append(text)
 
 
-def _unwrapped(track: _Track, continuous: frozenset[str]) -> _Track:
-    values = np.unwrap(track.values) if track.joint in continuous else track.values
-    return _Track(track.joint, track.quantity, track.t, values, track.intervals, track.longest)
-
-
-def _common(tracks: list[_Track], processing: Processing) -> list[Interval]:
+def _common(tracks: list[Track], processing: Processing) -> list[Interval]:
     first = max(track.t[0] for track in tracks) + processing.trim[0]
     last = min(track.t[-1] for track in tracks) - processing.trim[1]
     common: list[Interval] = [(first, last)] if first < last else []
@@ -255,26 +251,29 @@ def _long_enough(
 
 def _piece(
     interval: Interval, rate: float, processing: Processing,
-    tracks: tuple[list[_Track], list[_Track], list[_Track], list[_Track]],
+    tracks: tuple[list[Track], list[Track], list[Track], list[Track]], delays: np.ndarray,
 ) -> _Piece:
     positions, velocities, accelerations, efforts = tracks
     grid = clock(interval, rate)
-    accuracy = _accuracy(processing)
     q = _gather(positions, grid, rate, interval)
     if processing.median_window is not None:
         q = median_filter(q, processing.median_window)
     if processing.position_filter is not None:
         q = processing.position_filter.apply(q, rate)
-    v = _gather(velocities, grid, rate, interval) if velocities else differentiate(
-        q, rate, accuracy)
-    if processing.velocity_filter is not None:
-        v = processing.velocity_filter.apply(v, rate)
-    a = _gather(accelerations, grid, rate, interval) if accelerations else differentiate(
-        v, rate, accuracy)
+    if processing.smoother is not None:
+        q, v, a = processing.smoother.motion(q, rate)
+    else:
+        v = _gather(velocities, grid, rate, interval) if velocities else differentiate(
+            q, rate, processing.accuracy)
+        if processing.velocity_filter is not None:
+            v = processing.velocity_filter.apply(v, rate)
+        a = _gather(accelerations, grid, rate, interval) if accelerations else differentiate(
+            v, rate, processing.accuracy)
     if processing.acceleration_filter is not None:
         a = processing.acceleration_filter.apply(a, rate)
     torque = [
-        torque_on_clock(track.t, track.values, grid, rate, track.longest) for track in efforts
+        _torque(track, grid, rate, float(delay))
+        for track, delay in zip(efforts, delays, strict=True)
     ]
     tau, mask = (np.stack(part, axis=1) for part in zip(*torque, strict=True))
     edge = processing.edge(rate)
@@ -282,12 +281,23 @@ def _piece(
     return _Piece(*(array[inner] for array in (grid, q, v, a, tau, mask)))
 
 
-def _accuracy(processing: Processing) -> int:
-    return 4 if processing.differentiation == 'central4' else 2
+def _torque(
+    track: Track, grid: np.ndarray, rate: float, delay: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A torque on the clock, moved back by its delay, and where it is known."""
+    lag = round(delay * rate, 9)
+    if lag == 0.0 or samples_on_clock(track.t, grid, rate) is None:
+        return torque_on_clock(track.t, track.values, grid + delay, rate, track.longest)
+    # Whole periods need no interpolation; the rest must not smooth, as straight lines do.
+    whole = round(lag)
+    values, known = torque_on_clock(
+        track.t, track.values, grid + whole / rate, rate, track.longest
+    )
+    return shifted(values, known, lag - whole)
 
 
 def _gather(
-    tracks: list[_Track], grid: np.ndarray, rate: float, interval: Interval
+    tracks: list[Track], grid: np.ndarray, rate: float, interval: Interval
 ) -> np.ndarray:
     columns = []
     for track in tracks:
@@ -299,51 +309,6 @@ def _gather(
         rows = slice(*np.searchsorted(track.t, (start, np.nextafter(stop, np.inf))))
         columns.append(on_clock(track.t[rows], track.values[rows, None], grid, rate)[:, 0])
     return np.stack(columns, axis=1)
-
-
-def _mask_stuck(
-    positions: list[_Track], efforts: list[_Track], processing: Processing, spread: float,
-    columns: dict[str, np.ndarray], warnings: list[str], counts: Counter[str],
-) -> None:
-    t, mask = columns['t'], columns['mask']
-    for index, track in enumerate(positions):
-        for start, stop in _runs(track, processing, stuck=True):
-            rows = _between(t, start - spread, stop + spread)
-            # A wrong position spoils the torques of every joint it carries or is carried by.
-            mask[rows] = False
-            _report_stuck(track, start, stop, warnings, counts)
-        effort = efforts[index]
-        for start, stop in _runs(effort, processing, stuck=False):
-            rows = _between(t, start, stop)
-            speed = np.abs(columns['v'][rows, index])
-            if len(speed) and np.median(speed) > processing.standstill_velocity:
-                mask[rows, index] = False
-                _report_stuck(effort, start, stop, warnings, counts)
-
-
-def _between(t: np.ndarray, start: float, stop: float) -> slice:
-    # A rounded stamp must not leave the last sample out.
-    slack = 1e-9 * max(abs(start), abs(stop), 1.0)
-    return slice(*np.searchsorted(t, (start - slack, stop + slack)))
-
-
-def _runs(track: _Track, processing: Processing, stuck: bool) -> list[Interval]:
-    least = max(int(np.ceil(processing.frozen_after / mean_period(track.t))), 2)
-    find = stuck_runs if stuck else constant_runs
-    found = find(track.values, least)
-    # A torque that never changes at all is a missing drive, not a sensor that froze.
-    found = [run for run in found if run != (0, len(track.t))]
-    return [(float(track.t[start]), float(track.t[stop - 1])) for start, stop in found]
-
-
-def _report_stuck(
-    track: _Track, start: float, stop: float, warnings: list[str], counts: Counter[str]
-) -> None:
-    counts['stuck sensors masked'] += 1
-    warnings.append(
-        f'the {track.quantity} of joint {track.joint!r} is stuck from {start:.3f} s to '
-        f'{stop:.3f} s: these samples are masked'
-    )
 
 
 def _check_torque(mask: np.ndarray, joints: Sequence[str], recording: Recording) -> None:

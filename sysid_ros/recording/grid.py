@@ -148,7 +148,7 @@ def on_clock(t: np.ndarray, values: np.ndarray, grid: np.ndarray, rate: float) -
     Returns:
         Samples, shape ``(G, k)``.
     """
-    same = _matching(t, grid, rate)
+    same = samples_on_clock(t, grid, rate)
     if same is not None:
         return values[same]
     # A few samples beyond the grid keep the spline's ends out of it.
@@ -181,7 +181,7 @@ def torque_on_clock(
     if not finite.any():
         return np.zeros(len(grid)), np.zeros(len(grid), dtype=bool)
     t, values = t[finite], values[finite]
-    same = _matching(t, grid, rate)
+    same = samples_on_clock(t, grid, rate)
     if same is not None:
         return values[same], np.ones(len(grid), dtype=bool)
     slack = UNIFORM / rate
@@ -192,7 +192,14 @@ def torque_on_clock(
     return np.interp(grid, t, values), inside & (step <= longest)
 
 
-def _matching(t: np.ndarray, grid: np.ndarray, rate: float) -> slice | None:
+def samples_on_clock(t: np.ndarray, grid: np.ndarray, rate: float) -> slice | None:
+    """The samples that were taken at a clock's stamps; None when there are others or too few.
+
+    Args:
+        t: Stamps in [s], shape ``(T,)``.
+        grid: Clock in [s], shape ``(G,)``.
+        rate: Rate of the clock in [Hz].
+    """
     first = int(np.searchsorted(t, grid[0] - UNIFORM / rate))
     own = t[first:first + len(grid)]
     if len(own) == len(grid) and np.abs(own - grid).max() <= UNIFORM / rate:

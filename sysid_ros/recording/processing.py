@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, did_you_mean
+from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
 from sysid_ros.recording.signals import LowPass, ParallelFilter
 from sysid_ros.settings import StrictSettings
 
@@ -23,13 +26,21 @@ class Processing(StrictSettings):
         minimum_rate: Slower recordings are refused, in [Hz].
         median_window: Samples of a running median over positions, odd.
         position_filter: Low-pass over positions, before they are differentiated.
-        differentiation: ``central`` (second order), ``central4`` (fourth order), or
-            ``measured``: recorded velocities and accelerations are used, and what
-            was not recorded is differentiated.
+        differentiation: ``central`` (second order), ``central4`` (fourth order),
+            ``savitzky_golay`` (local polynomials), ``spline`` (one least-squares B-spline),
+            or ``measured``: recorded velocities and accelerations are used, and what
+            was not recorded is differentiated. Local polynomials and splines smooth the
+            positions too, so that all three stay derivatives of each other.
+        savitzky_golay: Window and order of the local polynomials.
+        spline: Knots and degree of the spline.
         velocity_filter: Low-pass over velocities, before they are differentiated.
         acceleration_filter: Low-pass over accelerations.
         frozen_after: Bit-identical positions for longer than this, in [s], are
             looked at as a stuck sensor.
+        torque_delay: By how much torques arrive later than positions, in [s]: one number,
+            one per joint, or by joint with 0 for the others. Torques are moved back by it.
+        mask_saturation: Whether torques at the drive's limit are masked.
+        effort_check: What becomes of a torque of the wrong sign: ``refuse`` or ``warn``.
         parallel_filter: Low-pass and decimation of regressor and torque.
         standstill_velocity: Slower joints count as standing still, in [rad/s] or [m/s].
     """
@@ -41,10 +52,17 @@ class Processing(StrictSettings):
     minimum_rate: float | None = Field(default=None, gt=0)
     median_window: int | None = Field(default=None, ge=3)
     position_filter: LowPass | None = None
-    differentiation: Literal['central', 'central4', 'measured'] = 'central'
+    differentiation: Literal['central', 'central4', 'savitzky_golay', 'spline', 'measured'] = (
+        'central'
+    )
+    savitzky_golay: SavitzkyGolay | None = None
+    spline: Spline | None = None
     velocity_filter: LowPass | None = None
     acceleration_filter: LowPass | None = None
     frozen_after: float = Field(default=0.25, gt=0)
+    torque_delay: float | tuple[float, ...] | dict[str, float] = 0.0
+    mask_saturation: bool = True
+    effort_check: Literal['refuse', 'warn'] = 'refuse'
     parallel_filter: ParallelFilter = ParallelFilter()
     standstill_velocity: float = Field(default=0.01, ge=0)
 
@@ -59,7 +77,63 @@ class Processing(StrictSettings):
             raise ConfigurationError(
                 'cannot trim a negative time', where='trim', found=self.trim, allowed='from 0 s'
             )
+        self._check_methods()
         return self
+
+    def _check_methods(self) -> None:
+        for method in ('savitzky_golay', 'spline'):
+            if getattr(self, method) is not None and self.differentiation != method:
+                raise ConfigurationError(
+                    f'{method!r} means nothing here', where='differentiation',
+                    found=repr(self.differentiation), allowed=repr(method),
+                    fix=f'Set differentiation: {method}, or remove {method}',
+                )
+        if self.smoother is not None and self.velocity_filter is not None:
+            raise ConfigurationError(
+                'velocities are not differentiated, so there is nothing to filter before it',
+                where='velocity_filter', found=f'differentiation: {self.differentiation}',
+                fix='Remove velocity_filter and smooth by the settings of the differentiation',
+            )
+
+    @property
+    def smoother(self) -> SavitzkyGolay | Spline | None:
+        """The local polynomials or the spline; None for differences and measurements."""
+        if self.differentiation == 'savitzky_golay':
+            return self.savitzky_golay or SavitzkyGolay()
+        if self.differentiation == 'spline':
+            return self.spline or Spline()
+        return None
+
+    @property
+    def accuracy(self) -> int:
+        """Order of accuracy of central differences."""
+        return 4 if self.differentiation == 'central4' else 2
+
+    def delays(self, joint_names: Sequence[str]) -> np.ndarray:
+        """The torque delay of each joint in [s], shape ``(n,)``.
+
+        Args:
+            joint_names: Joints, in the order wanted.
+
+        Raises:
+            ConfigurationError: A joint is not one of these, or a list has another length.
+        """
+        delay = self.torque_delay
+        if isinstance(delay, Mapping):
+            unknown = [name for name in delay if name not in joint_names]
+            if unknown:
+                raise ConfigurationError(
+                    f'there is no joint {unknown[0]!r}', where='processing.torque_delay',
+                    allowed=', '.join(joint_names), fix=did_you_mean(unknown[0], joint_names),
+                )
+            return np.array([delay.get(name, 0.0) for name in joint_names])
+        values = np.atleast_1d(np.asarray(delay, dtype=float))
+        if values.shape not in ((1,), (len(joint_names),)):
+            raise ConfigurationError(
+                'a per-joint list has the wrong length', where='processing.torque_delay',
+                found=f'{len(values)} values', allowed=f'1 or {len(joint_names)} values',
+            )
+        return np.broadcast_to(values, (len(joint_names),))
 
     def edge(self, rate: float) -> int:
         """Samples at either end of a segment that still feel its end.
@@ -69,6 +143,10 @@ class Processing(StrictSettings):
         """
         filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
         lengths = [low_pass.half_length(rate) for low_pass in filters if low_pass is not None]
+        if isinstance(self.smoother, SavitzkyGolay):
+            lengths.append(self.smoother.half_window(rate))
+        elif isinstance(self.smoother, Spline):
+            lengths.append(self.smoother.edge(rate))
         return sum(lengths) + (self.median_window or 0) // 2
 
     def needed(self, rate: float) -> int:

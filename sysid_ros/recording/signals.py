@@ -1,4 +1,4 @@
-"""Zero-phase filters and derivatives of uniformly sampled signals."""
+"""Zero-phase filters of uniformly sampled signals."""
 
 from __future__ import annotations
 
@@ -232,49 +232,6 @@ class ParallelFilter(StrictSettings):
     def _surviving(self, rate: float, segments: Segments) -> list[tuple[int, int]]:
         edges = 2 * self.trimmed(rate)
         return [(start, stop) for start, stop in segments if stop - start > edges]
-
-
-def differentiate(values: np.ndarray, rate: float, accuracy: int = 2) -> np.ndarray:
-    """Derivative of one gap-free segment by central differences.
-
-    The ends use one-sided differences of the same order of accuracy, so that the
-    whole segment is exact for polynomials up to that degree.
-
-    Args:
-        values: Samples along the first axis, shape ``(T, ...)``.
-        rate: Sampling rate in [Hz].
-        accuracy: Order of accuracy, 2 or 4.
-
-    Returns:
-        Derivative per second, same shape.
-
-    Raises:
-        ConfigurationError: Another order is asked for.
-        RecordingError: The segment has fewer than ``accuracy + 1`` samples.
-    """
-    if accuracy not in (2, 4):
-        raise ConfigurationError(
-            'no such difference formula', where='accuracy', found=accuracy, allowed='2 or 4'
-        )
-    if len(values) <= accuracy:
-        raise RecordingError(
-            'a segment is too short to differentiate', found=f'{len(values)} samples',
-            allowed=f'at least {accuracy + 1}',
-        )
-    if accuracy == 2:
-        return np.gradient(values, 1 / rate, axis=0, edge_order=2)
-    return _differentiate4(values) * rate
-
-
-def _differentiate4(x: np.ndarray) -> np.ndarray:
-    # Five-point formulas: central inside, skewed and one-sided at the ends.
-    slope = np.empty_like(x, dtype=float)
-    slope[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) / 12
-    slope[0] = (-25 * x[0] + 48 * x[1] - 36 * x[2] + 16 * x[3] - 3 * x[4]) / 12
-    slope[1] = (-3 * x[0] - 10 * x[1] + 18 * x[2] - 6 * x[3] + x[4]) / 12
-    slope[-2] = (3 * x[-1] + 10 * x[-2] - 18 * x[-3] + 6 * x[-4] - x[-5]) / 12
-    slope[-1] = (25 * x[-1] - 48 * x[-2] + 36 * x[-3] - 16 * x[-4] + 3 * x[-5]) / 12
-    return slope
 
 
 def median_filter(values: np.ndarray, window: int) -> np.ndarray:

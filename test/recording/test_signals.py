@@ -5,7 +5,8 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording import signals
-from sysid_ros.recording.signals import LowPass, ParallelFilter, differentiate, median_filter
+from sysid_ros.recording.differentiation import differentiate
+from sysid_ros.recording.signals import LowPass, ParallelFilter, median_filter
 
 RATE = 1000.0
 
