@@ -16,13 +16,16 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.quality import DataQuality, assess_quality
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +95,7 @@ def fit_to_folder(
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
     with stage('Reading the recording and building the regressor'):
-        training, held_out = _problems(identification, model, validation, holdout)
+        training, held_out, quality = _problems(identification, model, validation, holdout)
     with stage(f'Fitting with {estimator}'):
         estimate = method.fit(training)
     with stage('Writing URDF, summary and figures'):
@@ -100,7 +103,7 @@ def fit_to_folder(
         estimate = replace(estimate, notes=(*estimate.notes, *notes))
         prediction = None if held_out is None else predict(estimate, held_out)
         verdict = judge(estimate, prediction)
-        text = run_folder.write_evaluation(estimate, verdict, training, held_out)
+        text = run_folder.write_evaluation(estimate, verdict, training, held_out, quality)
     print(text)
     print(f'Written to {folder}{"/" if not str(folder).endswith("/") else ""}')
     return _exit_code(estimate, verdict.committable)
@@ -109,23 +112,41 @@ def fit_to_folder(
 def _problems(
     identification: Identification, model: TorqueModel, validation: Identification | None,
     holdout: float | None,
-) -> tuple[RegressionProblem, RegressionProblem | None]:
-    dataset = identification.dataset(model)
+) -> tuple[RegressionProblem, RegressionProblem | None, DataQuality]:
+    """Rows to fit, rows to predict, and what can be said of the recording."""
+    if holdout is not None and not 0.0 < holdout < 1.0:
+        raise ConfigurationError(
+            'is not a part of the recording', where='--holdout', found=holdout,
+            allowed='a number between 0 and 1',
+        )
+    recording = identification.recording()
+    dataset = identification.dataset(model, recording)
+    quality = assess_quality(
+        recording, dataset, model.robot,
+        standstill_velocity=identification.settings.processing.standstill_velocity,
+        delays=_delays(dataset, model), efforts=identification.effort_findings(model, dataset),
+    )
     if holdout is not None:
-        if not 0.0 < holdout < 1.0:
-            raise ConfigurationError(
-                'is not a part of the recording', where='--holdout', found=holdout,
-                allowed='a number between 0 and 1',
-            )
         return (
             identification.problem(model, dataset.subset(0.0, 1.0 - holdout)),
             identification.problem(model, dataset.subset(1.0 - holdout, 1.0)),
+            quality,
         )
     training = identification.problem(model, dataset)
     if validation is None:
-        return training, None
+        return training, None, quality
     other = identification.recording_of(validation)
-    return training, other.problem(model, other.dataset(model))
+    unseen = other.dataset(model)
+    other.effort_findings(model, unseen)
+    return training, other.problem(model, unseen), quality
+
+
+def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
+    """Delays of the torques, or nothing where the recording is too short to tell."""
+    try:
+        return estimate_delays(dataset, model)
+    except RecordingError:
+        return None
 
 
 def _exit_code(estimate: Estimate, committable: bool) -> ExitCode:

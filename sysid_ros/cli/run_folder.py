@@ -15,6 +15,7 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.recording.quality import DataQuality
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.urdf_export import write_urdf
 from sysid_ros.release.yaml_export import export_yaml
@@ -113,7 +114,7 @@ class RunFolder:
 
     def write_evaluation(
         self, estimate: Estimate, verdict: Verdict, training: RegressionProblem,
-        held_out: RegressionProblem | None,
+        held_out: RegressionProblem | None, quality: DataQuality,
     ) -> str:
         """Write verdict, summary and figures.
 
@@ -122,7 +123,7 @@ class RunFolder:
         """
         fitted = predict(estimate, training, held_out=False)
         unseen = None if held_out is None else predict(estimate, held_out)
-        text = summary(estimate, verdict, fitted, unseen)
+        text = summary(estimate, verdict, fitted, unseen, quality)
         self._write('summary.txt', text.encode())
         self._write('verdict.json', json.dumps(verdict.to_json(), indent=1).encode())
         theta = estimate.parameters.values

@@ -62,6 +62,9 @@ class Plant:
         self._model.dof_damping[self._order] = friction.viscous
         self._model.dof_frictionloss[self._order] = friction.coulomb
         self._model.dof_armature[self._order] = friction.armature
+        # Dry friction is a soft constraint: by default it is not at its limit before some
+        # 0.05 rad/s. Two steps are the shortest time constant that stays stable.
+        self._model.dof_solref[:, 0] = 2.0 * timestep
         self._data = mujoco.MjData(self._model)
 
     @property

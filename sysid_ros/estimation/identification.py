@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from sysid_ros.dynamics.configuration import RobotSettings
@@ -17,8 +18,10 @@ from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.recording.align import align
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.effort import EffortFinding, effort_findings, require_right_signs
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 CONSISTENT = ('lmi', 'entropic')
@@ -128,8 +131,20 @@ class Identification:
         )
         return Identification(settings, other.base, other.path)
 
-    def dataset(self, model: TorqueModel) -> Dataset:
+    def recording(self) -> Recording:
+        """What was recorded.
+
+        Raises:
+            RecordingError: It cannot be read.
+        """
+        return load_recording(self.settings.recording, self.base / self.settings.folder)
+
+    def dataset(self, model: TorqueModel, recording: Recording | None = None) -> Dataset:
         """The recording, aligned for the joints of the model.
+
+        Args:
+            model: The torque model.
+            recording: What :meth:`recording` gave, if it was called before.
 
         Raises:
             RecordingError: The recording cannot be read or does not fit.
@@ -139,10 +154,30 @@ class Identification:
             name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
             if kind == 'continuous'
         )
-        recording = load_recording(self.settings.recording, self.base / self.settings.folder)
         return align(
-            recording, robot.joint_names, self.settings.processing, continuous=continuous
+            self.recording() if recording is None else recording, robot.joint_names,
+            self.settings.processing, continuous=continuous,
+            effort_limits=dict(zip(robot.joint_names, robot.limits.effort, strict=True)),
         )
+
+    def effort_findings(
+        self, model: TorqueModel, dataset: Dataset
+    ) -> tuple[EffortFinding, ...]:
+        """What the measured efforts look like beside the prior's torques.
+
+        Raises:
+            RecordingError: An effort has the wrong sign, unless the settings only warn.
+        """
+        described = self.settings.recording
+        effort = described.effort
+        ratios = None
+        if described.transmission is not None and (effort is None or effort.side == 'joint'):
+            gears = np.diag(described.transmission.build().motor_per_joint)
+            ratios = dict(zip(described.joints, gears, strict=True))
+        findings = effort_findings(dataset, model, ratios)
+        if self.settings.processing.effort_check == 'refuse':
+            require_right_signs(findings)
+        return findings
 
     def problem(self, model: TorqueModel, dataset: Dataset) -> RegressionProblem:
         """Rows of the dataset for the parameters the settings leave free.
@@ -151,12 +186,6 @@ class Identification:
             ConfigurationError: A per-joint list has the wrong length.
         """
         fit = self.settings.fit
-        joints = len(model.robot.joint_names)
-        if isinstance(fit.minimum_velocity, tuple) and len(fit.minimum_velocity) != joints:
-            raise ConfigurationError(
-                'a list per joint has the wrong length', where='fit.minimum_velocity',
-                found=f'{len(fit.minimum_velocity)} numbers', allowed=f'{joints}, or one for all',
-            )
         return RegressionProblem.from_dataset(
             model, dataset,
             parallel_filter=self.settings.processing.parallel_filter,

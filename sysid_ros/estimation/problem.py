@@ -14,6 +14,7 @@ from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.masks import faster_than
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.inertia import log_det_divergence
 from sysid_ros.robot.parameters import ParameterSet
@@ -90,7 +91,7 @@ class RegressionProblem:
             The problem.
 
         Raises:
-            EstimationError: A per-joint list of the wrong length.
+            ConfigurationError: A per-joint list of the wrong length.
             RecordingError: The joints differ, or the filter leaves nothing.
         """
         if dataset.joint_names != model.robot.joint_names:
@@ -99,12 +100,11 @@ class RegressionProblem:
                 found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
             )
         parallel = parallel_filter or ParallelFilter()
-        slowest = _per_joint(minimum_velocity, dataset.joint_names)
         regressor = model.regressor(dataset.q, dataset.v, dataset.a)
         rows, kept, segments = parallel.apply(regressor, dataset.rate, dataset.segments)
         torque, _, _ = parallel.apply(dataset.tau, dataset.rate, dataset.segments)
         usable = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments)
-        usable &= np.abs(dataset.v[kept]) >= slowest
+        usable &= faster_than(dataset.v[kept], minimum_velocity, dataset.joint_names)
         return cls(
             model=model,
             parameters=parameters or model.parameters,
@@ -219,13 +219,3 @@ class RegressionProblem:
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Measured minus predicted torque in [N·m] or [N], zero where not usable, ``(T, n)``."""
         return np.where(self.usable, self.torque - self.regressor @ theta, 0.0)
-
-
-def _per_joint(value: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(value, dtype=float))
-    if array.shape not in ((1,), (len(joints),)):
-        raise EstimationError(
-            'a list per joint has the wrong length', where='minimum_velocity', found=len(array),
-            allowed=f'1 or {len(joints)} numbers',
-        )
-    return np.broadcast_to(array, (len(joints),))

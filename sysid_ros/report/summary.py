@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.recording.quality import DataQuality
 from sysid_ros.robot.parameters import ParameterSet
 
 _WIDTH = 96
@@ -20,6 +22,7 @@ def summary(
     verdict: Verdict,
     training: TorquePrediction,
     held_out: TorquePrediction | None,
+    quality: DataQuality,
 ) -> str:
     """The whole summary.
 
@@ -28,6 +31,7 @@ def summary(
         verdict: Its verdict.
         training: Errors on the fitted rows.
         held_out: Errors on held-out rows, if there are any.
+        quality: What can be said of the recording; its warnings are among the remarks.
 
     Returns:
         Text for a terminal, at most about a hundred columns wide.
@@ -40,6 +44,7 @@ def summary(
         _bodies(estimate),
         _joint_terms(estimate),
         _known(estimate),
+        replace(quality, warnings=()).text(),
     ]
     parts.append(_remarks(verdict))
     return '\n\n'.join(part for part in parts if part) + '\n'

@@ -239,4 +239,17 @@ def test_the_simulated_demo_ends_with_a_committable_model(tmp_path, capsys):
     assert main(['demo', '--simulated', '-o', str(tmp_path)]) == ExitCode.OK
     assert 'VERDICT: committable' in capsys.readouterr().out
     estimate = json.loads((tmp_path / 'run' / 'estimate.json').read_text())
-    assert estimate['residuals']['relative_error'] < 0.03
+    assert estimate['residuals']['relative_error'] < 0.015
+
+
+def test_an_effort_of_the_wrong_sign_is_refused_before_the_fit(recordings, tmp_path, capsys):
+    settings = recordings[0].parent / 'wrong_sign.yaml'
+    settings.write_text(recordings[0].read_text().replace(
+        'columns: [f1, f2],', 'columns: [f1, f2], sign: [-1, -1],'
+    ))
+    assert main(['fit', str(settings), '-o', str(tmp_path / 'run')]) == ExitCode.BAD_INPUT
+    assert 'sign' in capsys.readouterr().err
+
+
+def test_the_summary_says_what_the_data_is_like(fitted):
+    assert 'Data\n  15 s in 1 segment, recorded at 100 Hz' in (fitted / 'summary.txt').read_text()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.signals import ParallelFilter
 
@@ -92,7 +92,7 @@ def test_slow_rows_of_a_joint_do_not_count(golden):
 
 
 def test_a_list_of_slowest_velocities_of_the_wrong_length_is_refused(golden):
-    with pytest.raises(EstimationError, match='wrong length.*found 2; allowed 1 or 3 numbers'):
+    with pytest.raises(ConfigurationError, match='wrong length.*found 2 numbers; allowed 3, or'):
         RegressionProblem.from_dataset(
             golden.model, golden.dataset(), minimum_velocity=(0.1, 0.1))
 

@@ -12,6 +12,8 @@ from sysid_ros import settings as settings_module
 from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
 from sysid_ros.estimation.identification import FitSettings, Identification, IdentificationSettings
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing import Processing
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
@@ -130,10 +132,15 @@ def test_27_a_list_per_joint_of_the_wrong_length_is_refused(tmp_path):
         '<parent link="base"/><child link="a"/></joint></robot>'
     )
     model = RobotSettings(urdf='r.urdf').build(tmp_path)
-    settings = IdentificationSettings.model_construct(fit=FitSettings(minimum_velocity=(0.1, 0.2)))
+    settings = IdentificationSettings.model_construct(
+        processing=Processing(), fit=FitSettings(minimum_velocity=(0.1, 0.2))
+    )
+    still = np.zeros((50, 1))
+    data = Dataset(
+        ('j',), np.arange(50) / 100.0, still, still, still, still, still == 0.0, ((0, 50),), 100.0
+    )
     with pytest.raises(ConfigurationError, match='minimum_velocity: .*found 2 numbers; allowed 1,'):
-        # Refused before the data is looked at.
-        Identification(settings, tmp_path).problem(model, dataset=None)
+        Identification(settings, tmp_path).problem(model, data)
 
 
 @pytest.mark.parametrize('text', [
