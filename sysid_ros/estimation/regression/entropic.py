@@ -22,10 +22,8 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
-from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
-from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
-from sysid_ros.estimation.regression.noise import effective_noise
+from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
 
 # A prior on a bound (no friction given) is moved inside by this part of its scale.
 _INSIDE = 0.1
@@ -61,11 +59,7 @@ class EntropicLeastSquares:
     name: ClassVar[str] = 'entropic'
 
     def __post_init__(self) -> None:
-        if not self.prior_strength > 0.0:
-            raise ConfigurationError(
-                'without a prior the unidentified directions are arbitrary',
-                where='prior_strength', found=self.prior_strength, allowed='a number above 0',
-            )
+        require_prior(self.prior_strength)
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Fit the problem.
@@ -76,18 +70,16 @@ class EntropicLeastSquares:
         Returns:
             The estimate. Unless Newton's method converged, its values are the prior.
         """
-        unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
-        sigma = effective_noise(problem, unconstrained)
-        directions = DataDirections(problem, sigma)
+        directions, notes = weighted_directions(problem)
         weights, principal, target = directions.principal_rows()
         objective = DivergenceObjective(
             weights[:, None] * principal, target, feasible_set(problem, self.plausibility)
         )
         z, status, iterations = self._minimise(objective)
         return assess(
-            problem, problem.reference + problem.scale @ z, sigma, estimator=self.name,
+            problem, problem.reference + problem.scale @ z, directions.sigma, estimator=self.name,
             settings=self.describe(), status=status, strength=self.prior_strength,
-            iterations=iterations,
+            iterations=iterations, notes=notes,
         )
 
     def describe(self) -> dict[str, Any]:

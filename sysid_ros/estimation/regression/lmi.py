@@ -23,14 +23,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
-from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
-from sysid_ros.estimation.regression.noise import effective_noise
+from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
 from sysid_ros.robot.parameters import ParameterSet
 
 #: Builds cvxpy constraints from the vector of all p parameters and their names.
@@ -77,11 +75,7 @@ class SemidefiniteLeastSquares:
     name: ClassVar[str] = 'lmi'
 
     def __post_init__(self) -> None:
-        if not self.prior_strength > 0.0:
-            raise ConfigurationError(
-                'without a prior the unidentified directions are arbitrary',
-                where='prior_strength', found=self.prior_strength, allowed='a number above 0',
-            )
+        require_prior(self.prior_strength)
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Fit the problem.
@@ -93,10 +87,8 @@ class SemidefiniteLeastSquares:
             The estimate. Unless the solver reports success and the solution satisfies
             every constraint when checked again, its values are the prior.
         """
-        unconstrained, _, _ = WeightedLeastSquares().iterate(problem)
-        sigma = effective_noise(problem, unconstrained)
+        directions, notes = weighted_directions(problem)
         allowed = feasible_set(problem, self.plausibility)
-        directions = DataDirections(problem, sigma)
         free = directions.solve(self.prior_strength)
         if self.constraints is not None:
             z, status, iterations = self._solve_with_constraints(
@@ -114,9 +106,10 @@ class SemidefiniteLeastSquares:
         bounds = problem.parameters
         theta = np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
         return assess(
-            problem, theta, sigma, estimator=self.name,
+            problem, theta, directions.sigma, estimator=self.name,
             settings=self.describe(), status=status, strength=self.prior_strength,
-            iterations=iterations, notes=_active(allowed, z) if status.ok else (),
+            iterations=iterations,
+            notes=(*notes, *(_active(allowed, z) if status.ok else ())),
         )
 
     def describe(self) -> dict[str, Any]:
