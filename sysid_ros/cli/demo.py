@@ -22,7 +22,7 @@ _KUKA_SETTINGS = """\
 robot:
   urdf: kuka_lwr4.urdf
   terms:
-    stiffness: all            # hoses and cables act like springs
+    stiffness: all            # a spring-like torque, perhaps of hoses
 recording:
   format: npz
   file: measurements_{run}.npz
