@@ -3,7 +3,7 @@ r"""Regression problems: rows of :math:`\tau = \Gamma(q, v, a)\,\theta` and what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -131,6 +131,17 @@ class RegressionProblem:
                 allowed=f'at least {needed}, two per free parameter',
                 fix='Record longer, decimate less, or fix parameters',
             )
+
+    def restricted(self, rows: np.ndarray) -> RegressionProblem:
+        """The problem with only some of its rows.
+
+        Args:
+            rows: True for the samples to keep, shape ``(T,)``.
+        """
+        part = replace(self, usable=self.usable & rows[:, None])
+        # The base parameters are those of the model: rows do not change them.
+        part.__dict__['base'] = self.base
+        return part
 
     @property
     def free(self) -> np.ndarray:
