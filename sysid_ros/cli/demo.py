@@ -36,6 +36,7 @@ recording:
 processing:
   stamps: uniform             # stamped on arrival: positions are even per sample, not per stamp
   differentiation: measured   # velocities and accelerations were recorded too
+  parallel_filter: {{cutoff: 10.0, order: 4, decimate_to: 25.0}}
 """
 
 
