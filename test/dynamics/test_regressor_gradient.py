@@ -1,0 +1,57 @@
+"""The gradient of weighted regressors against differences that make no error of their own."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
+from sysid_ros.errors import ParameterError
+from sysid_ros.robot.model import GearedRotor, RobotModel
+
+TESTS = Path(__file__).parent.parent
+random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
+arm_urdf = runpy.run_path(str(TESTS / 'golden_problems.py'))['arm_urdf']
+ROTOR = GearedRotor('motor', joint='elbow', ratio=20.0, link='shoulder', inertial=(1.0,) * 10)
+
+
+def robots() -> list[RobotModel]:
+    trees = [RobotModel.from_urdf(random_urdf(seed, 6)) for seed in range(8)]
+    arm = RobotModel.from_urdf(arm_urdf(mimic=True))
+    return [*trees, arm, arm.with_rotors([ROTOR])]
+
+
+@pytest.mark.parametrize('robot', robots(), ids=lambda robot: f'{len(robot.body_names)} bodies')
+def test_it_is_the_derivative_of_the_weighted_sum(robot: RobotModel) -> None:
+    rng = np.random.default_rng(0)
+    samples, joints = 3, len(robot.joint_names)
+    q, v, a = rng.normal(size=(3, samples, joints))
+    weights = rng.normal(size=(samples, joints, 10 * len(robot.body_names)))
+
+    def function(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> float:
+        return float(np.sum(weights * inertial_regressor(robot, q, v, a)))
+
+    motion = (q, v, a)
+    for k, gradient in enumerate(regressor_gradient(robot, *motion, weights)):
+        direction = rng.normal(size=q.shape)
+        step = 1e-5 if k == 0 else 1.0  # in v and a a central difference is exact
+
+        def moved(sign: float, k: int = k, step: float = step,
+                  direction: np.ndarray = direction) -> float:
+            changed = [x + sign * step * direction * (i == k) for i, x in enumerate(motion)]
+            return function(*changed)
+
+        expected = (moved(1.0) - moved(-1.0)) / (2.0 * step)
+        size = np.linalg.norm(gradient) * np.linalg.norm(direction)
+        assert abs(np.sum(gradient * direction) - expected) <= 1e-8 * size
+
+
+def test_arrays_that_do_not_belong_together_are_refused() -> None:
+    robot = RobotModel.from_urdf(arm_urdf())
+    q = np.zeros((4, 3))
+    with pytest.raises(ParameterError, match='do not belong together'):
+        regressor_gradient(robot, q, q, q, np.zeros((4, 3, 10)))
