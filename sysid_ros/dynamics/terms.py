@@ -28,6 +28,27 @@ class JointTerm(Protocol):
     ) -> np.ndarray:
         """Torque per unit of each parameter, shape ``(T, n, k)``."""
 
+    def gradient(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        weights: np.ndarray,
+    ) -> np.ndarray:
+        """Derivatives of the sum of weighted columns with respect to q, v and a.
+
+        Args:
+            robot: The robot.
+            q: Joint positions, shape ``(T, n)``.
+            v: Joint velocities.
+            a: Joint accelerations.
+            weights: Weight of every entry of the columns, shape ``(T, n, k)``.
+
+        Returns:
+            Shape ``(3, T, n)``.
+        """
+
+
+# A signal that is q, v or a itself, as its derivatives with respect to the three.
+_ALONG_Q, _ALONG_V, _ALONG_A = np.eye(3)[:, :, None, None]
+
 
 @dataclass(frozen=True)
 class _PerJoint:
@@ -66,10 +87,24 @@ class _PerJoint:
             columns[:, joint, k] = signal[:, joint]
         return columns
 
+    def gradient(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        weights: np.ndarray,
+    ) -> np.ndarray:
+        """Derivatives of the weighted columns with respect to q, v and a, ``(3, T, n)``."""
+        along = np.zeros_like(q)
+        for k, joint in enumerate(robot.joint_index(joint) for joint in self._joints(robot)):
+            along[:, joint] = weights[:, joint, k]
+        return along * self._slopes(q, v, a)
+
     def _prior(self, robot: RobotModel) -> np.ndarray:
         return np.zeros(len(robot.joint_names))
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        raise TypeError(f'{type(self).__name__} has no signal')
+
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Derivatives of the signal with respect to q, v and a, ``(3, T, n)`` or alike."""
         raise TypeError(f'{type(self).__name__} has no signal')
 
 
@@ -86,6 +121,9 @@ class ViscousFriction(_PerJoint):
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return v
+
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return _ALONG_V
 
 
 @dataclass(frozen=True)
@@ -114,6 +152,9 @@ class CoulombFriction(_PerJoint):
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return smooth_sign(v, self.smoothing)
 
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return _ALONG_V * smooth_sign_slope(v, self.smoothing)
+
 
 class TorqueOffset(_PerJoint):
     """Constant torque: sensor bias, or a constant part of friction or load."""
@@ -124,6 +165,9 @@ class TorqueOffset(_PerJoint):
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.ones_like(q)
+
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.zeros((3, 1, 1))
 
 
 class Armature(_PerJoint):
@@ -137,6 +181,9 @@ class Armature(_PerJoint):
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return a
 
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return _ALONG_A
+
 
 class Stiffness(_PerJoint):
     """Spring across the joint; its rest position shows as a torque offset."""
@@ -148,6 +195,9 @@ class Stiffness(_PerJoint):
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return q
+
+    def _slopes(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return _ALONG_Q
 
 
 @dataclass(frozen=True)
@@ -188,6 +238,16 @@ class CoupledAxis:
         along = np.stack([a @ w, speed, smooth_sign(speed, self.smoothing)], axis=-1)
         return w[None, :, None] * along[:, None, :]
 
+    def gradient(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        weights: np.ndarray,
+    ) -> np.ndarray:
+        """Derivatives of the weighted columns with respect to q, v and a, ``(3, T, n)``."""
+        w = self._weights(robot)
+        inertia, viscous, dry = np.einsum('j,tjk->kt', w, weights)
+        by_speed = viscous + dry * smooth_sign_slope(v @ w, self.smoothing)
+        return np.array([np.zeros_like(inertia), by_speed, inertia])[:, :, None] * w
+
     def _weights(self, robot: RobotModel) -> np.ndarray:
         w = np.zeros(len(robot.joint_names))
         for joint, weight in self.weights:
@@ -208,6 +268,13 @@ def _check_smoothing(smoothing: float) -> None:
 def smooth_sign(v: np.ndarray, smoothing: float) -> np.ndarray:
     """Sign of a velocity, smoothed by ``tanh`` over a velocity greater than zero."""
     return np.tanh(v / smoothing) if smoothing > 0.0 else np.sign(v)
+
+
+def smooth_sign_slope(v: np.ndarray, smoothing: float) -> np.ndarray:
+    """Derivative of :func:`smooth_sign`; zero for the sign itself, which has none at zero."""
+    if smoothing > 0.0:
+        return (1.0 - np.tanh(v / smoothing) ** 2) / smoothing
+    return np.zeros_like(v)
 
 
 # How often the ratio of a coupling enters the friction behind it.

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
 from sysid_ros.dynamics.terms import JointTerm
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet, inertial_parameter_list
@@ -70,6 +71,31 @@ class TorqueModel:
         blocks = [inertial_regressor(self.robot, q, v, a)]
         blocks += [term.columns(self.robot, q, v, a) for term in self.terms]
         return np.concatenate(blocks, axis=-1)
+
+    def regressor_gradient(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Gradient of :math:`\sum_{tjp} W_{tjp} \Gamma_{tjp}` with respect to the motion.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(T, n)``.
+            v: Joint velocities, shape ``(T, n)``.
+            a: Joint accelerations, shape ``(T, n)``.
+            weights: The weights W, shape ``(T, n, p)``.
+
+        Returns:
+            Derivatives with respect to q, v and a, shape ``(T, n)`` each.
+
+        Raises:
+            ParameterError: The arrays do not belong together.
+        """
+        first = 10 * len(self.robot.body_names)
+        gradient = np.array(regressor_gradient(self.robot, q, v, a, weights[:, :, :first]))
+        for term in self.terms:
+            last = first + len(term.parameters(self.robot))
+            gradient += term.gradient(self.robot, q, v, a, weights[:, :, first:last])
+            first = last
+        return gradient[0], gradient[1], gradient[2]
 
     def torque(
         self, values: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray

@@ -10,6 +10,16 @@ import pytest
 
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
+from sysid_ros.dynamics.terms import (
+    Armature,
+    CoulombFriction,
+    CoupledAxis,
+    JointTerm,
+    Stiffness,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.model import GearedRotor, RobotModel
 
@@ -55,3 +65,38 @@ def test_arrays_that_do_not_belong_together_are_refused() -> None:
     q = np.zeros((4, 3))
     with pytest.raises(ParameterError, match='do not belong together'):
         regressor_gradient(robot, q, q, q, np.zeros((4, 3, 10)))
+
+
+@pytest.mark.parametrize('term', [
+    ViscousFriction(), CoulombFriction(smoothing=0.3), CoulombFriction(), TorqueOffset(),
+    Armature(('elbow',)), Stiffness(), CoupledAxis('axis', (('waist', 1.0), ('wrist', -2.0)), 0.5),
+], ids=lambda term: type(term).__name__)
+def test_the_terms_take_part(term: JointTerm) -> None:
+    rng = np.random.default_rng(1)
+    robot = RobotModel.from_urdf(arm_urdf())
+    motion = rng.normal(size=(3, 4, 3))
+    weights = rng.normal(size=term.columns(robot, *motion).shape)
+    direction, step = rng.normal(size=motion.shape), 1e-6
+
+    def function(sign: float) -> float:
+        return float(np.sum(weights * term.columns(robot, *(motion + sign * step * direction))))
+
+    gradient = term.gradient(robot, *motion, weights)
+    difference = (function(1.0) - function(-1.0)) / (2.0 * step)
+    assert np.sum(gradient * direction) == pytest.approx(difference, rel=1e-7, abs=1e-8)
+
+
+def test_the_gradient_of_a_model_covers_all_its_columns() -> None:
+    rng = np.random.default_rng(2)
+    model = TorqueModel(RobotModel.from_urdf(arm_urdf()), [CoulombFriction(smoothing=0.4),
+                                                          Armature()])
+    motion = rng.normal(size=(3, 5, 3))
+    weights = rng.normal(size=(5, 3, len(model.parameters)))
+    direction, step = rng.normal(size=motion.shape), 1e-6
+
+    def function(sign: float) -> float:
+        return float(np.sum(weights * model.regressor(*(motion + sign * step * direction))))
+
+    gradient = np.array(model.regressor_gradient(*motion, weights))
+    difference = (function(1.0) - function(-1.0)) / (2.0 * step)
+    assert np.sum(gradient * direction) == pytest.approx(difference, rel=1e-7)
