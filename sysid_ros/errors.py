@@ -57,6 +57,10 @@ class ParameterError(SysidError):
     """A parameter name, value or vector cannot be used."""
 
 
+class ExcitationError(SysidError):
+    """A motion cannot be designed, or must not be played."""
+
+
 class RecordingError(SysidError):
     """A recording cannot be read, or does not hold what is asked of it."""
 

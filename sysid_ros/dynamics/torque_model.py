@@ -54,6 +54,10 @@ class TorqueModel:
             parameters += term.parameters(self.robot)
         return ParameterSet.of(parameters)
 
+    @cached_property
+    def _term_sizes(self) -> tuple[int, ...]:
+        return tuple(len(term.parameters(self.robot)) for term in self.terms)
+
     def regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         r"""The regressor :math:`\Gamma`.
 
@@ -91,8 +95,8 @@ class TorqueModel:
         """
         first = 10 * len(self.robot.body_names)
         gradient = np.array(regressor_gradient(self.robot, q, v, a, weights[:, :, :first]))
-        for term in self.terms:
-            last = first + len(term.parameters(self.robot))
+        for term, count in zip(self.terms, self._term_sizes, strict=True):
+            last = first + count
             gradient += term.gradient(self.robot, q, v, a, weights[:, :, first:last])
             first = last
         return gradient[0], gradient[1], gradient[2]

@@ -1,0 +1,274 @@
+"""Optimal excitation: of all motions that are allowed, one that tells most.
+
+A relaxed barrier keeps the search off the limits; what it finds is drawn towards rest until it
+passes a dense grid, and nothing that does not pass is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.basis import Basis
+from sysid_ros.excitation.constraints import Constraint, JointLimitConstraint
+from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.information import Criterion, Information, criterion_of, determinant
+from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.objective import DesignObjective
+
+# Weights of the barrier from stage to stage, and the slack below which it is relaxed. The
+# determinant grows with the number of base parameters, and its barrier with it; the others look
+# at one direction only, and a search for them begins where the determinant is best.
+_BROAD = ((1e-1, 1e-2), (1e-2, 1e-3), (1e-3, 1e-3))
+_NARROW = ((1e-2, 1e-3), (1e-3, 1e-3))
+# A gain of the criterion below this is none; for the determinant, per base parameter.
+_GAIN = 1e-3
+# Random poses that are tried to find one to rest in, and halvings that find how far a
+# motion may be drawn out from there.
+_POSES, _HALVINGS = 200, 12
+# Slack at rest that leaves room to begin, and where a search begins on the way to a limit.
+_ROOM = 0.02
+_BEGIN = 0.9
+
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """How a motion is searched for.
+
+    Attributes:
+        criterion: ``determinant``, ``condition`` or ``eigenvalue``.
+        margin: Part of every position range and of every velocity, acceleration and jerk
+            limit that is kept free.
+        effort_margin: Part of every torque limit that is kept free, since the torques are
+            predicted with a prior that is not certain.
+        starts: Most random beginnings that are tried.
+        patience: The search ends after so many of them without a gain.
+        iterations: Most steps in each of the stages of a search.
+        seed: Seed of the beginnings.
+        samples_per_period: Samples of the design grid in the shortest period of the motion.
+        rows_per_second: Rows that count as independent, per second of recording.
+        verification_rate: Rate of the grid on which a motion is verified in [Hz].
+    """
+
+    criterion: str = 'determinant'
+    margin: float = 0.05
+    effort_margin: float = 0.2
+    starts: int = 8
+    patience: int = 3
+    iterations: int = 200
+    seed: int = 0
+    samples_per_period: int = 20
+    rows_per_second: float = 25.0
+    verification_rate: float = 1000.0
+
+
+#: Called after each beginning with its number, its cost (infinite where nothing feasible was
+#: found) and the best cost so far.
+Progress = Callable[[int, float, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Designer:
+    """A search for motions of a robot.
+
+    Attributes:
+        model: The torque model; its prior predicts torques.
+        information: What rows tell, and what is known before.
+        limits: Limits of the joints, without margins.
+        basis: Family of motions.
+        settings: How it searches.
+        obstacles: Further constraints: clearance, a box to keep in.
+    """
+
+    model: TorqueModel
+    information: Information
+    limits: MotionLimits
+    basis: Basis
+    settings: DesignSettings = DesignSettings()
+    obstacles: Sequence[Constraint] = ()
+
+    def design(self, progress: Progress | None = None) -> Excitation:
+        """The best motion found, verified on a dense grid.
+
+        Args:
+            progress: Is told of every beginning.
+
+        Returns:
+            The motion, with its cost, the share of each limit that it uses, and the seed.
+
+        Raises:
+            ExcitationError: No allowed motion was found; what stands in the way is named.
+        """
+        rest = self.rest()
+        best, best_cost, idle = None, np.inf, 0
+        broad = criterion_of(self.settings.criterion) is determinant
+        required = _GAIN * (self.information.base.rank if broad else 1)
+        for number, start in enumerate(self._beginnings(rest)):
+            coefficients = self._feasible(self._descend(start), rest)
+            cost = np.inf if coefficients is None else self.cost(coefficients)
+            idle = 0 if cost < best_cost - required else idle + 1
+            if cost < best_cost:
+                best, best_cost = coefficients, cost
+            if progress is not None:
+                progress(number, cost, best_cost)
+            if idle >= self.settings.patience:
+                break
+        if best is None:
+            raise ExcitationError(
+                'no allowed motion was found', found=f'{number + 1} searches',
+                fix=f'Longer duration, or more room at: {self._blocking(rest)}',
+            )
+        return self._excitation(best, best_cost)
+
+    def rest(self) -> np.ndarray:
+        """A pose from which the robot can begin to move, as coefficients ``(k, n)``.
+
+        Raises:
+            ExcitationError: Every pose that was tried breaks a limit; the limit is named.
+        """
+        limits = self.limits.within(self.settings.margin, 0.0)
+        random = np.random.default_rng(self.settings.seed)
+        spread = random.uniform(-0.8, 0.8, (_POSES, len(limits.reach)))
+        spread[0] = 0.0
+        poses = limits.centre + limits.reach * spread
+        objective = self._objective(1)
+        slack = np.array([
+            objective.slack(objective.motion(np.outer(self.basis.pose, pose))[0]).min()
+            for pose in poses
+        ])
+        chosen = 0 if slack[0] > _ROOM else int(np.argmax(slack))
+        rest = np.outer(self.basis.pose, poses[chosen])
+        if slack[chosen] <= 0.0:
+            raise ExcitationError(
+                'there is no pose to begin from', found=f'{_POSES} poses, none allowed',
+                where=self._blocking(rest), fix='Check limits, margins, payload and obstacles',
+            )
+        return rest
+
+    def after(self, *excitations: Excitation) -> Designer:
+        """A search for a motion that goes well with others, already played or to be played."""
+        known = self.information.known
+        for excitation in excitations:
+            motion = excitation.grid(self._grid_size() / self.basis.duration)
+            rows = self.settings.rows_per_second * excitation.duration / len(motion.t)
+            known = replace(self.information, known=known).matrix(
+                self.model.regressor(motion.q, motion.v, motion.a), rows
+            )
+        return replace(self, information=replace(self.information, known=known))
+
+    def random_motion(self, rest: np.ndarray, seed: int) -> np.ndarray:
+        """Random coefficients, scaled about rest until the first limit binds, ``(k, n)``."""
+        random = np.random.default_rng((self.settings.seed, seed))
+        motion = random.normal(size=rest.shape) * self.limits.reach
+        return rest + _largest(rest, motion, self._objective(self._grid_size())) * motion
+
+    def cost(self, coefficients: np.ndarray) -> float:
+        """Criterion of a motion, without constraints."""
+        objective = self._objective(self._grid_size())
+        information = self.information.matrix(
+            objective.motion(coefficients)[1], objective.rows
+        )
+        return objective.criterion(information, self.information.steps)[0]
+
+    def _objective(self, samples: int) -> DesignObjective:
+        t = np.linspace(0.0, self.basis.duration, samples)
+        limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
+        return DesignObjective(
+            information=self.information,
+            criterion=criterion_of(self.settings.criterion),
+            constraints=(JointLimitConstraint(limits), *self.obstacles),
+            functions=self.basis.sample(t),
+            rows=self.settings.rows_per_second * self.basis.duration / samples,
+            prior=self.model.parameters.prior,
+        )
+
+    def _grid_size(self) -> int:
+        periods = self.basis.duration * self.basis.highest_frequency
+        return int(np.ceil(self.settings.samples_per_period * periods))
+
+    def _beginnings(self, rest: np.ndarray) -> Iterator[np.ndarray]:
+        """Random motions about the rest, nearly as large as the limits allow."""
+        for number in range(self.settings.starts):
+            yield rest + _BEGIN * (self.random_motion(rest, number) - rest)
+
+    def _descend(self, start: np.ndarray) -> np.ndarray:
+        objective = self._objective(self._grid_size())
+        rank = self.information.base.rank
+        stages: list[tuple[Criterion, float, float]]
+        stages = [(determinant, rank * strength, near) for strength, near in _BROAD]
+        if objective.criterion is not determinant:
+            stages += [(objective.criterion, strength, near) for strength, near in _NARROW]
+        x = start
+        for criterion, strength, near in stages:
+            x = self._minimise(replace(objective, criterion=criterion), x, strength, near)
+        return x
+
+    def _minimise(
+        self, objective: DesignObjective, start: np.ndarray, strength: float, near: float
+    ) -> np.ndarray:
+        scale = self._scale(objective.functions)
+
+        def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
+            coefficients = x.reshape(start.shape) * scale
+            value, slope = objective.value_and_gradient(coefficients, strength, near)
+            return value, (slope * scale).ravel()
+
+        # How the search ends does not matter: whatever it finds is judged and verified.
+        options = {'maxiter': self.settings.iterations, 'maxcor': 30}
+        x = (start / scale).ravel()
+        found = minimize(cost, x, jac=True, method='L-BFGS-B', options=options)
+        return found.x.reshape(start.shape) * scale
+
+    def _scale(self, functions: np.ndarray) -> np.ndarray:
+        """Coefficients at which one function alone meets its first limit, ``(k, n)``."""
+        limits = self.limits
+        bounds = np.array([limits.reach, limits.velocity, limits.acceleration, limits.jerk])
+        size = np.abs(functions).max(axis=1)
+        with np.errstate(divide='ignore'):
+            return (bounds[:, None] / size[:, :, None]).min(axis=0)
+
+    def _feasible(self, coefficients: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
+        """The motion, drawn towards rest until it passes the dense grid; None if it cannot."""
+        samples = int(np.ceil(self.basis.duration * self.settings.verification_rate)) + 1
+        dense = self._objective(samples)
+        motion = coefficients - rest
+        share = _largest(rest, motion, dense, most=1.0)
+        return rest + share * motion if share > 0.0 else None
+
+    def _blocking(self, coefficients: np.ndarray) -> str:
+        """The constraint with the least slack, in words."""
+        objective = self._objective(self._grid_size())
+        slack = objective.slack(objective.motion(coefficients)[0]).min(axis=0)
+        labels = [label for c in objective.constraints for label in c.labels()]
+        return labels[int(np.argmin(slack))]
+
+    def _excitation(self, coefficients: np.ndarray, cost: float) -> Excitation:
+        return Excitation(
+            self.limits.joint_names, self.basis, coefficients,
+            design={'cost': cost, **asdict(self.settings)},
+        )
+
+
+def _largest(
+    rest: np.ndarray, motion: np.ndarray, objective: DesignObjective, most: float | None = None
+) -> float:
+    """How far a motion may be drawn out from rest, by halving; 0 where not at all."""
+
+    def allowed(share: float) -> bool:
+        return bool((objective.slack(objective.motion(rest + share * motion)[0]) >= 0.0).all())
+
+    high = 1.0 if most is None else most
+    if allowed(high):
+        while most is None and allowed(2.0 * high):
+            high *= 2.0
+        return high
+    low = 0.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low

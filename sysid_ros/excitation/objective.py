@@ -1,0 +1,75 @@
+r"""What the search for a motion minimises.
+
+.. math::
+    J(F(c)) + \mu \sum_k \tfrac1T \sum_t \beta(s_{tk}(c))
+
+J is a criterion on the information F, s are the slacks of all constraints and :math:`\beta` is
+a relaxed barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.excitation.constraints import Constraint, relaxed_barrier
+from sysid_ros.excitation.information import Criterion, Information
+
+
+@dataclass(frozen=True, eq=False)
+class DesignObjective:
+    """Cost of a motion as a function of its coefficients, with the gradient.
+
+    Attributes:
+        information: What rows tell.
+        criterion: How information is judged.
+        constraints: What the motion must keep.
+        functions: The family's functions on the design grid, shape ``(4, T, k)``.
+        rows: Independent rows that each sample of the grid stands for.
+        prior: Parameters that torques are predicted with, shape ``(p,)``.
+    """
+
+    information: Information
+    criterion: Criterion
+    constraints: Sequence[Constraint]
+    functions: np.ndarray
+    rows: float
+    prior: np.ndarray
+
+    def motion(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Motion with torque, ``(5, T, n)``, and regressor of coefficients ``(k, n)``."""
+        kinematic = self.functions @ coefficients
+        regressor = self.information.model.regressor(*kinematic[:3])
+        return np.concatenate([kinematic, (regressor @ self.prior)[None]]), regressor
+
+    def slack(self, motion: np.ndarray) -> np.ndarray:
+        """Slacks of all constraints, shape ``(T, k)``."""
+        return np.hstack([constraint.slack(motion) for constraint in self.constraints])
+
+    def value_and_gradient(
+        self, coefficients: np.ndarray, strength: float, near: float
+    ) -> tuple[float, np.ndarray]:
+        """Cost, and its derivative with respect to the coefficients, shape ``(k, n)``.
+
+        Args:
+            coefficients: Shape ``(k, n)``.
+            strength: Weight of the barrier.
+            near: Slack at which the barrier is relaxed.
+        """
+        motion, regressor = self.motion(coefficients)
+        information = self.information.matrix(regressor, self.rows)
+        cost, slope = self.criterion(information, self.information.steps)
+        weights = self.information.weights(regressor, slope, self.rows)
+        gradient = np.zeros_like(motion)
+        for constraint in self.constraints:
+            barrier, push = relaxed_barrier(constraint.slack(motion), near)
+            cost += strength * float(barrier.sum()) / len(regressor)
+            gradient += constraint.gradient(motion, strength / len(regressor) * push)
+        # The torque is the regressor times the prior: one walk through the regressor's
+        # derivatives serves the information and the torque limits.
+        weights += gradient[4][:, :, None] * self.prior
+        q, v, a = motion[:3]
+        gradient[:3] += self.information.model.regressor_gradient(q, v, a, weights)
+        return cost, np.einsum('otk,otj->kj', self.functions, gradient[:4])
