@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sysid_ros.dynamics.kinematics import BodyPoses, body_poses
+from sysid_ros.dynamics.kinematics import BodyPoses
+from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.segments import nearest_points, nearest_to_box
-from sysid_ros.robot.model import RobotModel
 
 # Distances are judged in this unit: the slack of a constraint this far away is 1.
 _UNIT = 0.1
@@ -58,13 +58,11 @@ class SelfClearance:
     """Pairs of capsules keep a distance.
 
     Attributes:
-        robot: The robot.
         capsules: Its capsules.
         pairs: Indices of the pairs that could meet, shape ``(k, 2)``.
         distance: Least distance in [m].
     """
 
-    robot: RobotModel
     capsules: tuple[Capsule, ...]
     pairs: np.ndarray
     distance: float = 0.02
@@ -76,17 +74,17 @@ class SelfClearance:
             for i, j in self.pairs
         )
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Clearance beyond the distance in units of 0.1 m, shape ``(T, k)``."""
-        return self._nearest(_ends(self.capsules, body_poses(self.robot, motion[0])))[0]
+        return self._nearest(_ends(self.capsules, motion.poses))[0]
 
-    def gradient(self, motion: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``."""
-        poses = body_poses(self.robot, motion[0])
+        poses = motion.poses
         _, first, second, normal = self._nearest(_ends(self.capsules, poses))
         bodies = np.array([capsule.body for capsule in self.capsules])[self.pairs]
         push = weights[:, :, None] * normal / _UNIT
-        gradient = np.zeros_like(motion)
+        gradient = np.zeros_like(motion.values)
         gradient[0] = poses.joint_forces(bodies[:, 0], first, push)
         gradient[0] -= poses.joint_forces(bodies[:, 1], second, push)
         return gradient
@@ -113,13 +111,11 @@ class BoxClearance:
     but not by the shortest way.
 
     Attributes:
-        robot: The robot.
         capsules: Its capsules; those of the base do not move and do not count.
         boxes: The boxes.
         distance: Least distance in [m].
     """
 
-    robot: RobotModel
     capsules: tuple[Capsule, ...]
     boxes: tuple[Box, ...]
     distance: float = 0.02
@@ -135,16 +131,16 @@ class BoxClearance:
             for box in self.boxes for capsule in self._moving
         )
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Clearance beyond the distance in units of 0.1 m, shape ``(T, k)``."""
-        return self._nearest(body_poses(self.robot, motion[0]))[0]
+        return self._nearest(motion.poses)[0]
 
-    def gradient(self, motion: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``."""
-        poses = body_poses(self.robot, motion[0])
+        poses = motion.poses
         _, points, normal = self._nearest(poses)
         bodies = np.tile([capsule.body for capsule in self._moving], len(self.boxes))
-        gradient = np.zeros_like(motion)
+        gradient = np.zeros_like(motion.values)
         gradient[0] = poses.joint_forces(bodies, points, weights[:, :, None] * normal / _UNIT)
         return gradient
 
@@ -167,13 +163,11 @@ class KeepIn:
     """A point of the robot stays inside a box.
 
     Attributes:
-        robot: The robot.
         body: Index of the body the point is fixed to.
         point: The point in the body's frame in [m].
         box: The box.
     """
 
-    robot: RobotModel
     body: int
     point: tuple[float, float, float]
     box: Box
@@ -184,17 +178,17 @@ class KeepIn:
             f'{side} {axis} of {self.box.name}' for side in ('lower', 'upper') for axis in 'xyz'
         )
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Distance to the six sides in units of 0.1 m, shape ``(T, 6)``."""
-        points = self._points(body_poses(self.robot, motion[0]))[:, 0]
+        points = self._points(motion.poses)[:, 0]
         lower, upper = np.array(self.box.lower), np.array(self.box.upper)
         return np.hstack([points - lower, upper - points]) / _UNIT
 
-    def gradient(self, motion: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``."""
-        poses = body_poses(self.robot, motion[0])
+        poses = motion.poses
         push = (weights[:, :3] - weights[:, 3:])[:, None] / _UNIT
-        gradient = np.zeros_like(motion)
+        gradient = np.zeros_like(motion.values)
         gradient[0] = poses.joint_forces(np.array([self.body]), self._points(poses), push)
         return gradient
 

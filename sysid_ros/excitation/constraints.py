@@ -7,15 +7,36 @@ of different kinds can stand side by side in one barrier.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from sysid_ros.dynamics.kinematics import BodyPoses, body_poses
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.robot.model import RobotModel
 
 #: What a constraint may look at, in the order of the first axis of its gradients.
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 UNITS = ('rad or m', '/s', '/s²', '/s³', 'N·m or N')
+
+
+@dataclass(frozen=True, eq=False)
+class MotionState:
+    """A sampled motion as constraints see it.
+
+    Attributes:
+        robot: The robot.
+        values: Position, velocity, acceleration, jerk and torque, shape ``(5, T, n)``.
+    """
+
+    robot: RobotModel
+    values: np.ndarray
+
+    @cached_property
+    def poses(self) -> BodyPoses:
+        """Poses of all bodies; they are computed when a constraint first asks for them."""
+        return body_poses(self.robot, self.values[0])
 
 
 class Constraint(Protocol):
@@ -24,21 +45,21 @@ class Constraint(Protocol):
     def labels(self) -> tuple[str, ...]:
         """What each of the k inequalities is, in words."""
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Distances to the limits, negative beyond them.
 
         Args:
-            motion: Position, velocity, acceleration, jerk and torque, shape ``(5, T, n)``.
+            motion: T samples of a motion.
 
         Returns:
             Shape ``(T, k)``, without unit.
         """
 
-    def gradient(self, motion: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of the sum of weighted slacks with respect to the motion.
 
         Args:
-            motion: As for :meth:`slack`.
+            motion: The same samples.
             weights: Shape ``(T, k)``.
 
         Returns:
@@ -63,20 +84,21 @@ class JointLimitConstraint:
             for side in ('lowest', 'highest') for joint in self.limits.joint_names
         )
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Parts of half the allowed range that are free; see :class:`Constraint`."""
         lower, upper, half = self._bounds()
-        slack = np.stack([motion - lower[:, None], upper[:, None] - motion], axis=2)
+        values = motion.values
+        slack = np.stack([values - lower[:, None], upper[:, None] - values], axis=2)
         slack /= half[:, None, None]
         # Time first, then quantity, side and joint.
         return np.where(np.isfinite(slack), slack, 1.0).transpose(1, 0, 2, 3).reshape(
-            motion.shape[1], -1
+            values.shape[1], -1
         )
 
-    def gradient(self, motion: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``; see :class:`Constraint`."""
         lower, upper, half = self._bounds()
-        quantities, samples, joints = motion.shape
+        quantities, samples, joints = motion.values.shape
         sides = weights.reshape(samples, quantities, 2, joints).transpose(1, 0, 2, 3)
         below = np.where(np.isfinite(lower), 1.0 / half, 0.0)[:, None]
         above = np.where(np.isfinite(upper), 1.0 / half, 0.0)[:, None]

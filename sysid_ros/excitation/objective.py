@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.excitation.constraints import Constraint, relaxed_barrier
+from sysid_ros.excitation.constraints import Constraint, MotionState, relaxed_barrier
 from sysid_ros.excitation.information import Criterion, Information
 
 
@@ -38,13 +38,15 @@ class DesignObjective:
     rows: float
     prior: np.ndarray
 
-    def motion(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Motion with torque, ``(5, T, n)``, and regressor of coefficients ``(k, n)``."""
+    def motion(self, coefficients: np.ndarray) -> tuple[MotionState, np.ndarray]:
+        """Motion with torque, and regressor of coefficients ``(k, n)``."""
         kinematic = self.functions @ coefficients
-        regressor = self.information.model.regressor(*kinematic[:3])
-        return np.concatenate([kinematic, (regressor @ self.prior)[None]]), regressor
+        model = self.information.model
+        regressor = model.regressor(*kinematic[:3])
+        values = np.concatenate([kinematic, (regressor @ self.prior)[None]])
+        return MotionState(model.robot, values), regressor
 
-    def slack(self, motion: np.ndarray) -> np.ndarray:
+    def slack(self, motion: MotionState) -> np.ndarray:
         """Slacks of all constraints, shape ``(T, k)``."""
         return np.hstack([constraint.slack(motion) for constraint in self.constraints])
 
@@ -62,7 +64,7 @@ class DesignObjective:
         information = self.information.matrix(regressor, self.rows)
         cost, slope = self.criterion(information, self.information.steps)
         weights = self.information.weights(regressor, slope, self.rows)
-        gradient = np.zeros_like(motion)
+        gradient = np.zeros_like(motion.values)
         for constraint in self.constraints:
             barrier, push = relaxed_barrier(constraint.slack(motion), near)
             cost += strength * float(barrier.sum()) / len(regressor)
@@ -70,6 +72,6 @@ class DesignObjective:
         # The torque is the regressor times the prior: one walk through the regressor's
         # derivatives serves the information and the torque limits.
         weights += gradient[4][:, :, None] * self.prior
-        q, v, a = motion[:3]
+        q, v, a = motion.values[:3]
         gradient[:3] += self.information.model.regressor_gradient(q, v, a, weights)
         return cost, np.einsum('otk,otj->kj', self.functions, gradient[:4])

@@ -76,14 +76,17 @@ def nearest_to_box(
         for k in range(start.shape[1]):
             low, high = 0.0, 1.0
             point, normal = points[t, k], normals[t, k]
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (low + high)
+            for step in range(_HALVINGS + 2):
+                # Most segments are nearest at an end: those are looked at first.
+                middle = 0.5 * (low + high) if step > 1 else float(step)
                 for i in range(3):
                     point[i] = start[t, k, i] + middle * (end[t, k, i] - start[t, k, i])
                 distance[t, k] = _box_distance(point, lower, upper, normal)
                 slope = 0.0
                 for i in range(3):
                     slope += normal[i] * (end[t, k, i] - start[t, k, i])
+                if (step == 0 and slope >= 0.0) or (step == 1 and slope <= 0.0):
+                    break
                 if slope > 0.0:
                     high = middle
                 else:

@@ -7,6 +7,7 @@ import pinocchio as pin
 from lxml import etree
 
 from sysid_ros.excitation.clearance import Capsule, SelfClearance
+from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.numbers import number_of, vector_of
 
@@ -63,11 +64,11 @@ def self_clearance(
         if (first := capsules[i].body) != (second := capsules[j].body)
         and parent[first] != second and (second < 0 or parent[second] != first)
     ], dtype=int).reshape(-1, 2)
-    clearance = SelfClearance(robot, capsules, pairs, distance)
+    clearance = SelfClearance(capsules, pairs, distance)
     motion = np.zeros((5, 1, len(robot.joint_names)))
     motion[0, 0] = rest
-    free = clearance.slack(motion)[0] > 0.0
-    return SelfClearance(robot, capsules, pairs[free], distance)
+    free = clearance.slack(MotionState(robot, motion))[0] > 0.0
+    return SelfClearance(capsules, pairs[free], distance)
 
 
 def _described_shapes(robot: RobotModel) -> dict[int, list[Capsule]]:

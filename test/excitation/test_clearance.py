@@ -13,6 +13,7 @@ from sysid_ros.excitation.clearance import (
     KeepIn,
     SelfClearance,
 )
+from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.segments import nearest_points
 
 coal = pytest.importorskip('coal')
@@ -28,23 +29,27 @@ BOX = Box('table', (-0.5, -0.6, -0.4), (0.2, 0.1, 0.15))
 
 def constraints(model: TorqueModel) -> list:
     return [
-        SelfClearance(model.robot, CAPSULES, PAIRS), BoxClearance(model.robot, CAPSULES, (BOX,)),
-        KeepIn(model.robot, 2, (0.3, 0.0, 0.0), BOX),
+        SelfClearance(CAPSULES, PAIRS), BoxClearance(CAPSULES, (BOX,)),
+        KeepIn(2, (0.3, 0.0, 0.0), BOX),
     ]
 
 
-def motion_of(seed: int, samples: int = 30) -> np.ndarray:
-    return np.random.default_rng(seed).uniform(-2.0, 2.0, (5, samples, 3))
+def motion_of(model: TorqueModel, seed: int, samples: int = 30) -> MotionState:
+    values = np.random.default_rng(seed).uniform(-2.0, 2.0, (5, samples, 3))
+    return MotionState(model.robot, values)
 
 
 @pytest.mark.parametrize('kind', range(3))
 def test_each_constraint_has_its_own_derivative(model: TorqueModel, kind: int) -> None:
-    constraint, motion = constraints(model)[kind], motion_of(kind)
+    constraint, motion = constraints(model)[kind], motion_of(model, kind)
     rng = np.random.default_rng(9)
     weights = rng.normal(size=constraint.slack(motion).shape)
-    direction, step = rng.normal(size=motion.shape), 1e-6
+    direction, step = rng.normal(size=motion.values.shape), 1e-6
     gradient = constraint.gradient(motion, weights)
-    moved = [constraint.slack(motion + s * step * direction) for s in (1.0, -1.0)]
+    moved = [
+        constraint.slack(MotionState(model.robot, motion.values + sign * step * direction))
+        for sign in (1.0, -1.0)
+    ]
     rate = (moved[0] - moved[1]) / (2.0 * step)
     # Where the nearest feature changes, or a segment is inside a box, the distance has a kink.
     slack = constraint.slack(motion)
@@ -71,11 +76,9 @@ def test_segments_are_as_far_apart_as_coal_says() -> None:
 
 
 def test_boxes_are_as_far_away_as_coal_says(model: TorqueModel) -> None:
-    from sysid_ros.dynamics.kinematics import body_poses
-
-    constraint, motion = constraints(model)[1], motion_of(5, 100)
+    constraint, motion = constraints(model)[1], motion_of(model, 5, 100)
     slack = constraint.slack(motion)
-    poses = body_poses(model.robot, motion[0])
+    poses = motion.poses
     lower, upper = np.array(BOX.lower), np.array(BOX.upper)
     box = (coal.Box(*(upper - lower)), coal.Transform3s(np.eye(3), 0.5 * (lower + upper)))
     for k, capsule in enumerate(c for c in CAPSULES if c.body >= 0):
@@ -111,4 +114,4 @@ def test_the_pairs_and_sides_have_names(model: TorqueModel) -> None:
     assert 'clearance of base and hand' in labels
     assert 'clearance of upper and table' in labels
     assert 'upper z of table' in labels
-    assert len(labels) == sum(c.slack(motion_of(0)).shape[1] for c in constraints(model))
+    assert len(labels) == sum(c.slack(motion_of(model, 0)).shape[1] for c in constraints(model))
