@@ -18,7 +18,9 @@ from sysid_ros.robot.model import RobotModel
 
 #: What a constraint may look at, in the order of the first axis of its gradients.
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
-UNITS = ('rad or m', '/s', '/s²', '/s³', 'N·m or N')
+#: Their units at joints that turn, and at joints that slide.
+ANGULAR_UNITS = ('rad', 'rad/s', 'rad/s²', 'rad/s³', 'N·m')
+LINEAR_UNITS = ('m', 'm/s', 'm/s²', 'm/s³', 'N')
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class JointLimitConstraint:
 
     def slack(self, motion: MotionState) -> np.ndarray:
         """Parts of half the allowed range that are free; see :class:`Constraint`."""
-        lower, upper, half = self._bounds()
+        lower, upper, half = self.bounds()
         values = motion.values
         slack = np.stack([values - lower[:, None], upper[:, None] - values], axis=2)
         slack /= half[:, None, None]
@@ -97,14 +99,14 @@ class JointLimitConstraint:
 
     def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``; see :class:`Constraint`."""
-        lower, upper, half = self._bounds()
+        lower, upper, half = self.bounds()
         quantities, samples, joints = motion.values.shape
         sides = weights.reshape(samples, quantities, 2, joints).transpose(1, 0, 2, 3)
         below = np.where(np.isfinite(lower), 1.0 / half, 0.0)[:, None]
         above = np.where(np.isfinite(upper), 1.0 / half, 0.0)[:, None]
         return below * sides[:, :, 0] - above * sides[:, :, 1]
 
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lower and upper bounds and half of the range between them, shape ``(5, n)`` each."""
         limits = self.limits
         size = np.array([limits.velocity, limits.acceleration, limits.jerk, limits.effort])

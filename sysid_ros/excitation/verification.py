@@ -1,0 +1,185 @@
+"""Verification: is a motion, whoever planned it, one that this robot may play?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.constraints import (
+    ANGULAR_UNITS,
+    LINEAR_UNITS,
+    QUANTITIES,
+    Constraint,
+    JointLimitConstraint,
+    MotionState,
+)
+from sysid_ros.excitation.excitation import Motion
+from sysid_ros.excitation.limits import MotionLimits
+
+# A motion is at rest when it is slower than this part of its limit of velocity.
+_AT_REST = 1e-3
+# Neighbouring samples may differ by this much more than their velocities say, in parts of
+# what the limit of the next derivative allows in the time between them.
+_JUMP = 1.5
+# Limits that are broken by less than this part of them are kept but for rounding.
+_ROUNDING = 1e-9
+# Samples farther apart than this cannot be verified, in [s].
+_COARSEST = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What was found on a motion.
+
+    Attributes:
+        findings: What forbids it, one sentence each; empty when it may be played.
+        used: Largest part of each joint's limits that is used, by quantity, shape ``(n,)``
+            each; 1 is the limit itself.
+        clearance: Smallest clearance beyond what is required, in [m]; infinite when
+            nothing can be hit.
+    """
+
+    findings: tuple[str, ...]
+    used: dict[str, np.ndarray]
+    clearance: float
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the motion may be played."""
+        return not self.findings
+
+    def require(self) -> None:
+        """Refuse the motion unless it may be played.
+
+        Raises:
+            ExcitationError: Everything that was found.
+        """
+        if self.findings:
+            raise ExcitationError(
+                'the motion must not be played', found=' '.join(self.findings),
+                fix='Plan it again within the limits, or play it slower',
+            )
+
+
+def verify(
+    model: TorqueModel, limits: MotionLimits, motion: Motion,
+    obstacles: Sequence[Constraint] = (),
+) -> Verification:
+    """Check a motion sample by sample.
+
+    Args:
+        model: Torque model; its prior predicts the torques.
+        limits: Limits, drawn in by the margins that are to be kept.
+        motion: The motion, densely sampled.
+        obstacles: Further constraints.
+
+    Returns:
+        Findings: values that are not finite, times that do not rise or are too far apart,
+        jumps, a beginning or end that is not at rest, limits that are broken, clearances that
+        are not kept.
+    """
+    broken = _unreadable(limits, motion)
+    if broken:
+        return Verification(broken, {}, -np.inf)
+    torque = model.torque(model.parameters.prior, motion.q, motion.v, motion.a)
+    state = MotionState(
+        model.robot, np.array([motion.q, motion.v, motion.a, motion.jerk, torque])
+    )
+    room = [constraint.slack(state).min() for constraint in obstacles]
+    return Verification(
+        findings=(
+            *_jumps(limits, motion), *_ends(limits, motion),
+            *_beyond(JointLimitConstraint(limits), state), *_too_near(obstacles, state),
+        ),
+        used=_used(limits, state),
+        clearance=min((0.1 * float(slack) for slack in room), default=np.inf),
+    )
+
+
+def _unreadable(limits: MotionLimits, motion: Motion) -> tuple[str, ...]:
+    """Shapes, values and times with which nothing else can be checked."""
+    shape = (len(motion.t), len(limits.joint_names))
+    arrays = {'position': motion.q, 'velocity': motion.v, 'acceleration': motion.a,
+              'jerk': motion.jerk}
+    for name, values in arrays.items():
+        if values.shape != shape:
+            return (f'The {name} has shape {values.shape} instead of {shape}.',)
+        if not np.isfinite(values).all():
+            sample, joint = np.argwhere(~np.isfinite(values))[0]
+            return (f'The {name} of {limits.joint_names[joint]} is not finite at sample {sample}.',)
+    if len(motion.t) < 2 or not (np.diff(motion.t) > 0.0).all():
+        return ('The times do not rise from sample to sample.',)
+    if np.diff(motion.t).max() > _COARSEST:
+        return (
+            f'Samples are up to {np.diff(motion.t).max():.3g} s apart; '
+            f'{_COARSEST} s or less is needed to verify a motion.',
+        )
+    return ()
+
+
+def _jumps(limits: MotionLimits, motion: Motion) -> list[str]:
+    """Positions and velocities that do not follow from the derivatives beside them."""
+    step = np.diff(motion.t)[:, None]
+    findings = []
+    for name, values, slopes, bound in (
+        ('position', motion.q, motion.v, limits.acceleration * step**2),
+        ('velocity', motion.v, motion.a, limits.jerk * step**2),
+    ):
+        expected = 0.5 * (slopes[1:] + slopes[:-1]) * step
+        excess = np.abs(np.diff(values, axis=0) - expected) / bound
+        if excess.max() > _JUMP:
+            sample, joint = np.unravel_index(excess.argmax(), excess.shape)
+            findings.append(
+                f'The {name} of {limits.joint_names[joint]} jumps at {motion.t[sample]:.3f} s.'
+            )
+    return findings
+
+
+def _ends(limits: MotionLimits, motion: Motion) -> list[str]:
+    findings = []
+    for name, index in (('begin', 0), ('end', -1)):
+        moving = np.abs(motion.v[index]) > _AT_REST * limits.velocity
+        if moving.any():
+            joints = ', '.join(np.array(limits.joint_names)[moving])
+            findings.append(f'It does not {name} at rest: {joints}.')
+    return findings
+
+
+def _beyond(constraint: JointLimitConstraint, state: MotionState) -> list[str]:
+    """Limits that are broken, the worst sample of each."""
+    names, types = constraint.limits.joint_names, state.robot.joint_types
+    slack = constraint.slack(state).min(axis=0).reshape(len(QUANTITIES), 2, len(names))
+    bounds = constraint.bounds()
+    findings = []
+    for quantity, side, joint in np.argwhere(slack < -_ROUNDING):
+        values = state.values[quantity, :, joint]
+        unit = (LINEAR_UNITS if types[joint] == 'prismatic' else ANGULAR_UNITS)[quantity]
+        findings.append(
+            f'The {QUANTITIES[quantity]} of {names[joint]} reaches '
+            f'{values.max() if side else values.min():.4g} {unit}; '
+            f'{bounds[side][quantity, joint]:.4g} {unit} is allowed.'
+        )
+    return findings
+
+
+def _too_near(obstacles: Sequence[Constraint], state: MotionState) -> list[str]:
+    findings = []
+    for constraint in obstacles:
+        slack = constraint.slack(state)
+        for k in np.flatnonzero(slack.min(axis=0) < -_ROUNDING):
+            findings.append(
+                f'The {constraint.labels()[k]} is not kept at sample {int(slack[:, k].argmin())}.'
+            )
+    return findings
+
+
+def _used(limits: MotionLimits, state: MotionState) -> dict[str, np.ndarray]:
+    """Part of every limit that is used, ``(n,)`` per quantity."""
+    used = {'position': np.abs(state.values[0] - limits.centre).max(axis=0) / limits.reach}
+    for k, name in enumerate(QUANTITIES[1:], start=1):
+        used[name] = np.abs(state.values[k]).max(axis=0) / getattr(limits, name)
+    return used
