@@ -11,15 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from sysid_ros.dynamics.column_rank import ColumnRank, column_rank
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.model import RobotModel
 
-# Columns below this fraction of the largest act on no torque.
-_ZERO_COLUMN = 1e-12
-# Scaled pivots lie either well above or at rounding level; the gap is reported.
-_RANK_TOLERANCE = 1e-8
+# Without pivoting, what a column adds to those before it lies well above this or at rounding.
+_INDEPENDENT = 1e-8
 # Coefficients in K smaller than this are rounding.
 _COEFFICIENT_TOLERANCE = 1e-9
 
@@ -112,24 +111,21 @@ def base_parameters(
     """
     names = model.parameters.names
     rows = _random_rows(model, samples, seed)
-    size = np.linalg.norm(rows, axis=0)
     if free is not None:
-        size = np.where(free, size, 0.0)
-    if not size.any():
+        rows[:, ~free] = 0.0
+    found = column_rank(rows)
+    if not found.rank:
         raise EstimationError('no free parameter acts on any torque', fix='Free some parameters')
-    # Columns that are structurally zero must go before scaling, or rounding becomes rank.
-    active = np.flatnonzero(size > _ZERO_COLUMN * size.max())
-    active = np.array(sorted(active, key=lambda k: _preference(names[k], int(k))))
-    scaled = rows[:, active] / size[active]
-    rank, gap = _rank(scaled)
-    chosen, grouping = _grouping(scaled, rank, gap)
+    active = np.array(sorted(found.active, key=lambda k: _preference(names[k], int(k))))
+    size = found.size
+    chosen, grouping = _grouping(rows[:, active] / size[active], found)
     own, grouped = active[chosen], active[~chosen]
-    matrix = np.zeros((rank, len(names)))
-    matrix[np.arange(rank), own] = 1.0
+    matrix = np.zeros((found.rank, len(names)))
+    matrix[np.arange(found.rank), own] = 1.0
     matrix[:, grouped] = grouping * size[grouped] / size[own][:, None]
     matrix[np.abs(matrix) < _COEFFICIENT_TOLERANCE] = 0.0
     order = np.argsort(own)
-    return BaseParameters(names, own[order], matrix[order], gap, seed)
+    return BaseParameters(names, own[order], matrix[order], found.gap, seed)
 
 
 def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
@@ -145,23 +141,15 @@ def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
     return model.regressor(*motion).reshape(-1, parameters)
 
 
-def _rank(scaled: np.ndarray) -> tuple[int, tuple[float, float]]:
-    """Rank by pivoted QR, with the last pivot that counts and the first that does not."""
-    pivots = np.abs(np.diag(scipy.linalg.qr(scaled, mode='r', pivoting=True)[0]))
-    rank = int(np.sum(pivots > _RANK_TOLERANCE * pivots[0]))
-    return rank, (float(pivots[rank - 1]), float(pivots[rank]) if rank < len(pivots) else 0.0)
-
-
-def _grouping(
-    scaled: np.ndarray, rank: int, gap: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
+def _grouping(scaled: np.ndarray, expected: ColumnRank) -> tuple[np.ndarray, np.ndarray]:
     """The first independent columns, as a mask, and the others as combinations of them."""
     triangle = scipy.linalg.qr(scaled, mode='r')[0][:scaled.shape[1]]
-    chosen = np.abs(np.diag(triangle)) > _RANK_TOLERANCE
-    if int(chosen.sum()) != rank:
+    chosen = np.abs(np.diag(triangle)) > _INDEPENDENT
+    if int(chosen.sum()) != expected.rank:
         raise EstimationError(
             'the number of base parameters is not clear',
-            found=f'{rank} and {int(chosen.sum())}, pivots {gap[0]:.1e} and {gap[1]:.1e}',
+            found=f'{expected.rank} and {int(chosen.sum())}, '
+                  f'pivots {expected.gap[0]:.1e} and {expected.gap[1]:.1e}',
             fix='Remove joint terms that repeat each other, or bodies of negligible size',
         )
     # NumPy, since SciPy fails where nothing is left to group.

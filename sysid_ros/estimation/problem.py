@@ -13,6 +13,7 @@ import scipy.linalg
 from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.masks import faster_than
 from sysid_ros.recording.signals import ParallelFilter
@@ -160,14 +161,8 @@ class RegressionProblem:
         They hold all that a least-squares fit needs from the rows of each joint; weights
         per joint can be changed without touching the rows again.
         """
-        columns = len(self.parameters) + 1
-        factors = np.zeros((self.torque.shape[1], columns, columns))
-        for joint, factor in enumerate(factors):
-            rows = self.usable[:, joint]
-            stack = np.column_stack([self.regressor[rows, joint], self.torque[rows, joint]])
-            triangle = np.linalg.qr(stack, mode='r')
-            factor[:len(triangle)] = triangle
-        return factors
+        empty = JointFactors.empty(self.torque.shape[1], len(self.parameters))
+        return empty.folded(self.regressor, self.torque, self.usable).triangles
 
     @cached_property
     def base(self) -> BaseParameters:
