@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rosbags.rosbag2 import Reader
-from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError, SysidError
 from sysid_ros.recording import mcap
+from sysid_ros.recording.bag_storage import (
+    SALVAGE,
+    bag_files,
+    check_bag,
+    joint_state_connections,
+    salvaged,
+)
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.faults import mend_clock
+from sysid_ros.recording.joint_state_cdr import JOINT_STATE, Batch, JointStateDecoder
 from sysid_ros.recording.joint_states import JointStateTable
 from sysid_ros.recording.samples import Samples
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
-METADATA = 'metadata.yaml'
-
-_SALVAGE = 'Record again, or set recording.salvage: true to read what is left'
 _LEAST_MESSAGES = 2
-_SQLITE_HEADER = 100
+
+# Messages decoded together.
+_BLOCK = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +54,25 @@ class BagContents:
     breaks: tuple[float, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class BagClock:
+    """When the messages of a bag were measured.
+
+    Attributes:
+        t: Time of every message that was stored in [s], from 0 on, in the order of arrival.
+        received: Its time of reception in [ns].
+        start: Absolute time of ``t = 0`` in [s].
+        breaks: Times in [s] at which the clock was reset.
+    """
+
+    t: np.ndarray
+    received: np.ndarray
+    start: float
+    breaks: tuple[float, ...]
+
+
 def read_bag(path: Path, settings: RecordingSettings) -> BagContents:
-    """Read the joint states of a bag, message by message.
+    """Read the joint states of a bag.
 
     Only numbers are kept in memory. The bag's checksums and structure are
     checked before anything is read; a damaged bag is read only when the
@@ -70,131 +90,128 @@ def read_bag(path: Path, settings: RecordingSettings) -> BagContents:
             in it (what is there is listed), it is empty, or its stamps are zero
             or far from the time of reception.
     """
-    files = bag_files(path)
-    gathering = _Gathering(settings)
-    try:
-        if settings.salvage:
-            gathering.salvage(files)
-        else:
-            gathering.warnings += check_bag(path, files)
-            gathering.read(path)
-    except SysidError:
-        raise
-    except Exception as error:  # damage reaches sqlite, zstd, CDR and YAML, each with its own
-        raise RecordingError(
-            f'the bag is damaged: {type(error).__name__}: {error}', where=str(path), fix=_SALVAGE
-        ) from error
-    return gathering.contents(path, files)
-
-
-def bag_files(path: Path) -> tuple[Path, ...]:
-    """Storage files of a bag, and its metadata file if it has one.
-
-    Raises:
-        RecordingError: There is no bag at the path.
-    """
-    if path.is_file() and path.suffix in ('.mcap', '.db3'):
-        return (path,)
-    suffixes = ('.mcap', '.db3', '.zstd')
-    storage = sorted(
-        file for file in path.glob('*') if file.is_file() and file.suffix in suffixes
+    gathering = JointStateGathering(settings)
+    files = gathering.read_checked(path)
+    clock = gathering.clock(path)
+    return BagContents(
+        gathering.samples(clock.t), clock.start, files, gathering.counts,
+        tuple(gathering.warnings), clock.breaks,
     )
-    if not storage:
-        raise RecordingError(
-            'there is no bag', where=str(path),
-            found='a folder without storage files' if path.is_dir() else 'no such folder or file',
-            allowed='a rosbag2 folder, or one .mcap or .db3 file',
-        )
-    metadata = path / METADATA
-    return (*storage, metadata) if metadata.is_file() else tuple(storage)
 
 
-def check_bag(path: Path, files: tuple[Path, ...]) -> list[str]:
-    """Check structure and checksums of a bag's files.
+@dataclass
+class JointStateGathering:
+    """Joint states being read from a bag.
 
-    Args:
-        path: Folder of the bag, or its only file.
-        files: Files as from :func:`bag_files`.
-
-    Returns:
-        A warning where damage could go unseen.
-
-    Raises:
-        RecordingError: A file is damaged, or the bag was never finished.
+    Attributes:
+        settings: Topics, names, clock bounds.
+        stored: Whether the samples are kept, or only their stamps.
+        counts: Messages dropped, by reason.
+        warnings: What a reader of the result has to know, as sentences.
     """
-    if path.is_dir() and files[-1].name != METADATA:
-        raise RecordingError(
-            f'the bag has no {METADATA}, so its recording was not finished', where=str(path),
-            fix='Run ros2 bag reindex, or set recording.salvage: true to read what is left',
-        )
-    unseen = []
-    for file in files:
-        if file.suffix == '.mcap':
-            covered = mcap.verify(file)
-        elif file.suffix == '.db3':
-            covered = _check_sqlite(file)
-        else:
-            covered = file.name == METADATA  # compared with what is read; archives are not
-        if not covered:
-            unseen.append(file.name)
-    if not unseen:
-        return []
-    return [f'no checksums in {", ".join(unseen)}: damage to the samples cannot be detected']
 
+    settings: RecordingSettings
+    stored: bool = True
+    counts: Counter[str] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
 
-class _Gathering:
-    """State of reading one bag."""
-
-    def __init__(self, settings: RecordingSettings) -> None:
-        self.settings = settings
-        self.counts: Counter[str] = Counter()
-        self.warnings: list[str] = []
+    def __post_init__(self) -> None:
         self._stamps = array('q')
         self._received = array('q')
-        # The layout of this message is the same in every ROS 2 distribution.
-        self._types = get_typestore(Stores.ROS2_HUMBLE)
-        split = settings.effort_topic is not None
-        state = ('position', 'velocity') if split else ('position', 'velocity', 'effort')
-        self._tables = {settings.topic: self._table(state)}
-        if settings.effort_topic is not None:
-            self._tables[settings.effort_topic] = self._table(('effort',))
+        self._decoder = JointStateDecoder()
+        effort_topic = self.settings.effort_topic
+        state = ('position', 'velocity') + (() if effort_topic is not None else ('effort',))
+        self._tables = {self.settings.topic: self._table(state)}
+        if effort_topic is not None:
+            self._tables[effort_topic] = self._table(('effort',))
 
-    def read(self, path: Path) -> None:
-        """Read a bag that was checked."""
+    def _table(self, quantities: tuple[str, ...]) -> JointStateTable:
+        return JointStateTable(
+            self.settings.joints, self.settings.rename, quantities, self.counts,
+            quantities if self.stored else (),
+        )
+
+    def read_checked(self, path: Path) -> tuple[Path, ...]:
+        """Check a bag's files, then read all of it, or what is left of it if that is wanted.
+
+        Args:
+            path: Folder of the bag, or its only file.
+
+        Returns:
+            Files of the bag.
+
+        Raises:
+            RecordingError: As for :func:`read_bag`.
+        """
+        files = bag_files(path)
+        with _one_clear_error(path):
+            if self.settings.salvage:
+                self._salvage(files)
+            else:
+                self.warnings += check_bag(path, files)
+                self._read_all(path)
+        if self._tables[self.settings.topic].seen:
+            self._check_joints(path)
+        return files
+
+    def read_part(self, path: Path, start: int, stop: int) -> None:
+        """Read what was received from ``start`` on and before ``stop``, in [ns].
+
+        Args:
+            path: Folder of a bag that was checked, or its only file.
+            start: First time of reception.
+            stop: Time of reception after the last.
+
+        Raises:
+            RecordingError: The bag cannot be read.
+        """
+        with _one_clear_error(path), Reader(path) as reader:
+            self._read(reader, path, start, stop)
+
+    def _read_all(self, path: Path) -> None:
         with Reader(path) as reader:
-            connections = [
-                connection for topic in self._tables
-                for connection in _joint_state_connections(reader, topic, path)
-            ]
-            noted = Counter({topic: 0 for topic in self._tables})
-            for connection in connections:
-                noted[connection.topic] += connection.msgcount
-            read: Counter[str] = Counter()
-            for connection, received, data in reader.messages(connections=connections):
-                read[connection.topic] += 1
-                self._add(connection.topic, received, data)
+            read, noted = self._read(reader, path)
         for topic, count in noted.items():
             if read[topic] != count:
                 raise RecordingError(
                     f'the bag is damaged: messages of {topic} are missing or too many',
                     where=str(path), found=read[topic], allowed=f'{count} as noted in the bag',
-                    fix=_SALVAGE,
+                    fix=SALVAGE,
                 )
 
-    def salvage(self, files: tuple[Path, ...]) -> None:
-        """Read whatever is intact."""
+    def _read(
+        self, reader: Reader, path: Path, start: int | None = None, stop: int | None = None
+    ) -> tuple[Counter[str], Counter[str]]:
+        """Messages read, and those noted in the bag, by topic."""
+        connections = [
+            connection for topic in self._tables
+            for connection in joint_state_connections(reader, topic, path)
+        ]
+        noted = Counter({topic: 0 for topic in self._tables})
+        for connection in connections:
+            noted[connection.topic] += connection.msgcount
+        read: Counter[str] = Counter()
+        block: list[tuple[str, int, bytes]] = []
+        for connection, received, data in reader.messages(connections, start, stop):
+            block.append((connection.topic, received, data))
+            if len(block) == _BLOCK:
+                read.update(topic for topic, _, _ in block)
+                self._add(block)
+                block = []
+        read.update(topic for topic, _, _ in block)
+        self._add(block)
+        return read, noted
+
+    def _salvage(self, files: tuple[Path, ...]) -> None:
         damage = []
         there: Counter[tuple[str, str]] = Counter()
-        for item in _salvaged(files):
+        for item in salvaged(files):
             if isinstance(item, str):
                 damage.append(item)
                 continue
             there[item.topic, item.kind] += 1
             if item.kind == JOINT_STATE and item.topic in self._tables:
-                try:
-                    self._add(item.topic, item.received, item.data)
-                except Exception:  # a message that cannot be decoded is part of the damage
-                    self.counts['messages that cannot be decoded dropped'] += 1
+                self._add_if_intact(item)
         for topic in self._tables:
             if not there[topic, JOINT_STATE]:
                 listed = [f'{name} ({kind}, {count})' for (name, kind), count in there.items()]
@@ -207,10 +224,42 @@ class _Gathering:
             + ('; '.join(damage) if damage else 'no damage was met')
         )
 
-    def contents(self, path: Path, files: tuple[Path, ...]) -> BagContents:
-        """Check names and stamps, and make up the tables."""
-        if self._tables[self.settings.topic].seen:
-            self._check_joints(path)
+    def _add_if_intact(self, message: mcap.RawMessage) -> None:
+        try:
+            self._add([(message.topic, message.received, message.data)])
+        except Exception:  # a message that cannot be decoded is part of the damage
+            self.counts['messages that cannot be decoded dropped'] += 1
+
+    def _add(self, block: list[tuple[str, int, bytes]]) -> None:
+        """Store a block of messages, in the order of arrival."""
+        stamps = np.zeros(len(block), dtype=np.int64)
+        accepted = np.zeros(len(block), dtype=bool)
+        batches: list[tuple[JointStateTable, Batch, np.ndarray]] = []
+        for topic, table in self._tables.items():
+            rows = np.array([row for row, item in enumerate(block) if item[0] == topic], dtype=int)
+            for batch in self._decoder.decode([block[row][2] for row in rows]):
+                if table.accepts(batch):
+                    at = rows[batch.rows]
+                    stamps[at], accepted[at] = batch.stamps, True
+                    batches.append((table, batch, at))
+        # Messages that were stored are numbered in the order of arrival, over all topics.
+        number = len(self._stamps) + np.cumsum(accepted) - 1
+        for table, batch, at in batches:
+            table.store(batch, number[at])
+        received = np.array([item[1] for item in block], dtype=np.int64)
+        self._stamps.frombytes(stamps[accepted].tobytes())
+        self._received.frombytes(received[accepted].tobytes())
+
+    def clock(self, path: Path) -> BagClock:
+        """Check the stamps of all that was read, and mend resets of the clock.
+
+        Args:
+            path: The bag, for messages.
+
+        Raises:
+            RecordingError: There are too few messages, or stamps that are zero, far from the
+                time of reception, or jump back again and again.
+        """
         if len(self._stamps) < _LEAST_MESSAGES:
             raise RecordingError(
                 'the bag is too short', where=str(path),
@@ -221,7 +270,7 @@ class _Gathering:
         received = np.array(self._received, dtype=np.int64)
         stamps = np.array(self._stamps, dtype=np.int64) if (
             self.settings.stamps == 'header') else received
-        self._check_zero(stamps, path)
+        _check_zero(stamps, path)
         # Nanoseconds since 1970 do not fit into a float: they are made relative first.
         origin = int(stamps[0])
         t, breaks = mend_clock(
@@ -234,23 +283,16 @@ class _Gathering:
             f'the clock jumped back at {at - first:.3f} s: what follows was shifted on by the '
             'times of reception and made a segment of its own' for at in breaks
         ]
-        samples = [group for table in self._tables.values() for group in table.groups(t - first)]
-        return BagContents(
-            tuple(samples), origin * 1e-9 + first, files, self.counts, tuple(self.warnings),
-            tuple(at - first for at in breaks),
-        )
+        return BagClock(
+            t - first, received, origin * 1e-9 + first, tuple(at - first for at in breaks))
 
-    def _table(self, quantities: tuple[str, ...]) -> JointStateTable:
-        return JointStateTable(
-            self.settings.joints, self.settings.rename, quantities, self.counts
-        )
+    def samples(self, t: np.ndarray) -> tuple[Samples, ...]:
+        """Rows by groups of joints that came together.
 
-    def _add(self, topic: str, received: int, data: bytes) -> None:
-        message: Any = self._types.deserialize_cdr(data, JOINT_STATE)
-        stamp = message.header.stamp
-        if self._tables[topic].add(message, len(self._stamps)):
-            self._stamps.append(stamp.sec * 1_000_000_000 + stamp.nanosec)
-            self._received.append(received)
+        Args:
+            t: Time of every message that was stored in [s].
+        """
+        return tuple(group for table in self._tables.values() for group in table.groups(t))
 
     def _check_joints(self, path: Path) -> None:
         table = self._tables[self.settings.topic]
@@ -264,16 +306,6 @@ class _Gathering:
         unknown = [name for name in table.seen if name not in table.joints]
         if unknown:
             self.warnings.append(f'joints in the bag that were ignored: {", ".join(unknown)}')
-
-    def _check_zero(self, stamps: np.ndarray, path: Path) -> None:
-        zero = int(np.count_nonzero(stamps == 0))
-        if zero:
-            raise RecordingError(
-                'messages have a zero stamp', where=str(path),
-                found=f'{zero} of {len(stamps)} messages', allowed='the time of measurement',
-                fix='Stamp the joint states at their source, or set recording.stamps: receive '
-                'to use the less exact times of reception',
-            )
 
     def _check_distance(self, t: np.ndarray, received: np.ndarray, path: Path) -> None:
         distance = np.abs(t - (received - received[0]) * 1e-9)
@@ -294,71 +326,25 @@ class _Gathering:
             )
 
 
-def _joint_state_connections(reader: Reader, topic: str, path: Path) -> list[Any]:
-    there = '; '.join(
-        f'{connection.topic} ({connection.msgtype}, {connection.msgcount})'
-        for connection in reader.connections
-    )
-    found = [connection for connection in reader.connections if connection.topic == topic]
-    wrong = [connection for connection in found if connection.msgtype != JOINT_STATE]
-    if not found or wrong:
-        raise RecordingError(
-            f'the topic {topic} is of the wrong type' if wrong else f'there is no topic {topic}',
-            where=str(path), found=there or 'no topic at all', allowed=JOINT_STATE,
-            fix='Name one of the topics in recording.topic',
-        )
-    return found
-
-
-def _salvaged(files: tuple[Path, ...]) -> Iterator[mcap.RawMessage | str]:
-    for file in files:
-        if file.suffix == '.mcap':
-            yield from mcap.salvage(file)
-        elif file.suffix == '.db3':
-            yield from _salvage_sqlite(file)
-        elif file.name != METADATA:
-            yield f'{file.name}: compressed files cannot be salvaged'
-
-
-def _open_sqlite(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f'{path.resolve().as_uri()}?mode=ro&immutable=1', uri=True)
-
-
-def _check_sqlite(path: Path) -> bool:
-    """Integrity of the tree of pages; sqlite has no checksum of what is in them."""
-    with path.open('rb') as file:
-        header = file.read(_SQLITE_HEADER)
-    page, pages = int.from_bytes(header[16:18], 'big'), int.from_bytes(header[28:32], 'big')
-    # A page size of 1 stands for 65536. SQLite itself fills a short last page with zeros.
-    expected = (65536 if page == 1 else page) * pages
-    if len(header) < _SQLITE_HEADER or path.stat().st_size < expected:
-        raise RecordingError(
-            'the bag is damaged: the file is truncated', where=str(path),
-            found=f'{path.stat().st_size} bytes', allowed=f'{expected} bytes', fix=_SALVAGE,
-        )
-    with closing(_open_sqlite(path)) as database:
-        verdict = [row[0] for row in database.execute('PRAGMA integrity_check(3)')]
-    if verdict != ['ok']:
-        raise RecordingError(
-            f'the bag is damaged: {"; ".join(map(str, verdict))}', where=str(path), fix=_SALVAGE
-        )
-    return False
-
-
-def _salvage_sqlite(path: Path) -> Iterator[mcap.RawMessage | str]:
+@contextmanager
+def _one_clear_error(path: Path) -> Iterator[None]:
+    """Damage reaches sqlite, zstd, CDR and YAML, each with errors of its own."""
     try:
-        with closing(_open_sqlite(path)) as database:
-            # Opens a database that is shorter than its header says.
-            database.execute('PRAGMA writable_schema=ON')
-            topics = {
-                row[0]: (row[1], row[2])
-                for row in database.execute('SELECT id, name, type FROM topics')
-            }
-            # In the order of the table: the index may be what is damaged.
-            for topic, received, data in database.execute(
-                'SELECT topic_id, timestamp, data FROM messages'
-            ):
-                if topic in topics and isinstance(received, int) and isinstance(data, bytes):
-                    yield mcap.RawMessage(*topics[topic], received, data)
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        yield f'{path}: {error}'
+        yield
+    except SysidError:
+        raise
+    except Exception as error:
+        raise RecordingError(
+            f'the bag is damaged: {type(error).__name__}: {error}', where=str(path), fix=SALVAGE
+        ) from error
+
+
+def _check_zero(stamps: np.ndarray, path: Path) -> None:
+    zero = int(np.count_nonzero(stamps == 0))
+    if zero:
+        raise RecordingError(
+            'messages have a zero stamp', where=str(path),
+            found=f'{zero} of {len(stamps)} messages', allowed='the time of measurement',
+            fix='Stamp the joint states at their source, or set recording.stamps: receive '
+            'to use the less exact times of reception',
+        )

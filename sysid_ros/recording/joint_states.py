@@ -6,22 +6,11 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from sysid_ros.recording.joint_state_cdr import Batch
 from sysid_ros.recording.samples import Samples
-
-_FIELDS = ('position', 'velocity', 'effort')
-
-
-class JointState(Protocol):
-    """What is used of a sensor_msgs/JointState; the arrays have one entry per name or none."""
-
-    name: Sequence[str]
-    position: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
 
 
 @dataclass
@@ -43,54 +32,56 @@ class JointStateTable:
     Args:
         wanted: Joints to keep, by their name in the model; all where empty.
         rename: Names in the messages to names in the model.
-        quantities: Fields to keep; the first must be there in every message.
+        quantities: Fields to look at; the first must be there in every message.
         counts: Updated with the messages dropped.
+        stored: Fields to keep, some of those looked at.
     """
 
     def __init__(
         self, wanted: Sequence[str], rename: Mapping[str, str], quantities: Sequence[str],
-        counts: Counter[str],
+        counts: Counter[str], stored: Sequence[str],
     ) -> None:
         self._wanted = tuple(wanted)
         self._rename = rename
         self._quantities = tuple(quantities)
+        self._stored = tuple(stored)
         self._counts = counts
         self._layouts: dict[tuple[str, ...], _Layout | None] = {}
         self.seen: dict[str, None] = {}
 
-    def add(self, message: JointState, order: int) -> bool:
-        """Store one message.
+    def accepts(self, batch: Batch) -> bool:
+        """Whether messages will be stored; if not, they are counted.
 
         Args:
-            message: Joint states.
-            order: Number of the message, later used to find its stamp.
-
-        Returns:
-            True when a row was stored.
+            batch: Joint states of one layout.
         """
-        names = tuple(message.name)
-        if names not in self._layouts:
-            self._layouts[names] = self._layout(names)
-        layout = self._layouts[names]
+        if batch.names not in self._layouts:
+            self._layouts[batch.names] = self._layout(batch.names)
+        layout = self._layouts[batch.names]
         if layout is None:
-            self._counts['messages with a joint named twice rejected'] += 1
+            self._counts['messages with a joint named twice rejected'] += len(batch.rows)
             return False
-        fields = {name: getattr(message, name) for name in self._quantities}
-        lengths = {name: len(values) for name, values in fields.items()}
-        first = self._quantities[0]
-        if lengths[first] != len(names) or not set(lengths.values()) <= {0, len(names)}:
-            self._counts['messages whose lengths differ dropped'] += 1
+        lengths = [batch.values[name].shape[1] for name in self._quantities]
+        if lengths[0] != len(batch.names) or not set(lengths) <= {0, len(batch.names)}:
+            self._counts['messages whose lengths differ dropped'] += len(batch.rows)
             return False
-        if not layout.columns:
-            return False
-        layout.order.append(order)
-        for name, values in fields.items():
-            row = (
-                np.asarray(values, dtype=float)[layout.columns] if lengths[name]
-                else np.full(len(layout.columns), np.nan)
-            )
-            layout.values[name].frombytes(row.tobytes())
-        return True
+        return bool(layout.columns)
+
+    def store(self, batch: Batch, order: np.ndarray) -> None:
+        """Store messages that were accepted.
+
+        Args:
+            batch: Joint states of one layout.
+            order: Numbers of the messages, later used to find their stamps, shape ``(R,)``.
+        """
+        layout = self._layouts[batch.names]
+        assert layout is not None  # it was accepted
+        layout.order.frombytes(order.astype(np.int64).tobytes())
+        for name in self._stored:
+            values = batch.values[name]
+            rows = values[:, layout.columns] if values.shape[1] else np.full(
+                (len(values), len(layout.columns)), np.nan)
+            layout.values[name].frombytes(rows.tobytes())
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -130,7 +121,7 @@ class JointStateTable:
         ]
         return _Layout(
             tuple(model_names[index] for index in columns), columns,
-            values={name: array('d') for name in self._quantities},
+            values={name: array('d') for name in self._stored},
         )
 
     def _merge(
@@ -139,7 +130,7 @@ class JointStateTable:
         order = np.concatenate([np.array(layout.order, dtype=np.int64) for layout in layouts])
         arrival = np.argsort(order, kind='stable')
         values = {}
-        for name in self._quantities:
+        for name in self._stored:
             rows = [
                 np.frombuffer(layout.values[name]).reshape(len(layout.order), -1)[
                     :, [layout.joints.index(joint) for joint in joints]]

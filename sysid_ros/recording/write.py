@@ -11,7 +11,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.bag_reader import JOINT_STATE
+from sysid_ros.recording.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.mcap import seal
 
 _VERSION: Literal[9] = 9

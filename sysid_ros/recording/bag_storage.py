@@ -1,0 +1,151 @@
+"""Files of a bag: found, checked for damage, and what is left of damaged ones."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rosbags.rosbag2 import Reader
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording import mcap
+from sysid_ros.recording.joint_state_cdr import JOINT_STATE
+
+METADATA = 'metadata.yaml'
+SALVAGE = 'Record again, or set recording.salvage: true to read what is left'
+
+_SQLITE_HEADER = 100
+
+
+def bag_files(path: Path) -> tuple[Path, ...]:
+    """Storage files of a bag, and its metadata file if it has one.
+
+    Raises:
+        RecordingError: There is no bag at the path.
+    """
+    if path.is_file() and path.suffix in ('.mcap', '.db3'):
+        return (path,)
+    suffixes = ('.mcap', '.db3', '.zstd')
+    storage = sorted(
+        file for file in path.glob('*') if file.is_file() and file.suffix in suffixes
+    )
+    if not storage:
+        raise RecordingError(
+            'there is no bag', where=str(path),
+            found='a folder without storage files' if path.is_dir() else 'no such folder or file',
+            allowed='a rosbag2 folder, or one .mcap or .db3 file',
+        )
+    metadata = path / METADATA
+    return (*storage, metadata) if metadata.is_file() else tuple(storage)
+
+
+def check_bag(path: Path, files: tuple[Path, ...]) -> list[str]:
+    """Check structure and checksums of a bag's files.
+
+    Args:
+        path: Folder of the bag, or its only file.
+        files: Files as from :func:`bag_files`.
+
+    Returns:
+        A warning where damage could go unseen.
+
+    Raises:
+        RecordingError: A file is damaged, or the bag was never finished.
+    """
+    if path.is_dir() and files[-1].name != METADATA:
+        raise RecordingError(
+            f'the bag has no {METADATA}, so its recording was not finished', where=str(path),
+            fix='Run ros2 bag reindex, or set recording.salvage: true to read what is left',
+        )
+    unseen = []
+    for file in files:
+        if file.suffix == '.mcap':
+            covered = mcap.verify(file)
+        elif file.suffix == '.db3':
+            covered = _check_sqlite(file)
+        else:
+            covered = file.name == METADATA  # compared with what is read; archives are not
+        if not covered:
+            unseen.append(file.name)
+    if not unseen:
+        return []
+    return [f'no checksums in {", ".join(unseen)}: damage to the samples cannot be detected']
+
+
+def joint_state_connections(reader: Reader, topic: str, path: Path) -> list[Any]:
+    """Connections of a topic.
+
+    Raises:
+        RecordingError: There are none, or one of another type; what is there is listed.
+    """
+    there = '; '.join(
+        f'{connection.topic} ({connection.msgtype}, {connection.msgcount})'
+        for connection in reader.connections
+    )
+    found = [connection for connection in reader.connections if connection.topic == topic]
+    wrong = [connection for connection in found if connection.msgtype != JOINT_STATE]
+    if not found or wrong:
+        raise RecordingError(
+            f'the topic {topic} is of the wrong type' if wrong else f'there is no topic {topic}',
+            where=str(path), found=there or 'no topic at all', allowed=JOINT_STATE,
+            fix='Name one of the topics in recording.topic',
+        )
+    return found
+
+
+def salvaged(files: tuple[Path, ...]) -> Iterator[mcap.RawMessage | str]:
+    """Messages that are intact, and for each damage a sentence."""
+    for file in files:
+        if file.suffix == '.mcap':
+            yield from mcap.salvage(file)
+        elif file.suffix == '.db3':
+            yield from _salvage_sqlite(file)
+        elif file.name != METADATA:
+            yield f'{file.name}: compressed files cannot be salvaged'
+
+
+def _open_sqlite(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f'{path.resolve().as_uri()}?mode=ro&immutable=1', uri=True)
+
+
+def _check_sqlite(path: Path) -> bool:
+    """Integrity of the tree of pages; sqlite has no checksum of what is in them."""
+    with path.open('rb') as file:
+        header = file.read(_SQLITE_HEADER)
+    page, pages = int.from_bytes(header[16:18], 'big'), int.from_bytes(header[28:32], 'big')
+    # A page size of 1 stands for 65536. SQLite itself fills a short last page with zeros.
+    expected = (65536 if page == 1 else page) * pages
+    if len(header) < _SQLITE_HEADER or path.stat().st_size < expected:
+        raise RecordingError(
+            'the bag is damaged: the file is truncated', where=str(path),
+            found=f'{path.stat().st_size} bytes', allowed=f'{expected} bytes', fix=SALVAGE,
+        )
+    with closing(_open_sqlite(path)) as database:
+        verdict = [row[0] for row in database.execute('PRAGMA integrity_check(3)')]
+    if verdict != ['ok']:
+        raise RecordingError(
+            f'the bag is damaged: {"; ".join(map(str, verdict))}', where=str(path), fix=SALVAGE
+        )
+    return False
+
+
+def _salvage_sqlite(path: Path) -> Iterator[mcap.RawMessage | str]:
+    try:
+        with closing(_open_sqlite(path)) as database:
+            # Opens a database that is shorter than its header says.
+            database.execute('PRAGMA writable_schema=ON')
+            topics = {
+                row[0]: (row[1], row[2])
+                for row in database.execute('SELECT id, name, type FROM topics')
+            }
+            # In the order of the table: the index may be what is damaged.
+            for topic, received, data in database.execute(
+                'SELECT topic_id, timestamp, data FROM messages'
+            ):
+                if topic in topics and isinstance(received, int) and isinstance(data, bytes):
+                    yield mcap.RawMessage(*topics[topic], received, data)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        yield f'{path}: {error}'

@@ -1,0 +1,201 @@
+"""Serialized JointState messages decoded many at a time.
+
+A publisher repeats itself: from message to message only the stamp and the numbers change,
+while names and lengths, and with them the place of every number, stay. Such messages are
+decoded together, as columns of one table of bytes. Every new layout is decoded by rosbags
+first, and decoded together only where both ways agree on it to the bit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from rosbags.typesys import Stores, get_typestore
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+FIELDS = ('position', 'velocity', 'effort')
+
+# Layouts remembered for each length of a message; a publisher has a few, and what goes beyond
+# is decoded one by one.
+_LAYOUTS = 8
+
+# CDR counts alignment from the end of its own header.
+_HEADER = 4
+_STAMP = slice(_HEADER, _HEADER + 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Messages that hold the same joints in the same order.
+
+    Attributes:
+        rows: Which of the messages decoded together these are, shape ``(R,)``, increasing.
+        names: Joints, by name.
+        stamps: Stamps of the headers in [ns], shape ``(R,)``.
+        values: ``position``, ``velocity`` and ``effort``, shape ``(R, k)`` each; k is whatever
+            length the messages have, which need not be that of the names.
+    """
+
+    rows: np.ndarray
+    names: tuple[str, ...]
+    stamps: np.ndarray
+    values: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the numbers are in messages that are equal to an example elsewhere.
+
+    ``fixed`` are the bytes that must be those of the example; the others are the stamp,
+    the numbers and padding. ``arrays`` has offset and length of each field.
+    """
+
+    names: tuple[str, ...]
+    order: str
+    fixed: np.ndarray
+    example: np.ndarray
+    arrays: dict[str, tuple[int, int]]
+
+    def fits(self, table: np.ndarray) -> np.ndarray:
+        """Messages of this layout, of a table of bytes ``(R, length)``."""
+        same: np.ndarray = (table[:, self.fixed] == self.example[self.fixed]).all(axis=1)
+        return same
+
+    def batch(self, table: np.ndarray, rows: np.ndarray) -> Batch:
+        """Decode a table of bytes of this layout."""
+        stamps = self._columns(table[:, _STAMP], 'u4').astype(np.int64)
+        # Seconds are signed, nanoseconds are not.
+        seconds = stamps[:, 0] - ((stamps[:, 0] >> 31) << 32)
+        values = {
+            name: self._columns(table[:, start:start + 8 * count], 'f8').astype(float)
+            for name, (start, count) in self.arrays.items()
+        }
+        return Batch(rows, self.names, seconds * 1_000_000_000 + stamps[:, 1], values)
+
+    def _columns(self, table: np.ndarray, kind: str) -> np.ndarray:
+        if not table.shape[1]:
+            return np.empty((len(table), 0))
+        return np.ascontiguousarray(table).view(self.order + kind)
+
+
+@dataclass
+class JointStateDecoder:
+    """Decodes JointState messages, those of a known layout together.
+
+    Attributes:
+        remembered: Layouts kept per length of a message; none decodes one by one.
+    """
+
+    remembered: int = _LAYOUTS
+    _layouts: dict[int, list[_Layout]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # The layout of this message is the same in every ROS 2 distribution.
+        self._types = get_typestore(Stores.ROS2_HUMBLE)
+
+    def decode(self, payloads: Sequence[bytes | memoryview]) -> list[Batch]:
+        """Decode messages.
+
+        Args:
+            payloads: Serialized messages, in the order of arrival.
+
+        Returns:
+            Batches in the order of their first messages, which together hold every message
+            once.
+
+        Raises:
+            Exception: A message cannot be decoded; rosbags raises errors of many kinds.
+        """
+        lengths = np.array([len(payload) for payload in payloads])
+        batches: list[Batch] = []
+        for length in dict.fromkeys(lengths.tolist()):
+            rows = np.flatnonzero(lengths == length)
+            data = b''.join(payloads[row] for row in rows.tolist())
+            batches += self._decode_equally_long(data, length, rows)
+        return sorted(batches, key=lambda batch: int(batch.rows[0]))
+
+    def _decode_equally_long(self, data: bytes, length: int, rows: np.ndarray) -> list[Batch]:
+        table = np.frombuffer(data, dtype=np.uint8).reshape(len(rows), length)
+        known = self._layouts.setdefault(length, [])
+        left = np.arange(len(rows))
+        batches: list[Batch] = []
+        tried = 0
+        while len(left):
+            if tried < len(known):
+                layout = known[tried]
+                fits = layout.fits(table[left])
+                if fits.any():
+                    found = left[fits]
+                    batches.append(layout.batch(table[found], rows[found]))
+                left, tried = left[~fits], tried + 1
+                continue
+            message: Any = self._types.deserialize_cdr(table[left[0]].tobytes(), JOINT_STATE)
+            single = _single(message, rows[left[:1]])
+            new = _layout(table[left[0]], single) if len(known) < self.remembered else None
+            if new is None:
+                batches.append(single)
+                left = left[1:]
+            else:
+                known.append(new)
+        return batches
+
+
+def _single(message: Any, row: np.ndarray) -> Batch:
+    stamp = message.header.stamp
+    return Batch(
+        row, tuple(message.name), np.array([stamp.sec * 1_000_000_000 + stamp.nanosec]),
+        {name: np.array(getattr(message, name), dtype=float)[None] for name in FIELDS},
+    )
+
+
+def _layout(example: np.ndarray, decoded: Batch) -> _Layout | None:
+    """The layout of a message; None where reading by it gives anything but what is known."""
+    try:
+        layout = _walk(example, decoded.names)
+        again = layout.batch(example[None], decoded.rows)
+    except (struct.error, ValueError):
+        return None
+    agree = layout.names == again.names and again.stamps[0] == decoded.stamps[0] and all(
+        again.values[name].tobytes() == decoded.values[name].tobytes() for name in FIELDS
+    )
+    return layout if agree else None
+
+
+def _walk(example: np.ndarray, names: tuple[str, ...]) -> _Layout:
+    data = example.tobytes()
+    order = '<' if data[1] else '>'
+    fixed = np.zeros(len(data), dtype=bool)
+    fixed[:2] = True
+
+    def count(at: int) -> tuple[int, int]:
+        at = _aligned(at, 4)
+        fixed[at:at + 4] = True
+        return int(struct.unpack_from(f'{order}I', data, at)[0]), at + 4
+
+    def string(at: int) -> int:
+        length, at = count(at)
+        fixed[at:at + length] = True
+        return at + length
+
+    at = string(_STAMP.stop)
+    number, at = count(at)
+    if number != len(names):
+        raise ValueError(f'{number} names')
+    for _ in names:
+        at = string(at)
+    arrays = {}
+    for name in FIELDS:
+        number, at = count(at)
+        # Nothing is aligned for an array without elements.
+        at = _aligned(at, 8) if number else at
+        arrays[name] = (at, number)
+        at += 8 * number
+    return _Layout(names, order, np.flatnonzero(fixed), example.copy(), arrays)
+
+
+def _aligned(at: int, size: int) -> int:
+    return _HEADER + -(-(at - _HEADER) // size) * size

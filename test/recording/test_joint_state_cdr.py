@@ -1,0 +1,150 @@
+"""Messages decoded together against the same messages decoded one by one by rosbags."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from sysid_ros.recording import bag_reader
+from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.joint_state_cdr import FIELDS, JOINT_STATE, JointStateDecoder
+from sysid_ros.recording.load import load_recording
+
+TYPES = get_typestore(Stores.ROS2_HUMBLE)
+NUMBERS = st.floats(width=64) | st.sampled_from([np.nan, np.inf, -0.0])
+# Names of every length, so that every alignment of what follows occurs.
+NAMES = st.lists(st.text('abcdefgäß_', max_size=7), max_size=4).map(tuple)
+
+
+@st.composite
+def layouts(draw):
+    names = draw(NAMES)
+    lengths = [draw(st.sampled_from([0, len(names), len(names), 3])) for _ in FIELDS]
+    return names, draw(st.sampled_from(['', 'base', 'base_link'])), lengths, draw(st.booleans())
+
+
+@st.composite
+def messages(draw):
+    """Messages of a few layouts in random order, each as (stamp, payload)."""
+    kinds = draw(st.lists(layouts(), min_size=1, max_size=4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    special = draw(st.lists(NUMBERS, min_size=1, max_size=3))
+    payloads = []
+    for k, kind in enumerate(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))):
+        names, frame, lengths, little = kind
+        arrays = [random.normal(size=length) for length in lengths]
+        for array in arrays:
+            array[random.random(len(array)) < 0.2] = special[k % len(special)]
+        payload = serialized((100 + k, 17 * k), frame, names, arrays, little)
+        payloads.append(payload + bytes(random.integers(0, 4)) if k % 5 == 0 else payload)
+    return payloads
+
+
+def serialized(stamp, frame, names, arrays, little=True):
+    time = TYPES.types['builtin_interfaces/msg/Time'](*stamp)
+    header = TYPES.types['std_msgs/msg/Header'](time, frame)
+    message = TYPES.types[JOINT_STATE](header, list(names), *arrays)
+    return bytes(TYPES.serialize_cdr(message, JOINT_STATE, little_endian=little))
+
+
+def one_by_one(decoder, payloads):
+    """What was decoded for every message, to the bit."""
+    found = {}
+    batches = decoder.decode(payloads)
+    firsts = [int(batch.rows[0]) for batch in batches]
+    assert firsts == sorted(firsts)
+    for batch in batches:
+        for k, row in enumerate(batch.rows.tolist()):
+            assert row not in found
+            values = tuple(batch.values[name][k].tobytes() for name in FIELDS)
+            found[row] = (batch.names, int(batch.stamps[k]), values)
+    return [found[row] for row in range(len(payloads))]
+
+
+@given(messages())
+def test_messages_decoded_together_are_the_same_to_the_bit(payloads):
+    together, alone = JointStateDecoder(), JointStateDecoder(remembered=0)
+    half = len(payloads) // 2
+    for part in (payloads[:half], payloads[half:]):
+        assert one_by_one(together, part) == one_by_one(alone, part)
+
+
+@pytest.mark.parametrize('fields', [(3, 3, 3), (3, 0, 3), (3, 0, 0)])
+def test_messages_of_one_publisher_are_one_batch(rng, fields):
+    payloads = [
+        serialized((k, 5), 'base', ('a', 'bcd', 'ef'), [rng.normal(size=n) for n in fields])
+        for k in range(50)
+    ]
+    decoder = JointStateDecoder()
+    for _ in range(2):
+        assert [len(batch.rows) for batch in decoder.decode(payloads)] == [50]
+
+
+def test_bytes_of_padding_may_be_anything(rng):
+    names = ('a', 'b')
+    clean = [serialized((k, 5), 'x', names, rng.normal(size=(3, 2))) for k in range(6)]
+    zero = serialized((0, 0), 'x', names, np.zeros((3, 2)))
+    one = serialized((0, 0), 'x', names, np.full((3, 2), np.pi))
+    # The strings end at odd places: what is between them and the next length is padding.
+    padding = [at for at in range(4, len(zero)) if zero[at] == one[at] == 0]
+    gaps = [at for at in padding if zero[at - 1:at + 1] == b'\0\0' and at in (18, 19)]
+    assert gaps == [18, 19]
+    dirty = [bytearray(payload) for payload in clean]
+    for payload in dirty:
+        for at in gaps:
+            payload[at] = int(rng.integers(256))
+    decoder = JointStateDecoder()
+    assert one_by_one(decoder, clean) == one_by_one(decoder, [bytes(x) for x in dirty])
+    assert [len(batch.rows) for batch in decoder.decode([bytes(x) for x in dirty])] == [6]
+
+
+def test_more_layouts_than_are_remembered_are_decoded_all_the_same(rng):
+    payloads = [
+        serialized((k, 5), f'{k:04d}', ('a', 'b'), rng.normal(size=(3, 2))) for k in range(40)]
+    decoder = JointStateDecoder(remembered=4)
+    assert one_by_one(decoder, payloads) == one_by_one(JointStateDecoder(remembered=0), payloads)
+
+
+@pytest.mark.parametrize('storage', ['MCAP', 'SQLITE3'])
+def test_a_bag_of_all_kinds_of_messages_reads_the_same_either_way(
+    tmp_path, rng, monkeypatch, storage
+):
+    kinds = [
+        (('a', 'b'), (2, 2, 2), True), (('b', 'a'), (2, 2, 2), True), (('a', 'b'), (2, 0, 2), True),
+        (('a', 'b'), (1, 2, 2), True), (('a', 'a'), (2, 2, 2), True), (('c',), (1, 1, 1), True),
+        (('a', 'b'), (2, 2, 0), False), (('b',), (1, 1, 1), True), (('a',), (1, 0, 1), False),
+    ]
+    start = 1_700_000_000
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin[storage]) as writer:
+        connections = [
+            writer.add_connection(topic, JOINT_STATE, typestore=TYPES) for topic in ('/q', '/tau')]
+        for k in range(900):
+            names, lengths, little = kinds[int(rng.choice(len(kinds), p=[0.6] + [0.05] * 8))]
+            arrays = [rng.normal(size=n) for n in lengths]
+            if k % 97 == 0 and lengths[0]:
+                arrays[0][0] = np.nan
+            stamp = (start + k // 100, k % 100 * 10_000_000 + int(rng.integers(3)) * 9_000_000)
+            data = serialized(stamp, 'base', names, arrays, little)
+            received = (start + k // 100) * 10**9 + k % 100 * 10_000_000
+            writer.write(connections[k % 3 == 0], received, data)
+    monkeypatch.setattr(bag_reader, '_BLOCK', 64)
+    for joints in ([], ['b', 'a']):
+        settings = RecordingSettings(
+            format='rosbag', file='bag', topic='/q', effort_topic='/tau', joints=joints)
+        fast = load_recording(settings, tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                bag_reader, 'JointStateDecoder', functools.partial(JointStateDecoder, remembered=0))
+            slow = load_recording(settings, tmp_path)
+        assert fast.counts == slow.counts
+        assert fast.counts['messages whose lengths differ dropped'] > 5
+        assert (fast.warnings, fast.breaks, fast.start, fast.sha256) == (
+            slow.warnings, slow.breaks, slow.start, slow.sha256)
+        for one, other in zip(fast.channels, slow.channels, strict=True):
+            assert (one.quantity, one.names, one.unit) == (other.quantity, other.names, other.unit)
+            np.testing.assert_array_equal(one.t, other.t)
+            np.testing.assert_array_equal(one.values, other.values)
