@@ -11,6 +11,7 @@ from pydantic import Field
 from scipy import signal
 
 from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.recording.filter_kernels import filter_both_ways
 from sysid_ros.settings import StrictSettings
 
 Segments = Sequence[tuple[int, int]]
@@ -21,9 +22,12 @@ _TAIL = 1e-3
 # Highest cut-off as a part of the sampling rate; at one half there is no filter left.
 _HIGHEST = 0.49
 
-# Scratch memory of filtering many columns, in bytes; scipy holds about four copies.
-_SCRATCH = 64_000_000
-_COPIES = 4
+# Scratch memory of filtering many columns, in bytes, in two copies.
+_SCRATCH = 32_000_000
+_COPIES = 2
+
+# What is left of an impulse response, in parts of its slowest mode, where it counts as nothing.
+_NOTHING = 1e-12
 
 
 class LowPass(StrictSettings):
@@ -51,15 +55,26 @@ class LowPass(StrictSettings):
         energy = np.cumsum(np.concatenate([response[:1] ** 2, 2 * response[1:] ** 2]))
         return int(np.searchsorted(energy, 0.99 * energy[-1]))
 
-    def apply(self, values: np.ndarray, rate: float) -> np.ndarray:
+    def memory(self, rate: float) -> int:
+        """Samples after which nothing is left of the impulse response, to double precision.
+
+        A sample that is farther than this from where a signal was cut is filtered as if it
+        had not been cut.
+        """
+        return _decay(self.cutoff, self.order, rate)
+
+    def apply(
+        self, values: np.ndarray, rate: float, keep: np.ndarray | None = None
+    ) -> np.ndarray:
         """Filter one gap-free segment along its first axis.
 
         Args:
             values: Samples, shape ``(T, ...)``.
             rate: Sampling rate in [Hz].
+            keep: Samples wanted, shape ``(K,)``, increasing; all where left out.
 
         Returns:
-            Filtered samples, same shape. The first and last
+            Filtered samples, shape ``(T, ...)`` or ``(K, ...)``. The first and last
             :meth:`half_length` samples still feel the ends.
 
         Raises:
@@ -78,7 +93,12 @@ class LowPass(StrictSettings):
                 allowed=f'more than {pad} samples ({pad / rate:.3g} s)',
                 fix='Record longer without gaps, or raise the cut-off',
             )
-        return signal.sosfiltfilt(sections, values, axis=0, padlen=pad)
+        keep = np.arange(len(values)) if keep is None else keep
+        columns = np.ascontiguousarray(values, dtype=float).reshape(len(values), -1)
+        filtered = np.empty((len(keep), columns.shape[1]))
+        steady = _steady(self.cutoff, self.order, rate)
+        filter_both_ways(sections, steady, columns, pad, keep, filtered)
+        return filtered.reshape(len(keep), *np.shape(values)[1:])
 
 
 class ParallelFilter(StrictSettings):
@@ -244,31 +264,50 @@ def median_filter(values: np.ndarray, window: int) -> np.ndarray:
 def _filter_blocks(
     low_pass: LowPass, values: np.ndarray, rate: float, index: np.ndarray, out: np.ndarray
 ) -> None:
+    # Half of a regressor's entries are zero whatever the robot does.
+    live = np.flatnonzero(values.any(axis=0))
+    out[:] = 0.0
     width = max(_SCRATCH // (_COPIES * 8 * len(values)), 1)
-    for first in range(0, values.shape[1], width):
-        block = np.ascontiguousarray(values[:, first:first + width])
-        out[:, first:first + width] = low_pass.apply(block, rate)[index] if block.any() else 0.0
+    for first in range(0, len(live), width):
+        columns = live[first:first + width]
+        out[:, columns] = low_pass.apply(values[:, columns], rate, index)
 
 
-@lru_cache(maxsize=64)
-def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
+def _check_cutoff(cutoff: float, rate: float) -> None:
     if cutoff > _HIGHEST * rate:
         raise ConfigurationError(
             'the cut-off is not below half the sampling rate', where='cutoff',
             found=f'{cutoff:g} Hz', allowed=f'at most {_HIGHEST * rate:g} Hz',
             fix='Lower the cut-off or record faster',
         )
+
+
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
+    _check_cutoff(cutoff, rate)
     return signal.butter(order, cutoff, fs=rate, output='sos')
+
+
+@lru_cache(maxsize=64)
+def _steady(cutoff: float, order: int, rate: float) -> np.ndarray:
+    """States of the sections that answer a lasting one with a lasting one."""
+    return signal.sosfilt_zi(_sections(cutoff, order, rate))
+
+
+@lru_cache(maxsize=64)
+def _decay(cutoff: float, order: int, rate: float) -> int:
+    """Samples until the slowest pole has decayed to nothing."""
+    _check_cutoff(cutoff, rate)
+    # From the design itself: polynomials of sections would lose the poles of sharp filters.
+    poles = signal.butter(order, cutoff, fs=rate, output='zpk')[1]
+    slowest = float(np.abs(poles).max())
+    return max(math.ceil(math.log(_NOTHING) / math.log(max(slowest, 1e-3))), 16)
 
 
 @lru_cache(maxsize=64)
 def _impulse_response(cutoff: float, order: int, rate: float) -> np.ndarray:
     """Right half of the zero-phase filter's impulse response, peak first."""
-    sections = _sections(cutoff, order, rate)
-    slowest = float(np.abs(signal.sos2zpk(sections)[1]).max())
-    # Long enough for the slowest pole to decay to a millionth, whatever the order.
-    length = max(math.ceil(math.log(1e-6) / math.log(max(slowest, 1e-3))), 8) * 2
-    impulse = np.zeros(length)
+    impulse = np.zeros(_decay(cutoff, order, rate))
     impulse[0] = 1.0
-    response = signal.sosfilt(sections, impulse)
-    return signal.correlate(response, response, mode='full')[length - 1:]
+    response = signal.sosfilt(_sections(cutoff, order, rate), impulse)
+    return signal.correlate(response, response, mode='full')[len(impulse) - 1:]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import butter, sosfiltfilt
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording import signals
@@ -44,6 +45,34 @@ def test_the_half_length_is_where_the_impulse_response_has_died_out():
     assert response[length + 1:].max() <= 1.001e-3 * response[0]
     assert response[length] > 0.999e-3 * response[0]
     assert 0 < low_pass.support(RATE) < length
+
+
+@pytest.mark.parametrize('order', [1, 4, 9])
+def test_the_low_pass_is_what_scipy_makes_of_second_order_sections(rng, order):
+    low_pass = LowPass(cutoff=12.0, order=order)
+    x = np.cumsum(rng.normal(size=(3000, 2, 3)), axis=0)
+    sections = butter(order, 12.0, fs=RATE, output='sos')
+    expected = sosfiltfilt(sections, x, axis=0, padlen=low_pass.half_length(RATE))
+    np.testing.assert_allclose(low_pass.apply(x, RATE), expected, rtol=1e-12, atol=1e-12)
+    keep = np.array([0, 7, 1500, 2999])
+    np.testing.assert_array_equal(low_pass.apply(x, RATE, keep), low_pass.apply(x, RATE)[keep])
+
+
+@pytest.mark.parametrize('order', [8, 9, 10])
+@pytest.mark.parametrize('cutoff', [0.1, 1.0])
+def test_sharp_filters_at_very_low_cutoffs_warn_of_nothing_and_keep_constants(order, cutoff):
+    low_pass = LowPass(cutoff=cutoff, order=order)
+    steady = np.full(low_pass.half_length(RATE) + 500, 3.0)
+    np.testing.assert_allclose(low_pass.apply(steady, RATE), steady, atol=1e-4)
+    assert 0 < low_pass.support(RATE) < low_pass.half_length(RATE) < low_pass.memory(RATE)
+
+
+def test_beyond_its_memory_a_filter_does_not_know_where_the_signal_was_cut(rng):
+    low_pass = LowPass(cutoff=10.0)
+    x = np.cumsum(rng.normal(size=5000))
+    cut, memory = 1200, low_pass.memory(RATE)
+    whole, part = low_pass.apply(x, RATE)[cut:], low_pass.apply(x[cut:], RATE)
+    np.testing.assert_allclose(part[memory:], whole[memory:], rtol=0, atol=1e-10 * np.ptp(x))
 
 
 def test_the_low_pass_refuses_nan_short_segments_and_high_cutoffs():
@@ -128,7 +157,7 @@ def test_blocks_of_columns_give_the_same_rows(rng, monkeypatch):
     columns[:, 3] = 0.0
     parallel = ParallelFilter(cutoff=20.0, decimate_to=50.0)
     at_once, _, _ = parallel.apply(columns, RATE, ((0, 1500),))
-    monkeypatch.setattr(signals, '_SCRATCH', 1500 * 8 * 4 * 2)
+    monkeypatch.setattr(signals, '_SCRATCH', 1500 * 8 * 2 * 2)
     np.testing.assert_array_equal(parallel.apply(columns, RATE, ((0, 1500),))[0], at_once)
 
 
