@@ -14,23 +14,40 @@ from sysid_ros.recording.differentiation import differentiate
 from sysid_ros.recording.grid import (
     Interval,
     clock,
-    covered,
-    even_stamps,
     intersect,
     mean_period,
     on_clock,
     samples_on_clock,
     torque_on_clock,
 )
-from sysid_ros.recording.masks import mask_saturated, mask_stuck, without_wraps
+from sysid_ros.recording.masks import mask_saturated, mask_stuck
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.shift import shifted
 from sysid_ros.recording.signals import median_filter
 from sysid_ros.recording.track import Track
+from sysid_ros.recording.tracks import Tracks, gather_tracks
 
-# Stamps that stray by more than this part of a period are reported as jitter.
-_JITTER = 0.1
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """The uniform clock of a data set, for those that have to go on with it.
+
+    Attributes:
+        rate: Stamps per second; that of the positions where left out.
+        stretches: Gap-free intervals and the time each counts from, as (start, stop, anchor)
+            in [s].
+    """
+
+    rate: float | None = None
+    stretches: tuple[tuple[float, float, float], ...] = ()
+
+    def anchor(self, interval: Interval, slack: float) -> float:
+        """The time in [s] an interval counts from: that of a stretch it goes on with, if any."""
+        for start, stop, anchor in self.stretches:
+            if start - slack <= interval[0] < stop:
+                return anchor
+        return interval[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,110 +92,92 @@ def align(
             is long enough (how much is needed is said).
         ConfigurationError: A filter does not fit the sampling rate.
     """
+    return align_from(
+        Clock(), recording, joint_names, processing, continuous, effort_limits or {})[0]
+
+
+def align_from(
+    before: Clock,
+    recording: Recording,
+    joint_names: Sequence[str],
+    processing: Processing,
+    continuous: frozenset[str],
+    effort_limits: Mapping[str, float],
+) -> tuple[Dataset, Clock]:
+    """Align a part of a recording, on the clock of the part before.
+
+    Args:
+        before: Clock of the part before, which this part overlaps; an empty one to begin.
+        recording: As for :func:`align`, like what follows.
+        joint_names: Joints wanted.
+        processing: Filters, derivatives, gaps.
+        continuous: Joints without limits.
+        effort_limits: Largest torque by joint.
+
+    Returns:
+        The data set, and its clock with one stretch per segment.
+
+    Raises:
+        RecordingError: As for :func:`align`.
+        ConfigurationError: As for :func:`align`.
+    """
     warnings, counts = list(recording.warnings), Counter(recording.counts)
-    _check_joints(recording, joint_names, warnings)
-    positions = _tracks(recording, joint_names, 'position', processing)
-    delays = processing.delays(joint_names)
-    efforts = _tracks(recording, joint_names, 'effort', processing)
-    rate = _rate(positions, processing, recording)
+    tracks = gather_tracks(recording, joint_names, processing, continuous, warnings)
+    rate = before.rate or common_rate(
+        [mean_period(track.t) for track in tracks.positions], processing, recording.source)
     processing.parallel_filter.factor(rate)
-    _report_jitter(positions, processing, warnings)
-    positions = [without_wraps(track, continuous, warnings) for track in positions]
-    velocities = _measured(recording, joint_names, 'velocity', processing, warnings)
-    accelerations = _measured(recording, joint_names, 'acceleration', processing, warnings)
-    intervals = _common([*positions, *velocities, *accelerations], processing)
-    pieces = [
-        _piece(interval, rate, processing, (positions, velocities, accelerations, efforts), delays)
-        for interval in _long_enough(intervals, rate, processing, recording, warnings)
-    ]
+    stretches = tuple(
+        (*interval, before.anchor(interval, 1 / rate))
+        for interval in _long_enough(
+            _common(tracks.motion, processing), rate, processing, recording, warnings)
+    )
+    delays = processing.delays(joint_names)
+    pieces = [_piece(stretch, rate, processing, tracks, delays) for stretch in stretches]
     columns = {
         name: np.concatenate([getattr(piece, name) for piece in pieces])
         for name in ('t', 'q', 'v', 'a', 'tau', 'mask')
     }
-    # Differentiating twice reaches one sample per order of accuracy to either side.
-    spread = (processing.edge(rate) + processing.accuracy) / rate
-    efforts = [
-        replace(track, t=track.t - delay) for track, delay in zip(efforts, delays, strict=True)
-    ]
-    if processing.mask_saturation:
-        efforts = mask_saturated(
-            efforts, effort_limits or {}, processing, columns, warnings, counts
-        )
-    mask_stuck(positions, efforts, processing, spread, columns, warnings, counts)
+    _mask(tracks, delays, rate, processing, effort_limits, columns, warnings, counts)
     _check_torque(columns['mask'], joint_names, recording)
     edges = np.cumsum([0, *(len(piece.t) for piece in pieces)])
     return Dataset(
         tuple(joint_names), **columns, segments=tuple(zip(edges[:-1], edges[1:], strict=True)),
         rate=rate, source=recording.source, sha256=recording.sha256, warnings=tuple(warnings),
         counts=counts,
-    )
+    ), Clock(rate, stretches)
 
 
-def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[str]) -> None:
-    for quantity in ('position', 'effort'):
-        there = [name for channel in recording.channels_of(quantity) for name in channel.names]
-        missing = [name for name in joints if name not in there]
-        if missing:
-            torque = ': without it there is no torque fit' if quantity == 'effort' else ''
-            raise RecordingError(
-                f'no {quantity} was recorded for {", ".join(missing)}{torque}',
-                where=recording.source, found=', '.join(there) or f'no {quantity} at all',
-                fix='Record it, lock the joint in the model, or correct the names in '
-                'recording.joints',
-            )
-    unused = [name for name in recording.joint_names if name not in joints]
-    if unused:
-        warnings.append(f'recorded but not used: {", ".join(unused)}')
+def _mask(
+    tracks: Tracks, delays: np.ndarray, rate: float, processing: Processing,
+    effort_limits: Mapping[str, float], columns: dict[str, np.ndarray], warnings: list[str],
+    counts: Counter[str],
+) -> None:
+    # Differentiating twice reaches one sample per order of accuracy to either side.
+    spread = (processing.edge(rate) + processing.accuracy) / rate
+    efforts = [
+        replace(track, t=track.t - delay)
+        for track, delay in zip(tracks.efforts, delays, strict=True)
+    ]
+    if processing.mask_saturation:
+        efforts = mask_saturated(efforts, effort_limits, processing, columns, warnings, counts)
+    mask_stuck(tracks.positions, efforts, processing, spread, columns, warnings, counts)
 
 
-def _tracks(
-    recording: Recording, joints: Sequence[str], quantity: str, processing: Processing
-) -> list[Track]:
-    tracks = []
-    for joint in joints:
-        channel = recording.channel_of(quantity, joint)
-        if channel is None:
-            return []
-        values = channel.column(joint)
-        finite = np.isfinite(values)
-        t, values = channel.t[finite], values[finite]
-        if len(t) < 2:
-            raise RecordingError(
-                f'the {quantity} of joint {joint!r} is too short', where=recording.source,
-                found=f'{len(t)} samples', allowed='at least 2', fix='Record longer',
-            )
-        period = mean_period(t)
-        longest = processing.max_gap * period
-        if processing.stamps == 'uniform':
-            t = even_stamps(t, period, covered(t, longest, recording.breaks))
-        intervals = covered(t, longest, recording.breaks)
-        tracks.append(Track(joint, quantity, t, values, intervals, longest))
-    return tracks
+def common_rate(periods: Sequence[float], processing: Processing, source: str) -> float:
+    """Rate of the uniform clock in [Hz].
 
+    Args:
+        periods: Sampling period of every joint's position in [s].
+        processing: The rates wanted.
+        source: The recording, for messages.
 
-def _measured(
-    recording: Recording, joints: Sequence[str], quantity: str, processing: Processing,
-    warnings: list[str],
-) -> list[Track]:
-    if processing.differentiation != 'measured':
-        return []
-    missing = [name for name in joints if recording.channel_of(quantity, name) is None]
-    if missing:
-        base = 'position' if quantity == 'velocity' else 'velocity'
-        warnings.append(
-            f'no {quantity} was recorded for {", ".join(missing)}: '
-            f'all of it is differentiated from {base}'
-        )
-        return []
-    return _tracks(recording, joints, quantity, processing)
-
-
-def _rate(positions: list[Track], processing: Processing, recording: Recording) -> float:
-    recorded = max(1 / mean_period(track.t) for track in positions)
-    slowest = min(1 / mean_period(track.t) for track in positions)
+    Raises:
+        RecordingError: The recording is slower than the settings allow.
+    """
+    recorded, slowest = 1 / min(periods), 1 / max(periods)
     if processing.minimum_rate is not None and slowest < processing.minimum_rate:
         raise RecordingError(
-            'the recording is too slow', where=recording.source, found=f'{slowest:.4g} Hz',
+            'the recording is too slow', where=source, found=f'{slowest:.4g} Hz',
             allowed=f'at least {processing.minimum_rate:g} Hz (processing.minimum_rate)',
             fix='Record faster',
         )
@@ -191,28 +190,6 @@ def _rate(positions: list[Track], processing: Processing, recording: Recording) 
             fix='Decimate with processing.parallel_filter.decimate_to',
         )
     return processing.rate
-
-
-def _report_jitter(
-    positions: list[Track], processing: Processing, warnings: list[str]
-) -> None:
-    track = positions[0]
-    period = mean_period(track.t)
-    steps = np.diff(track.t)
-    regular = steps[steps < 1.5 * period]
-    jitter = float(np.abs(regular - period).max(initial=0.0)) / period
-    if processing.stamps == 'uniform' or jitter < _JITTER:
-        return
-    text = f'stamps stray by up to {100 * jitter:.0f} % of the sampling period'
-    x, before, after = track.values, steps[:-1], steps[1:]
-    measured = x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after)
-    even = x[1:-1] - (x[:-2] + x[2:]) / 2
-    if np.linalg.norm(even) < 0.5 * np.linalg.norm(measured):
-        text += (
-            ', but the positions look evenly sampled: processing.stamps: uniform will give '
-            'better derivatives'
-        )
-    warnings.append(text)
 
 
 def _common(tracks: list[Track], processing: Processing) -> list[Interval]:
@@ -250,12 +227,13 @@ def _long_enough(
 
 
 def _piece(
-    interval: Interval, rate: float, processing: Processing,
-    tracks: tuple[list[Track], list[Track], list[Track], list[Track]], delays: np.ndarray,
+    stretch: tuple[float, float, float], rate: float, processing: Processing, tracks: Tracks,
+    delays: np.ndarray,
 ) -> _Piece:
-    positions, velocities, accelerations, efforts = tracks
-    grid = clock(interval, rate)
-    q = _gather(positions, grid, rate, interval)
+    start, stop, anchor = stretch
+    interval = (start, stop)
+    grid = clock(interval, rate, anchor)
+    q = _gather(tracks.positions, grid, rate, interval)
     if processing.median_window is not None:
         q = median_filter(q, processing.median_window)
     if processing.position_filter is not None:
@@ -263,17 +241,21 @@ def _piece(
     if processing.smoother is not None:
         q, v, a = processing.smoother.motion(q, rate)
     else:
-        v = _gather(velocities, grid, rate, interval) if velocities else differentiate(
-            q, rate, processing.accuracy)
+        v = (
+            _gather(tracks.velocities, grid, rate, interval) if tracks.velocities
+            else differentiate(q, rate, processing.accuracy)
+        )
         if processing.velocity_filter is not None:
             v = processing.velocity_filter.apply(v, rate)
-        a = _gather(accelerations, grid, rate, interval) if accelerations else differentiate(
-            v, rate, processing.accuracy)
+        a = (
+            _gather(tracks.accelerations, grid, rate, interval) if tracks.accelerations
+            else differentiate(v, rate, processing.accuracy)
+        )
     if processing.acceleration_filter is not None:
         a = processing.acceleration_filter.apply(a, rate)
     torque = [
         _torque(track, grid, rate, float(delay))
-        for track, delay in zip(efforts, delays, strict=True)
+        for track, delay in zip(tracks.efforts, delays, strict=True)
     ]
     tau, mask = (np.stack(part, axis=1) for part in zip(*torque, strict=True))
     edge = processing.edge(rate)

@@ -14,6 +14,9 @@ Interval = tuple[float, float]
 # Stamps this close to a uniform clock, in periods, need no interpolation.
 UNIFORM = 1e-6
 
+# The ends of an interval may miss the clock by this part of a period.
+_ROUNDING = 1e-3
+
 # Steps over which jitter averages out, and samples of a median that late ones do not move.
 _STRETCH = 50
 _MEDIAN = 51
@@ -77,10 +80,19 @@ def intersect(first: Sequence[Interval], second: Sequence[Interval]) -> list[Int
     return common
 
 
-def clock(interval: Interval, rate: float) -> np.ndarray:
-    """Uniform stamps of an interval, from its beginning on, shape ``(T,)``."""
-    count = int(np.floor((interval[1] - interval[0]) * rate + 1e-3)) + 1
-    return interval[0] + np.arange(count) / rate
+def clock(interval: Interval, rate: float, anchor: float | None = None) -> np.ndarray:
+    """Uniform stamps within an interval, shape ``(T,)``.
+
+    Args:
+        interval: First and last time in [s].
+        rate: Stamps per second.
+        anchor: A time in [s] from which the clock counts; the interval's beginning where left
+            out.
+    """
+    start = interval[0] if anchor is None else anchor
+    first = int(np.ceil((interval[0] - start) * rate - _ROUNDING))
+    last = int(np.floor((interval[1] - start) * rate + _ROUNDING))
+    return start + np.arange(first, last + 1) / rate
 
 
 def even_stamps(t: np.ndarray, period: float, intervals: Sequence[Interval]) -> np.ndarray:

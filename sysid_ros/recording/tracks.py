@@ -1,0 +1,143 @@
+"""Samples of every joint on their way to the common clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.grid import covered, even_stamps, mean_period
+from sysid_ros.recording.masks import without_wraps
+from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.track import Track
+
+# Stamps that stray by more than this part of a period are reported as jitter.
+_JITTER = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """Samples of every joint, one track per joint and quantity, none where not measured."""
+
+    positions: list[Track]
+    velocities: list[Track]
+    accelerations: list[Track]
+    efforts: list[Track]
+
+    @property
+    def motion(self) -> list[Track]:
+        """What no gap may be in."""
+        return [*self.positions, *self.velocities, *self.accelerations]
+
+
+def gather_tracks(
+    recording: Recording, joints: Sequence[str], processing: Processing,
+    continuous: frozenset[str], warnings: list[str],
+) -> Tracks:
+    """Take the joints' samples out of a recording.
+
+    Args:
+        recording: Measured channels.
+        joints: Joints wanted.
+        processing: What is measured, and what becomes of the stamps.
+        continuous: Joints without limits, whose encoders may wrap at one turn.
+        warnings: Sentences are added to it.
+
+    Raises:
+        RecordingError: A joint has no positions or no torque (it is named, and what was
+            recorded is listed), or too few.
+    """
+    _check_joints(recording, joints, warnings)
+    positions = _tracks(recording, joints, 'position', processing)
+    efforts = _tracks(recording, joints, 'effort', processing)
+    _report_jitter(positions, processing, warnings)
+    return Tracks(
+        [without_wraps(track, continuous, warnings) for track in positions],
+        _measured(recording, joints, 'velocity', processing, warnings),
+        _measured(recording, joints, 'acceleration', processing, warnings),
+        efforts,
+    )
+
+
+def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[str]) -> None:
+    for quantity in ('position', 'effort'):
+        there = [name for channel in recording.channels_of(quantity) for name in channel.names]
+        missing = [name for name in joints if name not in there]
+        if missing:
+            torque = ': without it there is no torque fit' if quantity == 'effort' else ''
+            raise RecordingError(
+                f'no {quantity} was recorded for {", ".join(missing)}{torque}',
+                where=recording.source, found=', '.join(there) or f'no {quantity} at all',
+                fix='Record it, lock the joint in the model, or correct the names in '
+                'recording.joints',
+            )
+    unused = [name for name in recording.joint_names if name not in joints]
+    if unused:
+        warnings.append(f'recorded but not used: {", ".join(unused)}')
+
+
+def _tracks(
+    recording: Recording, joints: Sequence[str], quantity: str, processing: Processing
+) -> list[Track]:
+    tracks = []
+    for joint in joints:
+        channel = recording.channel_of(quantity, joint)
+        if channel is None:
+            return []
+        values = channel.column(joint)
+        finite = np.isfinite(values)
+        t, values = channel.t[finite], values[finite]
+        if len(t) < 2:
+            raise RecordingError(
+                f'the {quantity} of joint {joint!r} is too short', where=recording.source,
+                found=f'{len(t)} samples', allowed='at least 2', fix='Record longer',
+            )
+        period = mean_period(t)
+        longest = processing.max_gap * period
+        if processing.stamps == 'uniform':
+            t = even_stamps(t, period, covered(t, longest, recording.breaks))
+        intervals = covered(t, longest, recording.breaks)
+        tracks.append(Track(joint, quantity, t, values, intervals, longest))
+    return tracks
+
+
+def _measured(
+    recording: Recording, joints: Sequence[str], quantity: str, processing: Processing,
+    warnings: list[str],
+) -> list[Track]:
+    if processing.differentiation != 'measured':
+        return []
+    missing = [name for name in joints if recording.channel_of(quantity, name) is None]
+    if missing:
+        base = 'position' if quantity == 'velocity' else 'velocity'
+        warnings.append(
+            f'no {quantity} was recorded for {", ".join(missing)}: '
+            f'all of it is differentiated from {base}'
+        )
+        return []
+    return _tracks(recording, joints, quantity, processing)
+
+
+def _report_jitter(
+    positions: list[Track], processing: Processing, warnings: list[str]
+) -> None:
+    track = positions[0]
+    period = mean_period(track.t)
+    steps = np.diff(track.t)
+    regular = steps[steps < 1.5 * period]
+    jitter = float(np.abs(regular - period).max(initial=0.0)) / period
+    if processing.stamps == 'uniform' or jitter < _JITTER:
+        return
+    text = f'stamps stray by up to {100 * jitter:.0f} % of the sampling period'
+    x, before, after = track.values, steps[:-1], steps[1:]
+    measured = x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after)
+    even = x[1:-1] - (x[:-2] + x[2:]) / 2
+    if np.linalg.norm(even) < 0.5 * np.linalg.norm(measured):
+        text += (
+            ', but the positions look evenly sampled: processing.stamps: uniform will give '
+            'better derivatives'
+        )
+    warnings.append(text)
