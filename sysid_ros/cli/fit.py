@@ -119,26 +119,24 @@ def _problems(
             'is not a part of the recording', where='--holdout', found=holdout,
             allowed='a number between 0 and 1',
         )
-    recording = identification.recording()
-    dataset = identification.dataset(model, recording)
+    measured = identification.measurement(model)
+    dataset = measured.dataset
     quality = assess_quality(
-        recording, dataset, model.robot,
+        measured.recording, dataset, model.robot,
         standstill_velocity=identification.settings.processing.standstill_velocity,
         delays=_delays(dataset, model), efforts=identification.effort_findings(model, dataset),
     )
     if holdout is not None:
         return (
-            identification.problem(model, dataset.subset(0.0, 1.0 - holdout)),
-            identification.problem(model, dataset.subset(1.0 - holdout, 1.0)),
-            quality,
+            measured.problem(0.0, 1.0 - holdout), measured.problem(1.0 - holdout, 1.0), quality,
         )
-    training = identification.problem(model, dataset)
+    training = measured.problem()
     if validation is None:
         return training, None, quality
     other = identification.recording_of(validation)
-    unseen = other.dataset(model)
-    other.effort_findings(model, unseen)
-    return training, other.problem(model, unseen), quality
+    unseen = other.measurement(model)
+    other.effort_findings(model, unseen.dataset)
+    return training, unseen.problem(), quality
 
 
 def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:

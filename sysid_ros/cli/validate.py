@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     with stage('Loading the robot'):
         model = fitted.model()
     with stage('Reading the recording and predicting it'):
-        problem = other.problem(model, other.dataset(model))
+        problem = other.measurement(model).problem()
         unseen = problem.provenance['sha256'] != estimate.provenance['sha256']
         prediction = predict(estimate, problem, held_out=unseen)
     verdict = judge(estimate, prediction)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.effort import EffortFinding, effort_findings, require_right_signs
 from sysid_ros.recording.load import load_recording
+from sysid_ros.recording.long_bag import LongBag, is_long
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.windows import AlignedWindows
+from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 CONSISTENT = ('lmi', 'entropic')
@@ -150,14 +153,41 @@ class Identification:
             RecordingError: The recording cannot be read or does not fit.
         """
         robot = model.robot
-        continuous = frozenset(
-            name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
-            if kind == 'continuous'
-        )
         return align(
             self.recording() if recording is None else recording, robot.joint_names,
-            self.settings.processing, continuous=continuous,
-            effort_limits=dict(zip(robot.joint_names, robot.limits.effort, strict=True)),
+            self.settings.processing, continuous=_continuous(robot),
+            effort_limits=_effort_limits(robot),
+        )
+
+    def measurement(self, model: TorqueModel) -> Measurement:
+        """What was recorded, in memory or, where it is too much for that, read in windows.
+
+        Args:
+            model: The torque model.
+
+        Raises:
+            RecordingError: The recording cannot be read or does not fit.
+        """
+        base = self.base / self.settings.folder
+        if not is_long(self.settings.recording, base):
+            recording = self.recording()
+            return Measurement(self, model, recording, self.dataset(model, recording), None)
+        bag = LongBag.survey(self.settings.recording, base)
+        recording, dataset = self._windows(model, bag, 0.0, 1.0).sample()
+        looked_at = (
+            f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '
+            f'{dataset.t[-1]:.4g} s; the whole bag takes {bag.duration:.4g} s'
+        )
+        dataset = replace(dataset, warnings=(*dataset.warnings, looked_at))
+        return Measurement(self, model, recording, dataset, bag)
+
+    def _windows(
+        self, model: TorqueModel, bag: LongBag, start: float, stop: float
+    ) -> AlignedWindows:
+        robot = model.robot
+        return AlignedWindows(
+            bag, robot.joint_names, self.settings.processing, _continuous(robot),
+            _effort_limits(robot), start, stop,
         )
 
     def effort_findings(
@@ -192,3 +222,75 @@ class Identification:
             minimum_velocity=fit.minimum_velocity,
             parameters=model.parameters.fixed(*fit.fixed),
         )
+
+    def problem_of_windows(
+        self, model: TorqueModel, bag: LongBag, start: float, stop: float
+    ) -> RegressionProblem:
+        """Rows of a part of a long bag, like :meth:`problem`.
+
+        Args:
+            model: The torque model.
+            bag: The bag.
+            start: Beginning of the part, as a fraction of the bag's duration.
+            stop: Its end.
+
+        Raises:
+            ConfigurationError: A per-joint list has the wrong length.
+            RecordingError: The bag cannot be read or does not fit.
+        """
+        fit = self.settings.fit
+        return RegressionProblem.from_windows(
+            model, self._windows(model, bag, start, stop),
+            parallel_filter=self.settings.processing.parallel_filter,
+            minimum_velocity=fit.minimum_velocity,
+            parameters=model.parameters.fixed(*fit.fixed),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A recording on its way to problems.
+
+    Attributes:
+        identification: Its settings.
+        model: The torque model.
+        recording: What was recorded; of a bag that does not fit into memory, one window.
+        dataset: The same, aligned.
+        bag: The bag that does not fit into memory; None for any other recording.
+    """
+
+    identification: Identification
+    model: TorqueModel
+    recording: Recording
+    dataset: Dataset
+    bag: LongBag | None
+
+    def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
+        """Rows of a part of the recording, for the parameters the settings leave free.
+
+        Args:
+            start: Beginning of the part, as a fraction of the recording.
+            stop: Its end.
+
+        Raises:
+            ConfigurationError: A per-joint list has the wrong length.
+            RecordingError: The part holds too little.
+        """
+        if self.bag is not None:
+            return self.identification.problem_of_windows(self.model, self.bag, start, stop)
+        whole = (start, stop) == (0.0, 1.0)
+        part = self.dataset if whole else self.dataset.subset(start, stop)
+        return self.identification.problem(self.model, part)
+
+
+def _continuous(robot: RobotModel) -> frozenset[str]:
+    """Joints without limits, whose encoders may wrap."""
+    return frozenset(
+        name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
+        if kind == 'continuous'
+    )
+
+
+def _effort_limits(robot: RobotModel) -> dict[str, float]:
+    """Largest torque by joint in [N·m] or [N]."""
+    return dict(zip(robot.joint_names, robot.limits.effort, strict=True))

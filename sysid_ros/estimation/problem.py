@@ -12,11 +12,12 @@ import scipy.linalg
 
 from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.joint_factors import JointFactors
+from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.masks import faster_than
 from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.inertia import log_det_divergence
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -95,27 +96,70 @@ class RegressionProblem:
             ConfigurationError: A per-joint list of the wrong length.
             RecordingError: The joints differ, or the filter leaves nothing.
         """
-        if dataset.joint_names != model.robot.joint_names:
-            raise RecordingError(
-                'the data holds other joints than the model', where=dataset.source,
-                found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
-            )
+        require_joints(model, dataset)
         parallel = parallel_filter or ParallelFilter()
-        regressor = model.regressor(dataset.q, dataset.v, dataset.a)
-        rows, kept, segments = parallel.apply(regressor, dataset.rate, dataset.segments)
-        torque, _, _ = parallel.apply(dataset.tau, dataset.rate, dataset.segments)
-        usable = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments)
-        usable &= faster_than(dataset.v[kept], minimum_velocity, dataset.joint_names)
+        count = len(parallel.kept(dataset.rate, dataset.segments)[0])
+        shape = (count, len(model.robot.joint_names), len(model.parameters))
+        rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
+        rows.add(dataset)
+        return cls._from_rows(rows, dataset, parameters, dataset.warnings)
+
+    @classmethod
+    def from_windows(
+        cls,
+        model: TorqueModel,
+        windows: AlignedWindows,
+        *,
+        parallel_filter: ParallelFilter | None = None,
+        minimum_velocity: float | Sequence[float] = 0.0,
+        parameters: ParameterSet | None = None,
+    ) -> RegressionProblem:
+        """Build the rows of a recording that is read in windows.
+
+        The rows are those of the whole recording to rounding. They are kept in a temporary
+        file, from which the system reads back what is needed.
+
+        Args:
+            model: Torque model; its joints must be the data's, in order.
+            windows: Motion and torque, part by part.
+            parallel_filter: Low-pass and decimation of regressor and torque.
+            minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
+                one number, or one per joint.
+            parameters: Prior, bounds and mask in place of the model's own.
+
+        Returns:
+            The problem.
+
+        Raises:
+            ConfigurationError: A per-joint list of the wrong length.
+            RecordingError: The joints differ, the filter leaves nothing, or no window can
+                be used.
+            EstimationError: The rows do not fit on the disk.
+        """
+        shape = (len(model.robot.joint_names), len(model.parameters))
+        rows = RowBuilder(
+            model, parallel_filter or ParallelFilter(), minimum_velocity, FileStore(shape))
+        for part in windows:
+            require_joints(model, part.dataset)
+            rows.add(part.dataset, part.goes_on)
+        return cls._from_rows(rows, part.dataset, parameters, windows.warnings)
+
+    @classmethod
+    def _from_rows(
+        cls, rows: RowBuilder, dataset: Dataset, parameters: ParameterSet | None,
+        warnings: Sequence[str],
+    ) -> RegressionProblem:
+        regressor, torque, usable = rows.finish()
         return cls(
-            model=model,
-            parameters=parameters or model.parameters,
-            regressor=rows,
+            model=rows.model,
+            parameters=parameters or rows.model.parameters,
+            regressor=regressor,
             torque=torque,
             usable=usable,
-            segments=tuple(segments),
-            rate=dataset.rate / parallel.factor(dataset.rate),
+            segments=tuple(rows.segments),
+            rate=dataset.rate / rows.parallel.factor(dataset.rate),
             provenance={'source': dataset.source, 'sha256': dataset.sha256},
-            warnings=dataset.warnings,
+            warnings=tuple(warnings),
         )
 
     def require_rows(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,27 +34,6 @@ _BLOCK = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class BagContents:
-    """Joint states of a bag, by groups of joints that came together.
-
-    Attributes:
-        samples: Rows of the groups, ``t`` relative to ``start``.
-        start: Absolute time of ``t = 0`` in [s].
-        files: Files the bag consists of.
-        counts: Messages dropped, by reason.
-        warnings: What a reader of the result has to know, as sentences.
-        breaks: Times in [s] at which the clock was reset.
-    """
-
-    samples: tuple[Samples, ...]
-    start: float
-    files: tuple[Path, ...]
-    counts: Mapping[str, int]
-    warnings: tuple[str, ...]
-    breaks: tuple[float, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class BagClock:
     """When the messages of a bag were measured.
 
@@ -71,37 +50,11 @@ class BagClock:
     breaks: tuple[float, ...]
 
 
-def read_bag(path: Path, settings: RecordingSettings) -> BagContents:
-    """Read the joint states of a bag.
-
-    Only numbers are kept in memory. The bag's checksums and structure are
-    checked before anything is read; a damaged bag is read only when the
-    settings ask for salvage, which is then said in the warnings.
-
-    Args:
-        path: Folder of the bag, or one ``.mcap`` or ``.db3`` file.
-        settings: Topics, names, clock bounds.
-
-    Returns:
-        The joint states.
-
-    Raises:
-        RecordingError: The bag is missing or damaged, a topic or joint is not
-            in it (what is there is listed), it is empty, or its stamps are zero
-            or far from the time of reception.
-    """
-    gathering = JointStateGathering(settings)
-    files = gathering.read_checked(path)
-    clock = gathering.clock(path)
-    return BagContents(
-        gathering.samples(clock.t), clock.start, files, gathering.counts,
-        tuple(gathering.warnings), clock.breaks,
-    )
-
-
 @dataclass
 class JointStateGathering:
-    """Joint states being read from a bag.
+    """Joint states being read from a bag, many messages at a time.
+
+    Only numbers are kept in memory.
 
     Attributes:
         settings: Topics, names, clock bounds.
@@ -132,16 +85,20 @@ class JointStateGathering:
         )
 
     def read_checked(self, path: Path) -> tuple[Path, ...]:
-        """Check a bag's files, then read all of it, or what is left of it if that is wanted.
+        """Read all of a bag.
+
+        The bag's checksums and structure are checked before anything is read; a damaged bag
+        is read only when the settings ask for salvage, which is then said in the warnings.
 
         Args:
-            path: Folder of the bag, or its only file.
+            path: Folder of the bag, or one ``.mcap`` or ``.db3`` file.
 
         Returns:
             Files of the bag.
 
         Raises:
-            RecordingError: As for :func:`read_bag`.
+            RecordingError: The bag is missing or damaged, or a topic or joint is not in it
+                (what is there is listed).
         """
         files = bag_files(path)
         with _one_clear_error(path):
@@ -285,6 +242,11 @@ class JointStateGathering:
         ]
         return BagClock(
             t - first, received, origin * 1e-9 + first, tuple(at - first for at in breaks))
+
+    @property
+    def stored_messages(self) -> int:
+        """Number of messages that were of use."""
+        return len(self._stamps)
 
     def samples(self, t: np.ndarray) -> tuple[Samples, ...]:
         """Rows by groups of joints that came together.

@@ -40,6 +40,7 @@ _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
     'npz': frozenset({'time'}),
     'rosbag': frozenset({
         'topic', 'effort_topic', 'rename', 'stamps', 'clock_warning', 'clock_limit', 'salvage',
+        'memory_limit',
     }),
 }
 
@@ -159,6 +160,8 @@ class RecordingSettings(StrictSettings):
         clock_limit: Distance of stamps from reception that is refused, in [s].
         reset_tolerance: Stamps that jump back further are a reset clock, in [s].
         salvage: Read what is left of a damaged bag.
+        memory_limit: Memory for the samples of a bag in [MB]; one that needs more is read in
+            windows of time.
     """
 
     format: Literal['csv', 'npz', 'rosbag']
@@ -179,6 +182,7 @@ class RecordingSettings(StrictSettings):
     clock_limit: float = Field(default=10.0, gt=0)
     reset_tolerance: float = Field(default=0.5, gt=0)
     salvage: bool = False
+    memory_limit: float = Field(default=500.0, gt=0)
 
     @property
     def quantities(self) -> dict[str, QuantitySettings]:

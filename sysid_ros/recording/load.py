@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.bag_reader import read_bag
+from sysid_ros.recording.bag_reader import BagClock, JointStateGathering
 from sysid_ros.recording.csv_reader import read_csv_columns
 from sysid_ros.recording.description import (
     TIME_UNITS,
@@ -68,17 +68,41 @@ def hash_files(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
-    path = base / (settings.file or '')
-    contents = read_bag(path, settings)
-    counts = Counter(contents.counts)
+def recording_of(
+    groups: Iterable[Samples], settings: RecordingSettings, source: str, sha256: str,
+    clock: BagClock, counts: Mapping[str, int], warnings: Sequence[str],
+) -> Recording:
+    """The recording that groups of raw joint states make up.
+
+    Args:
+        groups: Joint states of joints that came together.
+        settings: Description of the recording.
+        source: Where they came from, for people.
+        sha256: Hash of the files.
+        clock: Start and resets of the clock.
+        counts: Faults found so far.
+        warnings: What there is to say so far.
+
+    Raises:
+        RecordingError: There is no usable sample, or a joint has no position at all.
+    """
+    found = Counter(counts)
     channels = tuple(
-        channel for samples in contents.samples
-        for channel in clean_channels(to_joint_side(samples, settings), counts)
+        channel for samples in groups
+        for channel in clean_channels(to_joint_side(samples, settings), found)
     )
     return Recording(
-        channels, str(path), hash_files(contents.files), contents.start, counts,
-        contents.warnings, contents.breaks,
+        channels, source, sha256, clock.start, found, tuple(warnings), clock.breaks)
+
+
+def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
+    path = base / (settings.file or '')
+    gathering = JointStateGathering(settings)
+    files = gathering.read_checked(path)
+    clock = gathering.clock(path)
+    return recording_of(
+        gathering.samples(clock.t), settings, str(path), hash_files(files), clock,
+        gathering.counts, gathering.warnings,
     )
 
 

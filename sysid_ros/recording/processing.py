@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
+from sysid_ros.recording.shift import HALF_WIDTH
 from sysid_ros.recording.signals import LowPass, ParallelFilter
 from sysid_ros.settings import StrictSettings
 
@@ -148,6 +149,26 @@ class Processing(StrictSettings):
         elif isinstance(self.smoother, Spline):
             lengths.append(self.smoother.edge(rate))
         return sum(lengths) + (self.median_window or 0) // 2
+
+    def overlap(self, rate: float) -> float:
+        """Time in [s] by which parts of a recording must overlap to be as if it were whole.
+
+        Farther than this from where a recording was cut, what is filtered and differentiated
+        is the same to rounding, and no stretch is taken for too short. Only a fitted spline,
+        whose knots divide a segment evenly, keeps a trace of the cut.
+
+        Args:
+            rate: Sampling rate in [Hz].
+        """
+        filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
+        memory = sum(low_pass.memory(rate) for low_pass in filters if low_pass is not None)
+        delay = self.torque_delay
+        delays = delay.values() if isinstance(delay, Mapping) else np.atleast_1d(delay)
+        samples = (
+            max(memory + 2 * self.edge(rate), self.needed(rate)) + 2 * self.accuracy
+            + self.max_gap + 2 * HALF_WIDTH
+        )
+        return samples / rate + self.frozen_after + max(map(abs, delays), default=0.0)
 
     def needed(self, rate: float) -> int:
         """Fewest samples of a segment that is of use.

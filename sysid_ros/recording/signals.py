@@ -158,6 +158,10 @@ class ParallelFilter(StrictSettings):
             )
         return factor
 
+    def memory(self, rate: float) -> int:
+        """Samples from which on a row does not know where the signal was cut."""
+        return 0 if self.low_pass is None else self.low_pass.memory(rate)
+
     def trimmed(self, rate: float) -> int:
         """Samples cut off at both ends of every segment, before decimating."""
         return 0 if self.low_pass is None else self.low_pass.half_length(rate)
@@ -214,18 +218,40 @@ class ParallelFilter(StrictSettings):
             ConfigurationError: The rates do not fit together.
         """
         index, kept = self.kept(rate, segments)
-        flat = columns.reshape(len(columns), -1)
+        rows = np.empty((len(index), *columns.shape[1:]))
+        edges = 2 * self.trimmed(rate)
+        surviving = [(start, stop) for start, stop in segments if stop - start > edges]
+        for (start, stop), (first, last) in zip(surviving, kept, strict=True):
+            rows[first:last] = self.rows_at(columns[start:stop], rate, index[first:last] - start)
+        return rows, index, kept
+
+    def rows_at(self, columns: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
+        """Low-passed samples of one gap-free stretch, no matter how near to its ends.
+
+        Args:
+            columns: Samples, shape ``(T, ...)``; large arrays are filtered a few columns at a
+                time, and columns of zeros not at all.
+            rate: Sampling rate in [Hz].
+            index: Samples wanted, shape ``(K,)``, increasing.
+
+        Returns:
+            Rows, shape ``(K, ...)``.
+
+        Raises:
+            RecordingError: A sample is not finite, or the stretch is shorter than the filter.
+        """
         low_pass = self.low_pass
         if low_pass is None:
-            rows = flat[index]
-        else:
-            rows = np.empty((len(index), flat.shape[1]))
-            for (start, stop), (first, last) in zip(
-                self._surviving(rate, segments), kept, strict=True
-            ):
-                _filter_blocks(low_pass, flat[start:stop], rate, index[first:last] - start,
-                               rows[first:last])
-        return rows.reshape(len(index), *columns.shape[1:]), index, kept
+            return columns[index]
+        flat = columns.reshape(len(columns), -1)
+        rows = np.zeros((len(index), flat.shape[1]))
+        # Half of a regressor's entries are zero whatever the robot does.
+        live = np.flatnonzero(flat.any(axis=0))
+        width = max(_SCRATCH // (_COPIES * 8 * len(flat)), 1)
+        for first in range(0, len(live), width):
+            block = live[first:first + width]
+            rows[:, block] = low_pass.apply(flat[:, block], rate, index)
+        return rows.reshape(len(index), *columns.shape[1:])
 
     def apply_mask(self, mask: np.ndarray, rate: float, segments: Segments) -> np.ndarray:
         """Rows all of whose main ingredients are usable.
@@ -242,16 +268,23 @@ class ParallelFilter(StrictSettings):
         Returns:
             Usable rows, shape ``(T', ...)``, in the order of :meth:`apply`.
         """
-        index, _ = self.kept(rate, segments)
+        return self.mask_at(mask, rate, self.kept(rate, segments)[0])
+
+    def mask_at(self, mask: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
+        """The same for rows at given samples, none of them nearer to an end than the support.
+
+        Args:
+            mask: True where a sample is usable, shape ``(T, ...)``.
+            rate: Sampling rate in [Hz].
+            index: Samples of the rows, shape ``(K,)``.
+
+        Returns:
+            Usable rows, shape ``(K, ...)``.
+        """
         reach = 0 if self.low_pass is None else self.low_pass.support(rate)
         bad = np.cumsum(~mask, axis=0, dtype=np.int64)
         bad = np.concatenate([np.zeros_like(bad[:1]), bad])
-        # Rows stand at least half a filter length from the ends, farther than its reach.
         return bad[index + reach + 1] == bad[index - reach]
-
-    def _surviving(self, rate: float, segments: Segments) -> list[tuple[int, int]]:
-        edges = 2 * self.trimmed(rate)
-        return [(start, stop) for start, stop in segments if stop - start > edges]
 
 
 def median_filter(values: np.ndarray, window: int) -> np.ndarray:
@@ -259,18 +292,6 @@ def median_filter(values: np.ndarray, window: int) -> np.ndarray:
     from scipy.ndimage import median_filter as running_median
 
     return running_median(values, size=(window, 1), mode='mirror')
-
-
-def _filter_blocks(
-    low_pass: LowPass, values: np.ndarray, rate: float, index: np.ndarray, out: np.ndarray
-) -> None:
-    # Half of a regressor's entries are zero whatever the robot does.
-    live = np.flatnonzero(values.any(axis=0))
-    out[:] = 0.0
-    width = max(_SCRATCH // (_COPIES * 8 * len(values)), 1)
-    for first in range(0, len(live), width):
-        columns = live[first:first + width]
-        out[:, columns] = low_pass.apply(values[:, columns], rate, index)
 
 
 def _check_cutoff(cutoff: float, rate: float) -> None:
