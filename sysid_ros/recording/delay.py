@@ -31,7 +31,7 @@ _HIGHEST = 0.2
 _SAMPLES, _SECONDS = 25, 0.05
 
 # Numbers of the regressor held at once while it is built, and kept for the fits.
-_BLOCK = 10_000_000
+_BLOCK = 4_000_000
 _KEPT = 40_000_000
 
 # Directions of scaled columns below this are dependent on the others.

@@ -110,10 +110,19 @@ def constant_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
         values: Samples of one joint, shape ``(T,)``.
         least: Shortest run that counts.
     """
-    changes = np.flatnonzero(np.diff(values) != 0) + 1
-    edges = np.concatenate([[0], changes, [len(values)]])
+    edges = run_edges(values)
     long = np.flatnonzero(np.diff(edges) >= least)
     return [(int(edges[index]), int(edges[index + 1])) for index in long]
+
+
+def run_edges(values: np.ndarray) -> np.ndarray:
+    """Where runs of bit-identical samples begin, and the end of the last, shape ``(R + 1,)``.
+
+    Args:
+        values: Samples of one joint, shape ``(T,)``.
+    """
+    changes = np.flatnonzero(np.diff(values) != 0) + 1
+    return np.concatenate([[0], changes, [len(values)]])
 
 
 def stuck_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:

@@ -12,8 +12,8 @@ from numba import njit
 
 @njit(cache=True)
 def filter_both_ways(
-    sections: np.ndarray, steady: np.ndarray, values: np.ndarray, pad: int, keep: np.ndarray,
-    out: np.ndarray,
+    sections: np.ndarray, steady: np.ndarray, values: np.ndarray, chosen: np.ndarray, pad: int,
+    keep: np.ndarray, out: np.ndarray,
 ) -> None:
     """Filter forwards and backwards, as ``scipy.signal.sosfiltfilt`` does.
 
@@ -23,12 +23,13 @@ def filter_both_ways(
     Args:
         sections: Second-order sections, shape ``(S, 6)``, leading denominators one.
         steady: State of each section in answer to a lasting one, shape ``(S, 2)``.
-        values: Samples, shape ``(T, C)``.
+        values: Samples, shape ``(T, M)``.
+        chosen: Columns to filter, shape ``(C,)``.
         pad: Samples added at either end, less than T.
         keep: Samples wanted, shape ``(K,)``, increasing.
-        out: Filtered samples are written to it, shape ``(K, C)``.
+        out: Filtered samples are written to these columns of it, shape ``(K, M)``.
     """
-    samples, columns = values.shape
+    samples, columns = len(values), len(chosen)
     last = samples - 1
     forward = np.empty((samples + 2 * pad, columns))
     state = np.empty((len(sections), 2, columns))
@@ -36,13 +37,14 @@ def filter_both_ways(
         line = forward[row]
         if row < pad:
             for c in range(columns):
-                line[c] = 2.0 * values[0, c] - values[pad - row, c]
+                line[c] = 2.0 * values[0, chosen[c]] - values[pad - row, chosen[c]]
         elif row < pad + samples:
             for c in range(columns):
-                line[c] = values[row - pad, c]
+                line[c] = values[row - pad, chosen[c]]
         else:
             for c in range(columns):
-                line[c] = 2.0 * values[last, c] - values[2 * last + pad - row, c]
+                at = chosen[c]
+                line[c] = 2.0 * values[last, at] - values[2 * last + pad - row, at]
         if row == 0:
             _start(state, steady, line)
         _step(sections, state, line)
@@ -55,7 +57,8 @@ def filter_both_ways(
         line = forward[row]
         _step(sections, state, line)
         if row - pad == keep[wanted]:
-            out[wanted] = line
+            for c in range(columns):
+                out[wanted, chosen[c]] = line[c]
             wanted -= 1
 
 

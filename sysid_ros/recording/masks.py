@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.recording.faults import constant_runs, stuck_runs
+from sysid_ros.recording.faults import constant_runs, run_edges, stuck_runs
 from sysid_ros.recording.grid import Interval, mean_period
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.track import Track
@@ -88,15 +88,16 @@ def _plateaus(values: np.ndarray) -> list[tuple[int, int]]:
     if span == 0.0:
         return []
     grain = max(float(steps[steps > 0].min()), 1e-9 * span)
-    runs = constant_runs(values, 1)
-    extremes = (values.max(), values.min())
-    others = [stop - start for start, stop in runs if values[start] not in extremes]
-    usual = float(np.percentile(others, 99)) if others else 1.0
-    least = max(_PLATEAU, _PLATEAU_RATIO * usual)
+    edges = run_edges(values)
+    starts, lengths = edges[:-1], np.diff(edges)
+    extreme = np.isin(values[starts], (values.max(), values.min()))
+    others = lengths[~extreme]
+    usual = float(np.percentile(others, 99)) if len(others) else 1.0
+    long = extreme & (lengths >= max(_PLATEAU, _PLATEAU_RATIO * usual))
     return [
-        (start, stop) for start, stop in runs
-        if values[start] in extremes and stop - start >= least
-        and _has_corner(values, start, stop, grain)
+        (start, stop) for start, stop in zip(starts[long].tolist(), edges[1:][long].tolist(),
+                                             strict=True)
+        if _has_corner(values, start, stop, grain)
     ]
 
 

@@ -43,6 +43,8 @@ def sampled_at(values: np.ndarray, index: np.ndarray, lag: float) -> np.ndarray:
         The signal at ``index + lag``, shape ``(K, ...)``.
     """
     whole = int(np.floor(lag))
+    if lag == whole:
+        return values[index + whole]
     weights = shift_kernel(lag - whole)
     moved = np.zeros((len(index), *values.shape[1:]))
     for weight, step in zip(weights, range(1 - HALF_WIDTH, HALF_WIDTH + 1), strict=True):

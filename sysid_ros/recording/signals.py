@@ -22,9 +22,8 @@ _TAIL = 1e-3
 # Highest cut-off as a part of the sampling rate; at one half there is no filter left.
 _HIGHEST = 0.49
 
-# Scratch memory of filtering many columns, in bytes, in two copies.
-_SCRATCH = 32_000_000
-_COPIES = 2
+# Scratch memory of filtering many columns, in bytes.
+_SCRATCH = 16_000_000
 
 # What is left of an impulse response, in parts of its slowest mode, where it counts as nothing.
 _NOTHING = 1e-12
@@ -69,7 +68,7 @@ class LowPass(StrictSettings):
         """Filter one gap-free segment along its first axis.
 
         Args:
-            values: Samples, shape ``(T, ...)``.
+            values: Samples, shape ``(T, ...)``; many columns are filtered a few at a time.
             rate: Sampling rate in [Hz].
             keep: Samples wanted, shape ``(K,)``, increasing; all where left out.
 
@@ -84,8 +83,6 @@ class LowPass(StrictSettings):
         """
         sections = _sections(self.cutoff, self.order, rate)
         pad = self.half_length(rate)
-        if not np.isfinite(values).all():
-            raise RecordingError('a signal to be filtered holds a non-finite sample')
         if len(values) <= pad:
             raise RecordingError(
                 'a segment is too short for the filter',
@@ -95,9 +92,17 @@ class LowPass(StrictSettings):
             )
         keep = np.arange(len(values)) if keep is None else keep
         columns = np.ascontiguousarray(values, dtype=float).reshape(len(values), -1)
-        filtered = np.empty((len(keep), columns.shape[1]))
+        filtered = np.zeros((len(keep), columns.shape[1]))
+        # Half of a regressor's entries are zero whatever the robot does.
+        live = np.flatnonzero(columns.any(axis=0))
         steady = _steady(self.cutoff, self.order, rate)
-        filter_both_ways(sections, steady, columns, pad, keep, filtered)
+        width = max(_SCRATCH // (8 * (len(columns) + 2 * pad)), 1)
+        for first in range(0, len(live), width):
+            filter_both_ways(
+                sections, steady, columns, live[first:first + width], pad, keep, filtered)
+        # A sample that is not a number reaches the end, and from there every other.
+        if not np.isfinite(filtered).all():
+            raise RecordingError('a signal to be filtered holds a non-finite sample')
         return filtered.reshape(len(keep), *np.shape(values)[1:])
 
 
@@ -204,8 +209,7 @@ class ParallelFilter(StrictSettings):
         """Filter, cut the edges off, decimate: the columns of either side.
 
         Args:
-            columns: Samples, shape ``(T, ...)``; large arrays are filtered a
-                few columns at a time.
+            columns: Samples, shape ``(T, ...)``.
             rate: Sampling rate in [Hz].
             segments: Half-open index ranges of gap-free samples.
 
@@ -229,8 +233,7 @@ class ParallelFilter(StrictSettings):
         """Low-passed samples of one gap-free stretch, no matter how near to its ends.
 
         Args:
-            columns: Samples, shape ``(T, ...)``; large arrays are filtered a few columns at a
-                time, and columns of zeros not at all.
+            columns: Samples, shape ``(T, ...)``.
             rate: Sampling rate in [Hz].
             index: Samples wanted, shape ``(K,)``, increasing.
 
@@ -240,18 +243,9 @@ class ParallelFilter(StrictSettings):
         Raises:
             RecordingError: A sample is not finite, or the stretch is shorter than the filter.
         """
-        low_pass = self.low_pass
-        if low_pass is None:
+        if self.low_pass is None:
             return columns[index]
-        flat = columns.reshape(len(columns), -1)
-        rows = np.zeros((len(index), flat.shape[1]))
-        # Half of a regressor's entries are zero whatever the robot does.
-        live = np.flatnonzero(flat.any(axis=0))
-        width = max(_SCRATCH // (_COPIES * 8 * len(flat)), 1)
-        for first in range(0, len(live), width):
-            block = live[first:first + width]
-            rows[:, block] = low_pass.apply(flat[:, block], rate, index)
-        return rows.reshape(len(index), *columns.shape[1:])
+        return self.low_pass.apply(columns, rate, index)
 
     def apply_mask(self, mask: np.ndarray, rate: float, segments: Segments) -> np.ndarray:
         """Rows all of whose main ingredients are usable.

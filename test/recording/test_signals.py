@@ -157,7 +157,7 @@ def test_blocks_of_columns_give_the_same_rows(rng, monkeypatch):
     columns[:, 3] = 0.0
     parallel = ParallelFilter(cutoff=20.0, decimate_to=50.0)
     at_once, _, _ = parallel.apply(columns, RATE, ((0, 1500),))
-    monkeypatch.setattr(signals, '_SCRATCH', 1500 * 8 * 2 * 2)
+    monkeypatch.setattr(signals, '_SCRATCH', 2 * 8 * 1800)
     np.testing.assert_array_equal(parallel.apply(columns, RATE, ((0, 1500),))[0], at_once)
 
 
