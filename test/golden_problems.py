@@ -14,6 +14,7 @@ import scipy.linalg
 from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.robot.inertia import inertial_from_pseudo, pseudo_inertia, transform_inertial
 from sysid_ros.robot.model import GearedRotor, RobotModel
@@ -235,3 +236,53 @@ def _independent_columns(matrix: np.ndarray) -> np.ndarray:
     _, _, order = scipy.linalg.qr(matrix / np.abs(matrix).max(axis=1, keepdims=True),
                                   mode='economic', pivoting=True)
     return np.sort(order[:len(matrix)])
+
+
+class Divergence:
+    r"""The objective of the log-det fit, written out plainly.
+
+    Args:
+        matrix: Weighted rows in the steps of the prior, shape ``(k, f)``.
+        target: Weighted torque less that of the prior, shape ``(k,)``.
+        allowed: What physics allows.
+    """
+
+    def __init__(self, matrix: np.ndarray, target: np.ndarray, allowed: FeasibleSet) -> None:
+        self.matrix, self.target, self.allowed = matrix, target, allowed
+        self.start = allowed.interior()
+        held = np.abs(allowed.slopes).sum(axis=(0, 2, 3)) + np.abs(allowed.matrix).sum(axis=0)
+        self.flat = (held == 0.0).astype(float)
+
+    def misfit(self, z: np.ndarray) -> float:
+        """Half the squared weighted residual."""
+        return 0.5 * float(np.sum((self.matrix @ z - self.target) ** 2))
+
+    def value(self, z: np.ndarray, strength: float) -> float:
+        """Objective at a weight of the prior, infinite outside of what physics allows."""
+        first, here = self.allowed.pseudo_inertias(self.start), self.allowed.pseudo_inertias(z)
+        left = self.allowed.slack(z) / self.allowed.slack(self.start)
+        ratios = np.linalg.eigvals(np.linalg.solve(first, here)).real.ravel()
+        if (left <= 0.0).any() or (ratios <= 0.0).any():
+            return np.inf
+        divergence = np.sum(ratios - np.log(ratios) - 1.0) + np.sum(left - np.log(left) - 1.0)
+        divergence += 0.5 * np.sum(self.flat * (z - self.start) ** 2)
+        return self.misfit(z) + strength * float(divergence)
+
+    def divergence_gradient(self, z: np.ndarray) -> np.ndarray:
+        """Gradient of what the weight of the prior multiplies."""
+        return self._gradient(z) - self._gradient(self.start) + self.flat * (z - self.start)
+
+    def bend(self, z: np.ndarray) -> np.ndarray:
+        """A matrix whose transposed square is the Hessian of the same."""
+        roots = np.linalg.cholesky(np.linalg.inv(self.allowed.pseudo_inertias(z)))
+        whitened = np.einsum(
+            'cai,cfab,cbj->cijf', roots, self.allowed.slopes, roots, optimize=True)
+        return np.vstack([
+            whitened.reshape(-1, len(z)), self.allowed.matrix / self.allowed.slack(z)[:, None],
+            np.diag(self.flat),
+        ])
+
+    def _gradient(self, z: np.ndarray) -> np.ndarray:
+        inverse = np.linalg.inv(self.allowed.pseudo_inertias(z))
+        return (self.allowed.matrix.T @ (1.0 / self.allowed.slack(z))
+                - np.einsum('cij,cfji->f', inverse, self.allowed.slopes))

@@ -117,6 +117,105 @@ def test_nothing_to_constrain_allows_all():
     assert allowed.contains(np.full(3, 1e9))
 
 
+@pytest.mark.parametrize('fixed', [(), ('upper.*', 'hand.mass', 'elbow.*'), ('*.*_y',)])
+def test_constraints_of_a_group_concern_its_steps_only(fixed):
+    problem = simulated.golden('arm').problem(fixed=fixed)
+    allowed = feasible_set(problem, Plausibility())
+    steps = problem.scale.shape[1]
+    sizes = np.diff(allowed.groups)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    assert len(group) == steps
+    for c, name in enumerate(allowed.names):
+        (own,) = np.flatnonzero(allowed.group_body == c)
+        used = np.abs(allowed.slopes[c]).max(axis=(1, 2)) > 0.0
+        assert set(group[used]) == {own}
+        assert sizes[own] == problem.free[problem.parameters.body_slice(name)].sum()
+    assert (sizes[allowed.group_body < 0] == 1).all()
+    for row, owner, label in zip(allowed.matrix, allowed.owner, allowed.labels, strict=True):
+        touched = set(group[np.flatnonzero(row)])
+        assert (owner == -1) == (len(touched) > 1)
+        assert owner >= 0 or label.startswith('moving mass')
+        assert owner == -1 or touched == {owner}
+    names = np.array(problem.parameters.names)[problem.free]
+    unbent = [name.endswith('torque_offset') for name in names]
+    np.testing.assert_array_equal(allowed.unbent, unbent)
+
+
+def test_the_prior_is_moved_inside_of_its_bounds(problem):
+    allowed = feasible_set(problem, Plausibility())
+    theta = problem.reference + problem.scale @ allowed.interior()
+    for k, name in enumerate(problem.parameters.names):
+        if name.endswith(('_friction', '.armature')):
+            assert problem.parameters.prior[k] == 0.0
+            assert theta[k] > 0.0
+        else:
+            assert theta[k] == pytest.approx(problem.parameters.prior[k])
+
+
+def test_a_prior_outside_has_no_interior_point():
+    golden = simulated.golden('arm')
+    # Held at a mass that its own moments of inertia contradict.
+    values = golden.model.parameters.with_values({'hand.mass': 0.01}).fixed('hand.mass')
+    problem = replace(golden.problem(), parameters=values)
+    assert feasible_set(problem, Plausibility()).interior() is None
+
+
+def test_the_gradient_of_the_barrier_is_that_of_its_logarithms(problem, rng):
+    allowed = feasible_set(problem, Plausibility())
+
+    def barrier(z):
+        determinants = np.linalg.slogdet(allowed.pseudo_inertias(z))[1]
+        return -determinants.sum() - np.log(allowed.slack(z)).sum()
+
+    z = allowed.interior() + 0.02 * rng.normal(size=problem.scale.shape[1])
+    h = 1e-6
+    slopes = [(barrier(z + e) - barrier(z - e)) / (2 * h) for e in h * np.eye(len(z))]
+    np.testing.assert_allclose(allowed.barrier_gradient(z), slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_inside_nothing_is_active(problem):
+    allowed = feasible_set(problem, Plausibility())
+    active = allowed.active(allowed.interior())
+    assert active.labels == ()
+    assert active.gradients.shape == (0, problem.scale.shape[1])
+
+
+def test_active_bounds_are_told_with_their_gradients(problem):
+    allowed = feasible_set(problem, Plausibility())
+    z = changed(problem, elbow__armature=0.0, elbow__viscous_friction=0.3)
+    active = allowed.active(z)
+    row = active.gradients[active.labels.index('elbow.armature >= 0')]
+    assert 'elbow.viscous_friction >= 0' not in active.labels
+    # Out of what is allowed is towards less armature.
+    step = changed(problem, elbow__armature=-1.0, elbow__viscous_friction=0.3) - z
+    assert row @ step == pytest.approx(np.linalg.norm(step))
+
+
+@pytest.mark.parametrize('rank', [1, 2, 3])
+def test_movements_along_the_edge_of_consistency_stay_on_it(problem, rng, rank):
+    allowed = feasible_set(problem, Plausibility())
+    # A hand whose whitened matrix has a null space of this size.
+    body = allowed.names.index('hand')
+    start, stop = allowed.steps[body]
+    slopes = allowed.slopes[body, start:stop].reshape(-1, 16).T
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    wanted = turn @ np.diag([0.0] * rank + [1.0] * (4 - rank)) @ turn.T
+    z = allowed.interior()
+    z[start:stop] = np.linalg.lstsq(
+        slopes, (wanted - allowed.constant[body]).ravel(), rcond=None)[0]
+    active = allowed.active(z)
+    held = [label == 'consistency of hand' for label in active.labels]
+    gradients = active.gradients[held]
+    assert len(gradients) == rank * (rank + 1) // 2
+    basis = np.linalg.svd(gradients)[2][len(gradients):]
+    h = 1e-4
+    for along in basis[rng.integers(len(basis), size=5)]:
+        changes = np.abs(np.linalg.eigvalsh(allowed.pseudo_inertias(z + h * along)[body])[:rank])
+        assert changes.max() < 10.0 * h**2
+    across = np.linalg.eigvalsh(allowed.pseudo_inertias(z + h * gradients[0])[body])[:rank]
+    assert np.abs(across).max() > 0.1 * h * np.linalg.norm(gradients[0])
+
+
 @pytest.mark.parametrize('wrong', [
     {'margin': 0.0}, {'margin': 1.0}, {'mass_factor': 1.0}, {'total_mass': 0.0},
 ])

@@ -6,15 +6,16 @@ import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
-import clarabel
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.interior_point.program import ConstrainedLeastSquares
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.noise import effective_noise
@@ -163,63 +164,77 @@ def test_running_out_of_iterations_is_said(constraints):
     np.testing.assert_array_equal(estimate.parameters.values, problem.parameters.prior)
 
 
-class _Pretender:
-    """The solver, with another word about how it ended."""
-
-    word = ''
-
-    def __init__(self, *problem):
-        self._solver = _REAL_SOLVER(*problem)
-
-    def solve(self):
-        solution = self._solver.solve()
-        return SimpleNamespace(x=solution.x, status=self.word, iterations=solution.iterations)
-
-
-_REAL_SOLVER = clarabel.DefaultSolver
-
-
 @pytest.mark.parametrize(('word', 'status'), [
-    ('Solved', Status.CONVERGED), ('AlmostSolved', Status.INACCURATE),
-    ('PrimalInfeasible', Status.INFEASIBLE), ('MaxTime', Status.ITERATION_LIMIT),
-    ('NumericalError', Status.FAILED), ('InsufficientProgress', Status.FAILED),
+    (cp.OPTIMAL, Status.CONVERGED), (cp.OPTIMAL_INACCURATE, Status.INACCURATE),
+    (cp.INFEASIBLE, Status.INFEASIBLE), (cp.INFEASIBLE_INACCURATE, Status.INFEASIBLE),
+    (cp.USER_LIMIT, Status.ITERATION_LIMIT), (cp.UNBOUNDED, Status.FAILED),
     ('a word of a later version', Status.FAILED),
 ])
-def test_only_solved_is_success(monkeypatch, word, status):
-    monkeypatch.setattr(_Pretender, 'word', word)
-    monkeypatch.setattr(clarabel, 'DefaultSolver', _Pretender)
+def test_only_optimal_is_success(monkeypatch, word, status):
     problem = problem_of('arm')
-    estimate = SemidefiniteLeastSquares().fit(problem)
+    monkeypatch.setattr(cp.Problem, 'status', property(lambda _: word))
+    estimate = SemidefiniteLeastSquares(constraints=no_further_constraint).fit(problem)
     assert estimate.status is status
     at_prior = np.array_equal(estimate.parameters.values, problem.parameters.prior)
     assert at_prior == (status is not Status.CONVERGED)
 
 
-def test_a_solution_outside_of_what_is_allowed_is_not_believed(monkeypatch):
-    class Liar(_Pretender):
-        def solve(self):
-            solution = self._solver.solve()
-            return SimpleNamespace(
-                x=10.0 * np.array(solution.x), status='Solved', iterations=1)
+def pretend(monkeypatch, change):
+    """Let the interior-point method end in another way."""
+    real = ConstrainedLeastSquares.minimise
+    monkeypatch.setattr(
+        ConstrainedLeastSquares, 'minimise',
+        lambda self, start, **options: change(self, *real(self, start, **options)))
 
-    monkeypatch.setattr(clarabel, 'DefaultSolver', Liar)
-    estimate = SemidefiniteLeastSquares().fit(problem_of('arm'))
-    assert estimate.status is Status.INACCURATE
+
+@pytest.mark.parametrize('status', [Status.FAILED, Status.INACCURATE])
+def test_where_the_interior_point_method_fails_the_general_way_is_taken(monkeypatch, status):
+    problem = problem_of('arm')
+    objective = Objective(problem)
+    best = SemidefiniteLeastSquares().fit(problem).parameters.values
+    pretend(monkeypatch, lambda self, z, _, iterations: (0.0 * z, status, iterations))
+    estimate = SemidefiniteLeastSquares().fit(problem)
+    assert estimate.status is Status.CONVERGED
+    assert objective(objective.steps(estimate.parameters.values)) == pytest.approx(
+        objective(objective.steps(best)), rel=1e-6)
+
+
+def test_a_mass_held_above_the_total_is_said_to_be_infeasible():
+    golden = simulated.golden('arm')
+    values = golden.model.parameters.with_values({'hand.mass': 20.0}).fixed('hand.mass')
+    problem = simulated.replace(golden.problem(0.01), parameters=values)
+    assert SemidefiniteLeastSquares().fit(problem).status is Status.INFEASIBLE
+
+
+def test_a_prior_on_the_boundary_is_left_where_the_solution_is_inside():
+    golden = simulated.golden('arm')
+    # Held so light that the other parameters must leave the prior.
+    values = golden.model.parameters.with_values({'hand.mass': 0.01}).fixed('hand.mass')
+    problem = simulated.replace(golden.problem(0.01), parameters=values)
+    estimate = SemidefiniteLeastSquares().fit(problem)
+    assert estimate.status is Status.CONVERGED
+    assert estimate.consistent
+    assert estimate.parameters['hand.mass'] == 0.01
+
+
+@pytest.mark.parametrize('name', ['lmi', 'entropic'])
+def test_a_solution_outside_of_what_is_allowed_is_not_believed(monkeypatch, name):
+    pretend(monkeypatch, lambda self, z, status, iterations: (10.0 * z, status, iterations))
+    assert make_estimator(name).fit(problem_of('arm')).status is Status.INACCURATE
 
 
 def test_friction_the_solver_leaves_a_hair_below_zero_is_zero(monkeypatch):
-    class Rounding(_Pretender):
-        def solve(self):
-            solution = self._solver.solve()
-            return SimpleNamespace(
-                x=(1.0 - 1e-7) * np.array(solution.x), status='Solved', iterations=1)
-
     problem = simulated.golden('arm').problem(0.01)
     joint, friction = 1, problem.parameters.index('elbow.viscous_friction')
     torque = problem.torque.copy()
     # As if the drive pushed: the friction that fits best is below zero.
     torque[:, joint] -= 5.0 * problem.regressor[:, joint, friction]
-    monkeypatch.setattr(clarabel, 'DefaultSolver', Rounding)
+
+    def beyond(self, z, status, iterations):
+        row = self.allowed.matrix[self.allowed.labels.index('elbow.viscous_friction >= 0')]
+        return z + 1e-8 * row, status, iterations
+
+    pretend(monkeypatch, beyond)
     estimate = SemidefiniteLeastSquares().fit(simulated.with_torque(problem, torque))
     assert estimate.status is Status.CONVERGED
     assert any('elbow.viscous_friction >= 0' in note for note in estimate.notes)

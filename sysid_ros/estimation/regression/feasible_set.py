@@ -9,9 +9,9 @@ weightless one, so masses are held near the prior too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.problem import RegressionProblem
@@ -48,9 +48,34 @@ class Plausibility(StrictSettings):
                 )
 
 
+# A constraint is active when less than this is left of it, without unit.
+_ACTIVE = 1e-6
+# A prior on a bound (no friction given) is moved inside by this part of its scale.
+_INSIDE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveConstraints:
+    r"""Constraints that hold a point back.
+
+    Attributes:
+        labels: What each says, for people; a body on the edge of consistency may have
+            several with the same words.
+        gradients: Their derivatives by the prior's steps z, shape ``(a, f)``, pointing out
+            of what is allowed for the linear ones. Movements dz along all active
+            constraints have ``gradients @ dz = 0``.
+    """
+
+    labels: tuple[str, ...]
+    gradients: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
     r"""Constraints on the prior's steps z, shape ``(f,)``.
+
+    Steps fall into groups: those of one body, and each joint term's by itself. All but few
+    constraints concern one group only.
 
     Attributes:
         names: Bodies with free parameters, c of them.
@@ -60,6 +85,8 @@ class FeasibleSet:
         matrix: Linear inequalities ``matrix @ z <= bound``, shape ``(m, f)``.
         bound: Shape ``(m,)``.
         labels: What each inequality says, for people.
+        steps: First step of each body and the one after its last, shape ``(c, 2)``; no
+            other step changes its pseudo-inertia.
     """
 
     names: tuple[str, ...]
@@ -68,10 +95,11 @@ class FeasibleSet:
     matrix: np.ndarray
     bound: np.ndarray
     labels: tuple[str, ...]
+    steps: np.ndarray
 
     def pseudo_inertias(self, z: np.ndarray) -> np.ndarray:
         """Whitened pseudo-inertias less the margin, shape ``(c, 4, 4)``."""
-        return self.constant + np.einsum('cfij,f->cij', self.slopes, z)
+        return self.constant + np.tensordot(self.slopes, z, axes=(1, 0))
 
     def slack(self, z: np.ndarray) -> np.ndarray:
         """Distance to each linear bound, shape ``(m,)``, negative when violated."""
@@ -85,6 +113,76 @@ class FeasibleSet:
             and (self.slack(z) >= -tolerance * np.maximum(np.abs(self.bound), 1.0)).all()
         )
 
+    def active(self, z: np.ndarray) -> ActiveConstraints:
+        """The constraints that a point of the set leans on."""
+        tight = self.slack(z) < _ACTIVE * np.maximum(np.abs(self.bound), 1.0)
+        labels = [label for label, held in zip(self.labels, tight, strict=True) if held]
+        gradients = [self.matrix[tight]]
+        eigenvalues, vectors = np.linalg.eigh(self.pseudo_inertias(z))
+        for c, name in enumerate(self.names):
+            # To stay on the boundary the null space of the matrix must stay one.
+            null = vectors[c][:, eigenvalues[c] < _ACTIVE]
+            row, column = np.triu_indices(null.shape[1])
+            gradients.append((null.T @ self.slopes[c] @ null)[:, row, column].T)
+            labels += [f'consistency of {name}'] * len(row)
+        return ActiveConstraints(tuple(labels), np.vstack(gradients))
+
+    def interior(self) -> np.ndarray | None:
+        """The prior, moved inside where it lies on a bound, shape ``(f,)``.
+
+        Returns:
+            None when that is not strictly inside.
+        """
+        z = np.zeros(self.matrix.shape[1])
+        near = self.slack(z) < _INSIDE
+        for row, slack in zip(self.matrix[near], self.slack(z)[near], strict=True):
+            z -= (_INSIDE - slack) * row
+        inside = np.linalg.eigvalsh(self.pseudo_inertias(z)) > 0.0
+        return z if inside.all() and (self.slack(z) > 0.0).all() else None
+
+    def barrier_gradient(self, z: np.ndarray) -> np.ndarray:
+        """Gradient of the log barrier at a point strictly inside, shape ``(f,)``."""
+        inverse = np.linalg.inv(self.pseudo_inertias(z))
+        return self.matrix.T @ (1.0 / self.slack(z)) - np.tensordot(
+            inverse, self.slopes, axes=((0, 1, 2), (0, 2, 3)))
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """First step of each of the g groups and, last, f; shape ``(g + 1,)``."""
+        alone = np.ones(self.matrix.shape[1] + 1, dtype=bool)
+        for start, stop in self.steps:
+            alone[start + 1:stop] = False
+        return np.flatnonzero(alone)
+
+    @cached_property
+    def group_body(self) -> np.ndarray:
+        """Which body each group is, or -1, shape ``(g,)``."""
+        body = np.full(len(self.groups) - 1, -1)
+        body[np.searchsorted(self.groups, self.steps[:, 0])] = np.arange(len(self.names))
+        return body
+
+    @cached_property
+    def span(self) -> np.ndarray:
+        """First step of each inequality and the one after its last, shape ``(m, 2)``."""
+        used = self.matrix != 0.0
+        return np.column_stack([
+            used.argmax(axis=1), used.shape[1] - used[:, ::-1].argmax(axis=1)
+        ])
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The group each inequality concerns, or -1 when it couples several, shape ``(m,)``."""
+        first, last = np.searchsorted(self.groups, self.span - [0, 1], side='right').T - 1
+        return np.where(first == last, first, -1)
+
+    @cached_property
+    def unbent(self) -> np.ndarray:
+        """Mask of the steps that no constraint holds (offsets, for one), shape ``(f,)``."""
+        free = ~(self.matrix != 0.0).any(axis=0)
+        for start, stop in self.steps:
+            free[start:stop] = False
+        return free
+
 
 def feasible_set(problem: RegressionProblem, plausibility: Plausibility) -> FeasibleSet:
     """Constraints of a problem.
@@ -96,64 +194,60 @@ def feasible_set(problem: RegressionProblem, plausibility: Plausibility) -> Feas
     Returns:
         The set. Masses of bodies that came without one are not held.
     """
-    names, constant, slopes = [], [], []
-    for body in problem.parameters.bodies:
-        block = problem.parameters.body_slice(body)
-        if not problem.free[block].any():
-            continue
-        # Whitening by the prior makes every entry a ratio, so that one margin fits all.
-        factor = scipy.linalg.cholesky(
-            pseudo_inertia(problem.parameters.prior[block]), lower=True
-        )
-        inverse = scipy.linalg.solve_triangular(factor, np.eye(4), lower=True)
-        basis = inverse @ PSEUDO_INERTIA_BASIS @ inverse.T
-        start = np.tensordot(problem.reference[block], basis, axes=1)
-        names.append(body)
-        constant.append(start - plausibility.margin * np.eye(4))
-        slopes.append(np.einsum('kf,kij->fij', problem.scale[block], basis))
-    matrix, bound, labels = _linear(problem, plausibility)
-    steps = problem.scale.shape[1]
-    return FeasibleSet(
-        tuple(names), np.array(constant).reshape(-1, 4, 4),
-        np.array(slopes).reshape(-1, steps, 4, 4), matrix, bound, labels,
+    parameters, free = problem.parameters, np.flatnonzero(problem.free)
+    names = tuple(
+        body for body in parameters.bodies if problem.free[parameters.body_slice(body)].any()
     )
+    blocks = [parameters.body_slice(body) for body in names]
+    steps = np.array(
+        [np.searchsorted(free, [block.start, block.stop]) for block in blocks], dtype=int
+    ).reshape(-1, 2)
+    constant = np.zeros((len(names), 4, 4))
+    slopes = np.zeros((len(names), len(free), 4, 4))
+    for c, (block, (start, stop)) in enumerate(zip(blocks, steps, strict=True)):
+        # Whitening by the prior makes every entry a ratio, so that one margin fits all.
+        factor = np.linalg.cholesky(pseudo_inertia(parameters.prior[block]))
+        inverse = np.linalg.inv(factor)
+        basis = inverse @ PSEUDO_INERTIA_BASIS @ inverse.T
+        constant[c] = np.tensordot(problem.reference[block], basis, axes=1)
+        constant[c] -= plausibility.margin * np.eye(4)
+        slopes[c, start:stop] = np.tensordot(
+            problem.scale[block, start:stop], basis, axes=(0, 0))
+    matrix, bound, labels = _linear(problem, plausibility)
+    return FeasibleSet(names, constant, slopes, matrix, bound, labels, steps)
 
 
 def _linear(
     problem: RegressionProblem, plausibility: Plausibility
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    rows, bounds, labels = [], [], []
-
-    def hold(weights: np.ndarray, limit: float, label: str) -> None:
-        """Add ``weights · theta <= limit``, scaled to a slope of one."""
-        row = weights @ problem.scale
-        size = np.linalg.norm(row)
-        if size > 0.0:
-            rows.append(row / size)
-            bounds.append((limit - weights @ problem.reference) / size)
-            labels.append(label)
-
-    parameters = problem.parameters
+    parameters, scale, reference = problem.parameters, problem.scale, problem.reference
+    rows, limits, labels = [], [], []
     lower, upper = parameters.lower.copy(), parameters.upper.copy()
     masses = _described_masses(problem)
     lower[masses] = np.maximum(lower[masses], parameters.prior[masses] / plausibility.mass_factor)
     upper[masses] = np.minimum(upper[masses], parameters.prior[masses] * plausibility.mass_factor)
-    for k, name in enumerate(parameters.names):
-        unit = np.zeros(len(parameters))
-        unit[k] = 1.0
+    for k in np.flatnonzero(problem.free & (np.isfinite(lower) | np.isfinite(upper))):
+        name = parameters.names[k]
         if np.isfinite(upper[k]):
-            hold(unit, upper[k], f'{name} <= {upper[k]:.6g}')
+            rows.append(scale[k])
+            limits.append(upper[k] - reference[k])
+            labels.append(f'{name} <= {upper[k]:.6g}')
         if np.isfinite(lower[k]):
-            hold(-unit, -lower[k], f'{name} >= {lower[k]:.6g}')
-    if len(masses) == len(parameters.bodies) > 0:
-        total = np.zeros(len(parameters))
-        total[masses] = 1.0
-        prior = total @ parameters.prior
+            rows.append(-scale[k])
+            limits.append(reference[k] - lower[k])
+            labels.append(f'{name} >= {lower[k]:.6g}')
+    if len(masses) == len(parameters.bodies) > 0 and problem.free[masses].any():
+        prior = parameters.prior[masses].sum()
         reach = plausibility.total_mass * prior
-        hold(total, prior + reach, f'moving mass <= {prior + reach:.6g} kg')
-        hold(-total, reach - prior, f'moving mass >= {prior - reach:.6g} kg')
-    steps = problem.scale.shape[1]
-    return np.array(rows).reshape(-1, steps), np.array(bounds), tuple(labels)
+        total, now = scale[masses].sum(axis=0), reference[masses].sum()
+        rows += [total, -total]
+        limits += [prior + reach - now, now - (prior - reach)]
+        labels += [
+            f'moving mass <= {prior + reach:.6g} kg', f'moving mass >= {prior - reach:.6g} kg']
+    matrix = np.array(rows).reshape(-1, scale.shape[1])
+    # Scaled to a slope of one.
+    size = np.linalg.norm(matrix, axis=1)
+    return matrix / size[:, None], np.array(limits) / size, tuple(labels)
 
 
 def _described_masses(problem: RegressionProblem) -> list[int]:

@@ -1,0 +1,94 @@
+"""What the estimators share that keep every body physically consistent."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.directions import DataDirections
+from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
+from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
+
+# What a solution may violate a constraint by, as a ratio, before it is not believed.
+_VIOLATION = 1e-6
+
+
+@dataclass(frozen=True)
+class ConsistentLeastSquares(ABC):
+    """Weighted least squares over what physics allows, with a prior.
+
+    Args:
+        prior_strength: Weight of the prior, in squared standard deviations of the torque
+            noise; what it multiplies is each estimator's own.
+        plausibility: Margins and ranges of masses.
+        max_iterations: Most iterations of the solver.
+    """
+
+    prior_strength: float
+    plausibility: Plausibility = field(default_factory=Plausibility)
+    max_iterations: int = 200
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        require_prior(self.prior_strength)
+
+    def fit(self, problem: RegressionProblem) -> Estimate:
+        """Fit the problem.
+
+        Args:
+            problem: Rows and prior.
+
+        Returns:
+            The estimate. Unless the solver converged and the solution satisfies every
+            constraint when checked again, its values are the prior. The bounds it leans on
+            are among its notes.
+        """
+        directions, notes = weighted_directions(problem)
+        allowed = feasible_set(problem, self.plausibility)
+        z, status, iterations = self.minimise(directions, allowed)
+        if status.ok and not allowed.contains(z, _VIOLATION):
+            status = Status.INACCURATE
+        theta = problem.reference + problem.scale @ z
+        # Rounding may leave a hair of a violation; a drive's inertia of -1e-12 is refused later.
+        bounds = problem.parameters
+        theta = np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
+        return assess(
+            problem, theta, directions.sigma, estimator=self.name,
+            settings=self.describe(), status=status, strength=self.prior_strength,
+            iterations=iterations, notes=(*notes, *(_held_back(allowed, z) if status.ok else ())),
+        )
+
+    @abstractmethod
+    def minimise(
+        self, directions: DataDirections, allowed: FeasibleSet
+    ) -> tuple[np.ndarray, Status, int]:
+        """The allowed steps of the prior with the smallest objective.
+
+        Args:
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
+
+        Returns:
+            Steps z, shape ``(f,)``; how the solver ended; its iterations.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as plain values."""
+        return {
+            'prior_strength': self.prior_strength,
+            'plausibility': self.plausibility.model_dump(),
+            'max_iterations': self.max_iterations,
+        }
+
+
+def _held_back(allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:
+    """The bounds the solution leans on, in words."""
+    labels = dict.fromkeys(allowed.active(z).labels)
+    return (f'The fit leans on these bounds: {", ".join(labels)}.',) if labels else ()

@@ -1,0 +1,1 @@
+"""Least squares inside of what physics allows: a primal-dual interior-point method."""
