@@ -10,7 +10,7 @@ import numpy as np
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.directions import DataDirections
-from sysid_ros.estimation.regression.noise import residual_deviation, residual_statistics
+from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.robot.inertia import consistency_margin
 
 # Values that no row sees may stray from the prior by this part of its step unmentioned.
@@ -26,6 +26,7 @@ def assess(
     settings: Mapping[str, Any],
     status: Status = Status.CONVERGED,
     strength: float = 0.0,
+    curvature: np.ndarray | None = None,
     iterations: int = 1,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
@@ -39,7 +40,9 @@ def assess(
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
         status: How the solver ended.
-        strength: Weight of the prior in the objective.
+        strength: Weight of the prior in the objective, where its curvature is that alone.
+        curvature: Hessian of all else than the rows' misfit in the prior's steps, shape
+            ``(f, f)``; by default ``strength`` times the unit matrix.
         iterations: Iterations of the solver.
         notes: What else to tell.
 
@@ -52,9 +55,8 @@ def assess(
     theta = _silent_terms_kept(problem, directions, theta)
     parameters = problem.parameters.with_values(theta)
     statistics = residual_statistics(problem, theta)
-    correlated = problem.counts / statistics.effective_rows
     covariance = directions.base_covariance(
-        residual_deviation(problem, theta) ** 2 * correlated, strength
+        theta, strength if curvature is None else curvature
     )
     equations = problem.base.equations
     return Estimate(

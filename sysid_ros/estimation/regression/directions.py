@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.sandwich import noise_information
 
 # Singular values of the rows below this fraction of the largest carry rounding only.
 _RANK_TOLERANCE = 1e-9
@@ -97,33 +98,40 @@ class DataDirections:
         weights, directions, target = self.principal_rows()
         return directions.T @ (weights * target / (weights**2 + strength))
 
-    def base_covariance(self, noise: np.ndarray, strength: float) -> np.ndarray:
-        r"""Covariance of the base parameters for torque noise that may be correlated.
+    def base_covariance(self, theta: np.ndarray, curvature: np.ndarray | float) -> np.ndarray:
+        r"""Covariance of the base parameters for torque noise of any colour.
 
         Args:
-            noise: Variance per joint, times the number of rows that tell as much as one
-                independent row, shape ``(n,)``.
-            strength: Weight of the prior that was added to the objective.
+            theta: Fitted values, shape ``(p,)``; their residuals tell the noise.
+            curvature: What the prior added to the Hessian of the objective in the prior's
+                steps z, shape ``(f, f)`` or a multiple of the unit matrix.
 
         Returns:
-            The sandwich :math:`H^{-1} B H^{-1}`, shape ``(r, r)``, with infinite entries
-            for base parameters in an unknown direction.
+            The sandwich :math:`H^{-1} (B + P) H^{-1}`, shape ``(r, r)``, with infinite
+            entries for base parameters in an unknown direction; the curvature P of the prior
+            counts as the information of one draw from it.
         """
         columns = self._step @ self.known
         gram = np.zeros((columns.shape[1],) * 2)
-        meat = gram.copy()
-        for factor, sigma, variance in zip(self.problem.factors, self.sigma, noise, strict=True):
+        for factor, sigma in zip(self.problem.factors, self.sigma, strict=True):
             rows = factor[:, self.problem.base.independent] @ columns / sigma
-            information = rows.T @ rows
-            gram += information
-            meat += information * variance / sigma**2
-        prior = strength * np.eye(len(gram))
+            gram += rows.T @ rows
+        prior = self._reduced(curvature)
         inverse = np.linalg.inv(gram + prior)
-        covariance = columns @ inverse @ (meat + prior) @ inverse @ columns.T
+        information = noise_information(self.problem, theta, self.sigma, columns, inverse)
+        covariance = columns @ inverse @ (information + prior) @ inverse @ columns.T
         touched = self.undetermined
         covariance[touched, :] = np.inf
         covariance[:, touched] = np.inf
         return covariance
+
+    def _reduced(self, curvature: np.ndarray | float) -> np.ndarray:
+        """Curvature in the known directions, all others free to follow, shape ``(k, k)``."""
+        matrix = np.asarray(curvature, dtype=float)
+        directions = self.known.T @ self._spread[1]
+        if matrix.ndim == 0:
+            return matrix * np.eye(len(directions))
+        return np.linalg.inv(directions @ np.linalg.inv(matrix) @ directions.T)
 
     @cached_property
     def undetermined(self) -> np.ndarray:

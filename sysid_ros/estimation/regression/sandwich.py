@@ -1,0 +1,147 @@
+r"""Covariance of fitted directions under torque noise of any stationary colour.
+
+The sandwich :math:`H^{-1} B H^{-1}` needs :math:`B = \sum_j \Gamma_j^T R_j \Gamma_j` with
+the covariance :math:`R_j` of the noise in all rows of joint j. In the frequency domain that is
+the spectrum of the noise, weighed by that of the rows: noise counts where the motion is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.spectrum import Autoregression, thinning
+
+# Rounds of putting back what the fit took out of the residuals; each leaves but the part
+# that the fit has of a band, some tenths.
+_ROUNDS = 6
+# What the fit leaves of a frequency, at least, as a part of the noise there.
+_LEFT = 1e-3
+
+
+def noise_information(
+    problem: RegressionProblem, theta: np.ndarray, sigma: np.ndarray, columns: np.ndarray,
+    inverse: np.ndarray,
+) -> np.ndarray:
+    r"""The middle B of the sandwich.
+
+    A fit takes noise out of the residuals, and most of it at the frequencies of the motion,
+    where it matters. So the spectra of the noise and of the fit's error are found in turns, by
+    expectation maximisation: the noise that the residuals should show for a spectrum
+    corrects that spectrum.
+
+    Args:
+        problem: Rows and torques.
+        theta: Fitted values, shape ``(p,)``.
+        sigma: Torque noise per joint that weighted the rows, shape ``(n,)``.
+        columns: Fitted directions of the base parameters, shape ``(r, k)``.
+        inverse: Inverse of the objective's Hessian in them, shape ``(k, k)``.
+
+    Returns:
+        Shape ``(k, k)``.
+
+    References:
+        White 1980; Andrews 1991; Dempster, Laird and Rubin 1977.
+    """
+    residual = problem.residuals(theta) / sigma
+    joints = []
+    for joint in np.flatnonzero(np.any(residual != 0.0, axis=0)):
+        rows = problem.regressor[:, joint, problem.base.independent] @ (columns / sigma[joint])
+        usable = problem.usable[:, joint]
+        joints.append(_JointSpectra.of(rows * usable[:, None], residual[:, joint], usable))
+    information = np.zeros_like(inverse)
+    expected = [joint.power for joint in joints]
+    for _ in range(_ROUNDS):
+        noise = [joint.noise(power) for joint, power in zip(joints, expected, strict=True)]
+        information = sum(
+            (joint.weighted(spectrum) for joint, spectrum in zip(joints, noise, strict=True)),
+            start=np.zeros_like(inverse),
+        )
+        error = inverse @ information @ inverse
+        expected = [
+            joint.expected_power(spectrum, inverse, error)
+            for joint, spectrum in zip(joints, noise, strict=True)
+        ]
+    return information
+
+
+@dataclass(frozen=True, eq=False)
+class _JointSpectra:
+    """Rows and residuals of one joint by frequency.
+
+    Attributes:
+        transform: Spectrum of the rows up to the last frequency of the noise, ``(F, k)``.
+        weights: Share of each of these frequencies in a sum over all, shape ``(F,)``.
+        power: Squared spectrum of the residuals over all frequencies, shape ``(L / 2 + 1,)``.
+        pairs: Usable pairs of rows by lag, shape ``(T,)``.
+        stride: Rows from one value of the noise's autoregression to the next.
+    """
+
+    transform: np.ndarray
+    weights: np.ndarray
+    power: np.ndarray
+    pairs: np.ndarray
+    stride: int
+
+    @classmethod
+    def of(cls, rows: np.ndarray, residual: np.ndarray, usable: np.ndarray) -> _JointSpectra:
+        # Twice the length: products of the end with the beginning are none.
+        samples = len(rows)
+        length = 2 * samples
+        pairs = _products(np.abs(np.fft.rfft(usable.astype(float), length)) ** 2, samples)
+        pairs = np.maximum(np.round(pairs), 1.0)
+        power = np.abs(np.fft.rfft(residual, length)) ** 2
+        stride = thinning(_products(power, samples) / pairs)
+        count = samples // stride + 1
+        weights = np.full(count, 2.0 / length)
+        weights[0] = 1.0 / length
+        if count == samples + 1:
+            weights[-1] = 1.0 / length
+        transform = np.fft.rfft(rows, length, axis=0)[:count]
+        return cls(transform, weights, power, pairs, stride)
+
+    def noise(self, power: np.ndarray) -> np.ndarray:
+        """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""
+        samples = len(self.pairs)
+        model = Autoregression.of(
+            _products(power, samples) / self.pairs, float(self.pairs[0]), self.stride
+        )
+        return model.spectrum(np.arange(len(self.weights)) / (2 * samples))
+
+    def weighted(self, noise: np.ndarray) -> np.ndarray:
+        """Rows times the noise's covariance times rows, shape ``(k, k)``."""
+        part = self.transform * np.sqrt(noise * self.weights)[:, None]
+        return part.real.T @ part.real + part.imag.T @ part.imag
+
+    def expected_power(
+        self, noise: np.ndarray, inverse: np.ndarray, error: np.ndarray
+    ) -> np.ndarray:
+        """Squared spectrum of the noise, given the residuals and what the fit does to them.
+
+        Args:
+            noise: Spectrum that the noise is taken to have, shape ``(F,)``.
+            inverse: Inverse Hessian of the fit, shape ``(k, k)``.
+            error: Covariance of the fit, shape ``(k, k)``.
+        """
+        rows = self.pairs[0]
+        taken = self._form(inverse) / rows
+        # Covariance of noise and residual, and variance of the residual.
+        shared = noise * np.maximum(1.0 - taken, _LEFT)
+        residual = np.maximum(noise * (1.0 - 2.0 * taken) + self._form(error) / rows, shared)
+        gain = shared / residual
+        power = self.power.copy()
+        count = len(noise)
+        power[:count] = gain**2 * power[:count] + rows * (noise - gain * shared)
+        return power
+
+    def _form(self, matrix: np.ndarray) -> np.ndarray:
+        """The quadratic form of each frequency's row, shape ``(F,)``."""
+        real, imaginary = self.transform.real, self.transform.imag
+        return np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1)
+
+
+def _products(power: np.ndarray, samples: int) -> np.ndarray:
+    """Sums of products of rows by lag, shape ``(samples,)``."""
+    return np.fft.irfft(power, 2 * samples)[:samples]

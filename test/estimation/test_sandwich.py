@@ -1,0 +1,66 @@
+"""The middle of the sandwich against sums over all pairs of rows."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.signal
+
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.regression.sandwich import _JointSpectra, noise_information
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+
+def test_rows_are_weighed_as_by_the_covariance_of_all_pairs_of_rows(rng):
+    rho, samples = 0.8, 400
+    residual = scipy.signal.lfilter([1.0], [1.0, -rho], rng.normal(size=samples))
+    usable = rng.uniform(size=samples) > 0.1
+    rows = rng.normal(size=(samples, 3)) * usable[:, None]
+    joint = _JointSpectra.of(rows, residual * usable, usable)
+    frequencies = np.arange(len(joint.weights)) / (2 * samples)
+    spectrum = 1.0 / np.abs(1.0 - rho * np.exp(-2j * np.pi * frequencies)) ** 2
+    # Where residuals were thinned, frequencies without noise of note are left out.
+    expected = rows.T @ scipy.linalg.toeplitz(rho ** np.arange(samples)) @ rows / (1 - rho**2)
+    if joint.stride == 1:
+        np.testing.assert_allclose(joint.weighted(spectrum), expected, rtol=1e-8)
+    assert joint.pairs[0] == usable.sum()
+    assert joint.pairs[1] == np.sum(usable[1:] & usable[:-1])
+
+
+def test_noise_the_fit_has_taken_is_put_back():
+    # At the low frequencies of a motion this short the fit leaves hardly any residual.
+    golden = simulated.golden('arm')
+    problem = golden.problem(samples=150)
+    exact = problem.torque
+    size = 0.1 * np.sqrt(np.mean(exact**2, axis=0))
+    ratios = []
+    for seed in range(40):
+        noise = size * np.random.default_rng(seed).normal(size=exact.shape)
+        noisy = simulated.with_torque(problem, exact + noise)
+        estimate = make_estimator('ols').fit(noisy)
+        columns = np.eye(problem.base.rank)
+        rows = problem.regressor[:, :, problem.base.independent]
+        gram = np.einsum('tjk,tjl->kl', rows, rows)
+        exactly = np.einsum('tjk,j,tjl->kl', rows, size**2, rows)
+        found = noise_information(
+            noisy, estimate.parameters.values, np.ones(3), columns, np.linalg.inv(gram))
+        ratios.append(np.diag(found) / np.diag(exactly))
+    assert np.median(ratios) == pytest.approx(1.0, abs=0.08)
+
+
+def test_a_joint_without_residual_or_rows_adds_nothing():
+    golden = simulated.golden('arm')
+    problem = golden.problem()
+    columns, inverse = np.eye(problem.base.rank), np.eye(problem.base.rank)
+    exact = simulated.with_torque(problem, problem.regressor @ golden.truth)
+    none = noise_information(exact, golden.truth, np.ones(3), columns, inverse)
+    assert not none.any()
+    silent = replace(golden.problem(0.1), usable=np.zeros_like(problem.usable))
+    assert not noise_information(silent, golden.truth, np.ones(3), columns, inverse).any()
