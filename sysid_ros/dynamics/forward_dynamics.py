@@ -1,0 +1,229 @@
+r"""Forward dynamics of a torque model: how the robot moves under given joint torques.
+
+Everything is taken from the regressor of the inverse dynamics, so whatever a
+:class:`~sysid_ros.dynamics.torque_model.TorqueModel` can express can be simulated: coupled
+joints, geared rotors, springs, coupled axes. At an acceleration of zero it gives the bias, at
+unit accelerations the columns of the mass matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics.terms import CoupledAxis, JointTerm
+from sysid_ros.dynamics.torque_model import TorqueModel
+
+# Change of velocity for derivatives, and velocity that counts as the limit at zero.
+_DIFFERENCE = 1e-6
+_CREEP = 1e-9
+# The sweeps over the friction axes end at this part of the largest change of velocity.
+_TOLERANCE = 1e-10
+_MAX_SWEEPS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardDynamics:
+    r"""A robot with given parameters, moved by torques; many samples S at once.
+
+    Dry friction is not smoothed: on each friction axis k with direction :math:`w_k` it is the
+    set-valued law :math:`\lambda_k \in f_k\,\mathrm{Sign}(w_k \cdot v)`, so joints stick and
+    break away as they should.
+
+    Args:
+        model: Torque model; the smoothing of its dry friction is ignored.
+        values: Parameter values, shape ``(p,)``.
+    """
+
+    model: TorqueModel
+    values: np.ndarray
+
+    @cached_property
+    def _sharp(self) -> TorqueModel:
+        """The model with the sign itself where dry friction was smoothed."""
+        return TorqueModel(self.model.robot, [_sharpened(term) for term in self.model.terms])
+
+    @cached_property
+    def _axes(self) -> np.ndarray:
+        """Directions of the friction axes in joint space, joints first, shape ``(k, n)``."""
+        robot = self.model.robot
+        joints = len(robot.joint_names)
+        coupled = [
+            [dict(term.weights).get(joint, 0.0) for joint in robot.joint_names]
+            for term in self.model.terms if isinstance(term, CoupledAxis)
+        ]
+        return np.vstack([np.eye(joints), np.reshape(coupled, (-1, joints))])
+
+    @cached_property
+    def _terms(self) -> list[tuple[JointTerm, np.ndarray]]:
+        """Joint terms with their values."""
+        counts = [len(term.parameters(self.model.robot)) for term in self._sharp.terms]
+        stops = len(self.values) - sum(counts) + np.cumsum(counts)
+        return [
+            (term, self.values[stop - count:stop])
+            for term, count, stop in zip(self._sharp.terms, counts, stops, strict=True)
+        ]
+
+    def mass_matrix(self, q: np.ndarray) -> np.ndarray:
+        """Mass matrices with all drive inertias, shape ``(S, n, n)``.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(S, n)``.
+        """
+        samples, joints = q.shape
+        rest = np.zeros(((joints + 1) * samples, joints))
+        a = np.vstack([np.zeros_like(q), np.repeat(np.eye(joints), samples, axis=0)])
+        torque = self._sharp.torque(self.values, np.tile(q, (joints + 1, 1)), rest, a)
+        return _columns(torque, samples)
+
+    def acceleration(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Accelerations while every joint with dry friction slides.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(S, n)``.
+            v: Joint velocities, shape ``(S, n)``.
+            tau: Joint torques in [N·m] or [N], shape ``(S, n)``.
+
+        Returns:
+            Shape ``(S, n)``.
+
+        Raises:
+            numpy.linalg.LinAlgError: A mass matrix is singular.
+        """
+        bias = self._sharp.torque(self.values, q, v, np.zeros_like(q))
+        return np.linalg.solve(self.mass_matrix(q), (tau - bias)[..., None])[..., 0]
+
+    def step(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, h: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Advance all samples by one step.
+
+        The velocity takes a linearly implicit midpoint step, which is of second order and
+        stays stable however strong viscous friction is; dry friction acts by the velocity at
+        the end of the step, so that it stops a joint and never reverses it (Moreau's time
+        stepping; Acary and Brogliato 2008, chapter 10).
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(S, n)``.
+            v: Joint velocities, shape ``(S, n)``.
+            tau: Mean torque of the step, shape ``(S, n)``.
+            h: Step in [s].
+
+        Returns:
+            Positions and velocities after it, ``(S, n)`` each, and where dry friction could
+            not be solved for, shape ``(S,)``.
+
+        Raises:
+            numpy.linalg.LinAlgError: A mass matrix is singular.
+        """
+        samples, axes = len(q), self._axes
+        middle = q + 0.5 * h * v
+        level = self._dry_levels(middle)
+        # At zero itself the smooth part of friction that differs by direction is not defined.
+        moving = np.where(np.abs(v) < _CREEP, _CREEP, v)
+        bias, mass, damping = self._linearised(middle, moving, level)
+        # Negative friction, which only an inconsistent estimate has, cannot make a joint stick.
+        bias = bias + (np.minimum(level, 0.0) * np.sign(v @ axes.T)) @ axes
+        right = np.broadcast_to(axes.T, (samples, *axes.T.shape))
+        right = np.concatenate([h * (tau - bias)[..., None], right], axis=2)
+        solved = np.linalg.solve(mass + 0.5 * h * damping, right)
+        free, response = v + solved[..., 0], solved[..., 1:]
+        impulse, stopped = _solve_dry_friction(
+            np.ascontiguousarray(axes @ response), free @ axes.T, h * np.maximum(level, 0.0)
+        )
+        v = free - np.einsum('snk,sk->sn', response, impulse)
+        return middle + 0.5 * h * v, v, stopped
+
+    def _linearised(
+        self, q: np.ndarray, v: np.ndarray, level: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Torque at rest of acceleration, without dry friction, and its derivatives.
+
+        Returns:
+            Bias ``(S, n)``, mass matrix and derivative of the bias by velocity ``(S, n, n)``.
+        """
+        samples, joints = q.shape
+        unit = np.repeat(np.eye(joints), samples, axis=0)
+        none, blocks = np.zeros_like(unit), 2 * joints + 1
+        speeds = np.tile(v, (blocks, 1))
+        speeds[(joints + 1) * samples:] += _DIFFERENCE * unit
+        torque = self._sharp.torque(
+            self.values, np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none])
+        )
+        torque -= (np.tile(level, (blocks, 1)) * np.sign(speeds @ self._axes.T)) @ self._axes
+        moved = np.vstack([torque[:samples], torque[(joints + 1) * samples:]])
+        damping = _columns(moved, samples) / _DIFFERENCE
+        return torque[:samples], _columns(torque[:(joints + 1) * samples], samples), damping
+
+    def _dry_levels(self, q: np.ndarray) -> np.ndarray:
+        """Torque on each friction axis at a velocity just above zero, shape ``(S, k)``."""
+        joints = q.shape[1]
+        level = np.zeros((len(q), len(self._axes)))
+        rest, coupled = np.zeros_like(q), joints
+        for term, values in self._terms:
+            axis = np.ones(joints)
+            if isinstance(term, CoupledAxis):
+                axis = self._axes[coupled]
+            creep = np.tile(_CREEP * axis, (len(q), 1))
+            jump = 0.5 * (
+                term.columns(self.model.robot, q, creep, rest)
+                - term.columns(self.model.robot, q, -creep, rest)
+            ) @ values
+            if isinstance(term, CoupledAxis):
+                level[:, coupled] = jump @ axis / (axis @ axis)
+                coupled += 1
+            else:
+                level[:, :joints] += jump
+        return level
+
+
+def _columns(torque: np.ndarray, samples: int) -> np.ndarray:
+    """Matrices whose columns are the later blocks less the first, shape ``(S, n, n)``."""
+    blocks = torque.reshape(-1, samples, torque.shape[1])
+    return np.moveaxis(blocks[1:] - blocks[0], 0, 2)
+
+
+def _sharpened(term: JointTerm) -> JointTerm:
+    smoothed = getattr(term, 'smoothing', 0.0) > 0.0
+    return replace(term, smoothing=0.0) if smoothed else term  # type: ignore[type-var]
+
+
+@njit(cache=True)
+def _solve_dry_friction(
+    response: np.ndarray, free: np.ndarray, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impulses of dry friction, by projected Gauss-Seidel sweeps over the axes.
+
+    Args:
+        response: Velocity of the axes per impulse on them, shape ``(S, k, k)``.
+        free: Velocity of the axes without dry friction, shape ``(S, k)``.
+        most: Largest impulse of each axis, shape ``(S, k)``.
+
+    Returns:
+        Impulses ``(S, k)``, and where the sweeps did not settle, ``(S,)``.
+    """
+    samples, axes = free.shape
+    impulse = np.zeros((samples, axes))
+    unsettled = np.ones(samples, dtype=np.bool_)
+    for s in range(samples):
+        for _ in range(_MAX_SWEEPS):
+            largest, moved = 0.0, 0.0
+            for k in range(axes):
+                if most[s, k] == 0.0:
+                    continue
+                speed = free[s, k]
+                for m in range(axes):
+                    speed -= response[s, k, m] * impulse[s, m]
+                target = impulse[s, k] + speed / response[s, k, k]
+                target = min(max(target, -most[s, k]), most[s, k])
+                step = abs(target - impulse[s, k]) * abs(response[s, k, k])
+                impulse[s, k] = target
+                moved = max(moved, step)
+                largest = max(largest, abs(free[s, k]))
+            if moved <= _TOLERANCE * largest:
+                unsettled[s] = False
+                break
+    return impulse, unsettled
