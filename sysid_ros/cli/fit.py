@@ -1,31 +1,27 @@
 """Fit a recording and write a run folder: estimate, URDF, summary, figures.
 
 The settings file names the robot, the recording and how it is processed. Held-out data
-decides on the verdict: another recording (--validate), or the last part of this one
-(--holdout).
+decides on the verdict: another recording (--validate), the last part of this one
+(--holdout), or stretches of it in turn (--folds).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.cli.run_folder import RunFolder
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.prediction import predict
-from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.delay import TorqueDelays, estimate_delays
-from sysid_ros.recording.quality import DataQuality, assess_quality
+from sysid_ros.evaluation.comparison import Comparison
+from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.study import Study
+
+ALL = 'all'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--estimator', metavar='NAME',
-        help=f'{", ".join(REGRESSION_ESTIMATORS)}; by default what the settings say',
+        help=f'{", ".join(REGRESSION_ESTIMATORS)}, or {ALL} to compare them and take the best; '
+        'by default what the settings say',
     )
     held_out = parser.add_mutually_exclusive_group()
     held_out.add_argument(
@@ -45,6 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     held_out.add_argument(
         '--holdout', type=float, metavar='FRACTION',
         help='keep the last part of the recording from the fit, between 0 and 1',
+    )
+    parser.add_argument(
+        '--folds', type=int, default=0, metavar='K',
+        help='cross-validate: leave each of K stretches out of the fit in turn',
     )
     parser.add_argument(
         '-o', '--output', type=Path, metavar='FOLDER',
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     folder = options.output or Path('runs') / f'{options.settings.stem}-{estimator}'
     return fit_to_folder(
         identification, folder, estimator=estimator, validation=validation,
-        holdout=options.holdout,
+        holdout=options.holdout, folds=options.folds,
     )
 
 
@@ -73,15 +74,17 @@ def fit_to_folder(
     estimator: str,
     validation: Identification | None = None,
     holdout: float | None = None,
+    folds: int = 0,
 ) -> ExitCode:
     """Fit a recording, judge it on held-out data, and leave a run folder.
 
     Args:
         identification: Settings of the recording to fit.
         folder: Run folder to write.
-        estimator: Name of the estimator.
+        estimator: Name of the estimator, or ``'all'``.
         validation: Settings of another recording to predict.
         holdout: Part of the recording to predict in its place, between 0 and 1.
+        folds: Stretches of the recording for cross-validation; 0 for none.
 
     Returns:
         ``OK`` when the verdict is committable.
@@ -89,66 +92,44 @@ def fit_to_folder(
     Raises:
         SysidError: Settings, robot or recording cannot be used.
     """
-    method = identification.settings.fit.build(estimator)
+    if estimator != ALL:
+        # A misspelt name is refused before any work is done.
+        identification.settings.fit.build(estimator)
     with stage('Loading the robot'):
         model = identification.model()
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
     with stage('Reading the recording and building the regressor'):
-        training, held_out, quality = _problems(identification, model, validation, holdout)
-    with stage(f'Fitting with {estimator}'):
-        estimate = method.fit(training)
+        study = Study.load(
+            identification, model, validation=validation, holdout=holdout, folds=folds
+        )
+    comparison = None
+    if estimator == ALL:
+        with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
+            comparison = study.compare()
+        evaluation = _recommended(comparison)
+    else:
+        with stage(f'Fitting with {estimator}, and judging'):
+            evaluation = study.fit(estimator)
     with stage('Writing URDF, summary and figures'):
-        notes = run_folder.write_result(model, estimate)
-        estimate = replace(estimate, notes=(*estimate.notes, *notes))
-        prediction = None if held_out is None else predict(estimate, held_out)
-        verdict = judge(estimate, prediction)
-        text = run_folder.write_evaluation(estimate, verdict, training, held_out, quality)
+        evaluation, text = run_folder.write_study(study, evaluation, comparison)
     print(text)
     print(f'Written to {folder}{"/" if not str(folder).endswith("/") else ""}')
-    return _exit_code(estimate, verdict.committable)
+    return _exit_code(evaluation)
 
 
-def _problems(
-    identification: Identification, model: TorqueModel, validation: Identification | None,
-    holdout: float | None,
-) -> tuple[RegressionProblem, RegressionProblem | None, DataQuality]:
-    """Rows to fit, rows to predict, and what can be said of the recording."""
-    if holdout is not None and not 0.0 < holdout < 1.0:
-        raise ConfigurationError(
-            'is not a part of the recording', where='--holdout', found=holdout,
-            allowed='a number between 0 and 1',
+def _recommended(comparison: Comparison) -> Evaluation:
+    if comparison.recommended is None:
+        raise EstimationError(
+            comparison.reason.rstrip('.'),
+            found='; '.join(f'{name}: {why}' for name, why in comparison.failures.items()),
         )
-    measured = identification.measurement(model)
-    dataset = measured.dataset
-    quality = assess_quality(
-        measured.recording, dataset, model.robot,
-        standstill_velocity=identification.settings.processing.standstill_velocity,
-        delays=_delays(dataset, model), efforts=identification.effort_findings(model, dataset),
-    )
-    if holdout is not None:
-        return (
-            measured.problem(0.0, 1.0 - holdout), measured.problem(1.0 - holdout, 1.0), quality,
-        )
-    training = measured.problem()
-    if validation is None:
-        return training, None, quality
-    other = identification.recording_of(validation)
-    unseen = other.measurement(model)
-    other.effort_findings(model, unseen.dataset)
-    return training, unseen.problem(), quality
+    return comparison.recommended.evaluation
 
 
-def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
-    """Delays of the torques, or nothing where the recording is too short to tell."""
-    try:
-        return estimate_delays(dataset, model)
-    except RecordingError:
-        return None
-
-
-def _exit_code(estimate: Estimate, committable: bool) -> ExitCode:
-    if not estimate.status.ok:
-        print(estimate.status.value, file=sys.stderr)
+def _exit_code(evaluation: Evaluation) -> ExitCode:
+    status = evaluation.estimate.status
+    if not status.ok:
+        print(status.value, file=sys.stderr)
         return ExitCode.NOT_CONVERGED
-    return ExitCode.OK if committable else ExitCode.NOT_COMMITTABLE
+    return ExitCode.OK if evaluation.verdict.committable else ExitCode.NOT_COMMITTABLE

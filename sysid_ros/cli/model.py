@@ -11,7 +11,7 @@ from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.report.summary import table
+from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
 
 

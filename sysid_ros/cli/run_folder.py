@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,13 +14,17 @@ from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.prediction import predict
+from sysid_ros.evaluation.comparison import Comparison
+from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.simulation import Simulation
+from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
-from sysid_ros.recording.quality import DataQuality
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.urdf_export import write_urdf
 from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.report.evidence import comparison_section
 from sysid_ros.report.figures import torque_figure
+from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
 
 _ESTIMATE = 'estimate.json'
@@ -28,7 +33,8 @@ _PRIOR = 'prior.urdf'
 _URDF = 'identified.urdf'
 _FILES = (
     _ESTIMATE, _SETTINGS, _PRIOR, _URDF, 'identified.yaml', 'verdict.json', 'summary.txt',
-    'torque_training.png', 'torque_held_out.png',
+    'torque_training.png', 'torque_held_out.png', 'evaluation.json', 'simulation.png',
+    'comparison.txt', 'comparison.json',
 )
 
 
@@ -91,7 +97,32 @@ class RunFolder:
         self._write(_SETTINGS, text.encode())
         self._write(_PRIOR, model.robot.description.xml)
 
-    def write_result(self, model: TorqueModel, estimate: Estimate) -> tuple[str, ...]:
+    def write_study(
+        self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None
+    ) -> tuple[Evaluation, str]:
+        """Write the estimate, what is handed over, and all that was found out about it.
+
+        Args:
+            study: The recording and the data to judge by.
+            evaluation: The estimate that is written, with its evidence.
+            comparison: How it does beside other estimators, if they were compared.
+
+        Returns:
+            The evaluation with notes on the export among its remarks, and the summary.
+        """
+        notes = self._write_result(study.training.model, evaluation.estimate)
+        evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
+        text = summary(evaluation, study.quality, comparison)
+        self._write('summary.txt', text.encode())
+        self._write_json('verdict.json', evaluation.verdict.to_json())
+        self._write_json('evaluation.json', evaluation.to_json())
+        if comparison is not None:
+            self._write('comparison.txt', comparison_section(comparison).encode() + b'\n')
+            self._write_json('comparison.json', comparison.to_json())
+        self._draw(study, evaluation)
+        return evaluation, text
+
+    def _write_result(self, model: TorqueModel, estimate: Estimate) -> tuple[str, ...]:
         """Write the estimate, and the parameters to hand over if they are consistent.
 
         Returns:
@@ -112,40 +143,35 @@ class RunFolder:
         except ReleaseError as error:
             return (f'No URDF was written: {error}',)
 
-    def write_evaluation(
-        self, estimate: Estimate, verdict: Verdict, training: RegressionProblem,
-        held_out: RegressionProblem | None, quality: DataQuality,
-    ) -> str:
-        """Write verdict, summary and figures.
-
-        Returns:
-            The summary.
-        """
-        fitted = predict(estimate, training, held_out=False)
-        unseen = None if held_out is None else predict(estimate, held_out)
-        text = summary(estimate, verdict, fitted, unseen, quality)
-        self._write('summary.txt', text.encode())
-        self._write('verdict.json', json.dumps(verdict.to_json(), indent=1).encode())
-        theta = estimate.parameters.values
+    def _draw(self, study: Study, evaluation: Evaluation) -> None:
+        theta = evaluation.estimate.parameters.values
         torque_figure(
-            self.path / 'torque_training.png', training, theta, title='Torques of the training data'
+            self.path / 'torque_training.png', study.training, theta,
+            title='Torques of the training data',
         )
-        if held_out is not None:
+        if study.held_out is not None:
             torque_figure(
-                self.path / 'torque_held_out.png', held_out, theta,
+                self.path / 'torque_held_out.png', study.held_out.problem, theta,
                 title='Torques of data the fit has not seen',
             )
-        return text
+        if evaluation.simulation is not None:
+            simulation_figure(self.path / 'simulation.png', evaluation.simulation)
 
     def write_validation(
-        self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem
+        self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem,
+        simulation: Simulation | None,
     ) -> None:
-        """Write verdict and figure of one more recording, under its name."""
-        self._write(f'verdict_{name}.json', json.dumps(verdict.to_json(), indent=1).encode())
+        """Write verdict and figures of one more recording, under its name."""
+        self._write_json(f'verdict_{name}.json', verdict.to_json())
         torque_figure(
             self.path / f'torque_{name}.png', problem, estimate.parameters.values,
             title=f'Torques of {name}',
         )
+        if simulation is not None:
+            simulation_figure(self.path / f'simulation_{name}.png', simulation)
+
+    def _write_json(self, name: str, content: dict[str, Any]) -> None:
+        self._write(name, json.dumps(content, indent=1, allow_nan=False).encode())
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self.path / name, content)

@@ -9,6 +9,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.evaluation import HeldOut, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.report.summary import prediction_summary
@@ -31,13 +32,19 @@ def run(options: argparse.Namespace) -> ExitCode:
     other = fitted.recording_of(Identification.load(options.settings, options.base))
     with stage('Loading the robot'):
         model = fitted.model()
-    with stage('Reading the recording and predicting it'):
-        problem = other.measurement(model).problem()
+    with stage('Reading the recording, predicting and simulating it'):
+        measured = other.measurement(model)
+        efforts = other.effort_findings(model, measured.dataset)
+        held_out = HeldOut.of(measured)
+        problem = held_out.problem
         unseen = problem.provenance['sha256'] != estimate.provenance['sha256']
         prediction = predict(estimate, problem, held_out=unseen)
-    verdict = judge(estimate, prediction)
+        simulation, remarks = simulate_held_out(estimate, held_out)
+    verdict = judge(
+        estimate, prediction, simulation=simulation if unseen else None, efforts=efforts
+    ).with_remarks(remarks)
     name = options.settings.stem
-    folder.write_validation(name, estimate, verdict, problem)
-    print(prediction_summary(verdict, prediction))
+    folder.write_validation(name, estimate, verdict, problem, simulation)
+    print(prediction_summary(verdict, prediction, simulation))
     print(f'Written to {folder.path / f"verdict_{name}.json"}')
     return ExitCode.OK if verdict.committable else ExitCode.NOT_COMMITTABLE

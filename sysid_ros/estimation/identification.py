@@ -173,7 +173,7 @@ class Identification:
             recording = self.recording()
             return Measurement(self, model, recording, self.dataset(model, recording), None)
         bag = LongBag.survey(self.settings.recording, base)
-        recording, dataset = self._windows(model, bag, 0.0, 1.0).sample()
+        recording, dataset = self.windows(model, bag, 0.0, 1.0).sample()
         looked_at = (
             f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '
             f'{dataset.t[-1]:.4g} s; the whole bag takes {bag.duration:.4g} s'
@@ -181,9 +181,17 @@ class Identification:
         dataset = replace(dataset, warnings=(*dataset.warnings, looked_at))
         return Measurement(self, model, recording, dataset, bag)
 
-    def _windows(
+    def windows(
         self, model: TorqueModel, bag: LongBag, start: float, stop: float
     ) -> AlignedWindows:
+        """A part of a long bag in stretches that fit into memory.
+
+        Args:
+            model: The torque model.
+            bag: The bag.
+            start: Beginning of the part, as a fraction of the bag's duration.
+            stop: Its end.
+        """
         robot = model.robot
         return AlignedWindows(
             bag, robot.joint_names, self.settings.processing, _continuous(robot),
@@ -240,7 +248,7 @@ class Identification:
         """
         fit = self.settings.fit
         return RegressionProblem.from_windows(
-            model, self._windows(model, bag, start, stop),
+            model, self.windows(model, bag, start, stop),
             parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity,
             parameters=model.parameters.fixed(*fit.fixed),
@@ -265,6 +273,21 @@ class Measurement:
     dataset: Dataset
     bag: LongBag | None
 
+    def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
+        """Aligned samples of a part of the recording; of a long bag one window of the part.
+
+        Args:
+            start: Beginning of the part, as a fraction of the recording.
+            stop: Its end.
+
+        Raises:
+            RecordingError: The part holds too little.
+        """
+        if self.bag is not None:
+            return self.identification.windows(self.model, self.bag, start, stop).sample()[1]
+        whole = (start, stop) == (0.0, 1.0)
+        return self.dataset if whole else self.dataset.subset(start, stop)
+
     def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
         """Rows of a part of the recording, for the parameters the settings leave free.
 
@@ -278,9 +301,7 @@ class Measurement:
         """
         if self.bag is not None:
             return self.identification.problem_of_windows(self.model, self.bag, start, stop)
-        whole = (start, stop) == (0.0, 1.0)
-        part = self.dataset if whole else self.dataset.subset(start, stop)
-        return self.identification.problem(self.model, part)
+        return self.identification.problem(self.model, self.motion(start, stop))
 
 
 def _continuous(robot: RobotModel) -> frozenset[str]:

@@ -21,6 +21,7 @@ class TorquePrediction:
         prior: Errors of the parameters before identification.
         held_out: False when the rows are the ones that were fitted.
         source: Where the rows came from.
+        same_recording: Whether they are of the recording that was fitted.
     """
 
     joint_names: tuple[str, ...]
@@ -28,6 +29,7 @@ class TorquePrediction:
     prior: ResidualStatistics
     held_out: bool
     source: str
+    same_recording: bool = False
 
 
 def predict(
@@ -46,6 +48,7 @@ def predict(
     Raises:
         ParameterError: The parameters of the estimate are not the problem's.
     """
+    fitted = estimate.provenance.get('sha256')
     values = np.array([estimate.parameters[name] for name in problem.parameters.names])
     return TorquePrediction(
         joint_names=problem.model.robot.joint_names,
@@ -53,4 +56,5 @@ def predict(
         prior=residual_statistics(problem, problem.parameters.prior),
         held_out=held_out,
         source=str(problem.provenance.get('source', '')),
+        same_recording=bool(fitted) and fitted == problem.provenance.get('sha256'),
     )

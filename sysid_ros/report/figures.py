@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sysid_ros.estimation.problem import RegressionProblem
 
 # Colours that stay apart in print and for colour-blind eyes.
-_MEASURED, _CANDIDATE, _PRIOR, _ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
+MEASURED, CANDIDATE, PRIOR, ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
 
 
 def torque_figure(
@@ -37,10 +37,10 @@ def torque_figure(
         candidate, prior = (prediction[:, joint] for prediction in predictions)
         measured = problem.torque[:, joint]
         for values, colour, width, label in (
-            (prior, _PRIOR, 0.8, 'prior'),
-            (measured, _MEASURED, 1.2, 'measured'),
-            (candidate, _CANDIDATE, 0.9, 'identified'),
-            (measured - candidate, _ERROR, 0.7, 'measured − identified'),
+            (prior, PRIOR, 0.8, 'prior'),
+            (measured, MEASURED, 1.2, 'measured'),
+            (candidate, CANDIDATE, 0.9, 'identified'),
+            (measured - candidate, ERROR, 0.7, 'measured − identified'),
         ):
             axis.plot(time, _broken(values, breaks), color=colour, linewidth=width, label=label)
         axis.fill_between(
@@ -54,7 +54,7 @@ def torque_figure(
         axis.tick_params(labelsize=8)
     axes[-1].set_xlabel('time of the rows [s]', fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside upper right', ncols=4, fontsize=8, frameon=False)
+    figure.legend(handles, labels, loc='upper right', ncols=4, fontsize=8, frameon=False)
     figure.suptitle(title, fontsize=11, x=0.01, ha='left')
     figure.savefig(path, dpi=110)
 

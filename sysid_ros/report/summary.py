@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.evaluation.comparison import Comparison
+from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.recording.quality import DataQuality
+from sysid_ros.report.evidence import comparison_section, folds_section, simulation_section
+from sysid_ros.report.tables import percent, table
 from sysid_ros.robot.parameters import ParameterSet
 
 _WIDTH = 96
@@ -18,42 +23,47 @@ _ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
-    estimate: Estimate,
-    verdict: Verdict,
-    training: TorquePrediction,
-    held_out: TorquePrediction | None,
-    quality: DataQuality,
+    evaluation: Evaluation, quality: DataQuality, comparison: Comparison | None = None
 ) -> str:
     """The whole summary.
 
     Args:
-        estimate: The estimate.
-        verdict: Its verdict.
-        training: Errors on the fitted rows.
-        held_out: Errors on held-out rows, if there are any.
+        evaluation: The estimate with its evidence and verdict.
         quality: What can be said of the recording; its warnings are among the remarks.
+        comparison: How it does beside other estimators, if they were compared.
 
     Returns:
         Text for a terminal, at most about a hundred columns wide.
     """
-    predictions = {'training': training} | ({'held-out': held_out} if held_out else {})
+    estimate, held_out = evaluation.estimate, evaluation.held_out
+    predictions = {'training': evaluation.training} | ({'held-out': held_out} if held_out else {})
     parts = [
-        _verdict(verdict),
+        _verdict(evaluation.verdict),
+        comparison_section(comparison) if comparison else '',
         _fit(estimate),
         _ERRORS + errors_table(predictions),
+        folds_section(evaluation.folds) if evaluation.folds else '',
+        simulation_section(evaluation.simulation) if evaluation.simulation else '',
         _bodies(estimate),
         _joint_terms(estimate),
         _known(estimate),
         replace(quality, warnings=()).text(),
+        _remarks(evaluation.verdict),
     ]
-    parts.append(_remarks(verdict))
     return '\n\n'.join(part for part in parts if part) + '\n'
 
 
-def prediction_summary(verdict: Verdict, prediction: TorquePrediction) -> str:
+def prediction_summary(
+    verdict: Verdict, prediction: TorquePrediction, simulation: Simulation | None = None
+) -> str:
     """Verdict and errors of one predicted recording."""
     label = 'held-out' if prediction.held_out else 'training'
-    parts = [_verdict(verdict), _ERRORS + errors_table({label: prediction}), _remarks(verdict)]
+    parts = [
+        _verdict(verdict),
+        _ERRORS + errors_table({label: prediction}),
+        simulation_section(simulation) if simulation else '',
+        _remarks(verdict),
+    ]
     return '\n\n'.join(part for part in parts if part) + '\n'
 
 
@@ -73,37 +83,32 @@ def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
         row = [name]
         for _, prediction in shown:
             row += [
-                _percent(prediction.candidate.relative_per_joint[joint]),
-                _percent(prediction.prior.relative_per_joint[joint]),
+                percent(prediction.candidate.relative_per_joint[joint]),
+                percent(prediction.prior.relative_per_joint[joint]),
                 f'{prediction.candidate.rms_per_joint[joint]:.4g}',
             ]
         rows.append(row)
     total = ['all']
     for _, prediction in shown:
         total += [
-            _percent(prediction.candidate.relative_error),
-            _percent(prediction.prior.relative_error), '',
+            percent(prediction.candidate.relative_error),
+            percent(prediction.prior.relative_error), '',
         ]
     return table(header, [*rows, total])
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain table: first column to the left, the others to the right."""
-    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        return '  ' + '  '.join(cells).rstrip()
-
-    rule = '  ' + '-' * (sum(widths) + 2 * (len(widths) - 1))
-    return '\n'.join([line(header), rule, *(line(row) for row in rows)])
-
-
 def _verdict(verdict: Verdict) -> str:
     lines = [f'VERDICT: {"committable" if verdict.committable else "NOT committable"}']
-    lines += [f'  {reason}' for reason in verdict.reasons]
-    return '\n'.join([*lines, f'  Next: {verdict.next_step}'])
+    if verdict.committable:
+        return '\n'.join([*lines, f'  Next: {verdict.next_step}'])
+    told: set[str] = set()
+    for reason, step in zip(verdict.reasons, verdict.next_steps, strict=True):
+        lines.append(f'  {reason}')
+        # Several reasons may have one cure.
+        if step not in told:
+            lines.append(f'    Next: {step}')
+        told.add(step)
+    return '\n'.join(lines)
 
 
 def _fit(estimate: Estimate) -> str:
@@ -184,10 +189,6 @@ def _centre(phi: np.ndarray) -> str:
 
 def _interval(deviation: float) -> str:
     return f'{1.96 * deviation:.2g}' if np.isfinite(deviation) else 'unknown'
-
-
-def _percent(value: float) -> str:
-    return f'{100.0 * value:.2f}' if np.isfinite(value) else '-'
 
 
 def _shortened(text: str) -> str:

@@ -14,12 +14,15 @@ from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
+from sysid_ros.recording.effort import EffortFinding, EffortKind
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 SOLVER = 'the values are the prior'
 UNPHYSICAL = 'No real mass distribution has the inertia found for '
-BOUNDS = 'Outside of their bounds: '
+BOUNDS = 'Outside of what physics allows: '
+CLEARLY = 'Clearly worse than the prior on held-out data, RMS: '
+OVERFITTED = 'It is overfitted: '
 NOTHING = 'This data determines none of the parameters.'
 UNTRIED = 'It was not tried on data the fit has not seen.'
 WORSE = 'On held-out data it predicts torques no better than the prior'
@@ -107,13 +110,26 @@ def test_without_held_out_data_nothing_is_committable(golden, estimate, predicti
     assert 'another recording' in judge(estimate, None).next_step
 
 
-@pytest.mark.parametrize(('factor', 'committable'), [(0.99, True), (1.0, False), (2.0, False)])
-def test_no_better_than_the_prior_is_the_reason(estimate, prediction, factor, committable):
+@pytest.mark.parametrize('factor', [1.0, 2.0])
+def test_no_better_than_the_prior_is_the_reason(estimate, prediction, factor):
     verdict = judge(estimate, replace(prediction, candidate=scaled(prediction.prior, factor)))
+    assert not verdict.committable
+    assert verdict.reasons[0].startswith(WORSE)
+    assert 'units, signs and delays' in verdict.next_step
+
+
+@pytest.mark.parametrize(('kept', 'committable'), [(0.7, True), (0.45, False), (0.05, False)])
+def test_a_gain_over_the_prior_that_is_lost_on_unseen_data_is_overfitting(
+    estimate, prediction, kept, committable
+):
+    training, prior = estimate.residuals.relative_error, prediction.prior.relative_error
+    error = prior - kept * (prior - training)
+    candidate = replace(prediction.candidate, relative_error=error)
+    verdict = judge(estimate, replace(prediction, candidate=candidate))
     assert verdict.committable == committable
     if not committable:
-        only(verdict, WORSE)
-        assert 'units, signs and delays' in verdict.next_step
+        assert f'{100 * kept:.0f} % of what it seemed' in only(verdict, OVERFITTED)
+        assert 'fewer joint terms' in verdict.next_step
 
 
 def test_an_error_that_is_no_number_is_no_better_than_the_prior(estimate, prediction):
@@ -124,7 +140,8 @@ def test_an_error_that_is_no_number_is_no_better_than_the_prior(estimate, predic
 def test_all_reasons_are_listed_and_the_first_says_what_to_do(estimate):
     margins = dict.fromkeys(estimate.margins, -1.0)
     verdict = judge(replace(estimate, margins=margins, status=Status.FAILED), None)
-    assert len(verdict.reasons) == 3
+    assert len(verdict.reasons) == len(verdict.next_steps) == 3
+    assert verdict.next_step == verdict.next_steps[0]
     assert 'notes' in verdict.next_step
 
 
@@ -163,25 +180,71 @@ def test_training_without_any_error_is_no_reason_to_stumble(estimate, prediction
     assert judge(exact, prediction).committable
 
 
-def test_a_joint_that_is_predicted_worse_than_before_is_a_remark(estimate, prediction):
+def worse_elbow(prediction, factor, effective_rows=200.0):
+    """The prediction with the elbow some times as bad as by the prior."""
     rms = prediction.candidate.rms_per_joint.copy()
-    rms[1] = 1.2 * prediction.prior.rms_per_joint[1]
-    worse = replace(prediction, candidate=replace(prediction.candidate, rms_per_joint=rms))
-    (remark,) = [r for r in judge(estimate, worse).remarks if r.startswith('Predicted worse')]
+    rms[1] = factor * prediction.prior.rms_per_joint[1]
+    return replace(prediction, candidate=replace(
+        prediction.candidate, rms_per_joint=rms, effective_rows=np.full(3, effective_rows)))
+
+
+def test_a_joint_that_is_predicted_somewhat_worse_than_before_is_a_remark(estimate, prediction):
+    verdict = judge(estimate, worse_elbow(prediction, 1.2))
+    assert verdict.committable
+    (remark,) = [r for r in verdict.remarks if r.startswith('Predicted somewhat worse')]
     assert 'elbow' in remark
     assert 'waist' not in remark
+
+
+def test_a_joint_that_is_predicted_clearly_worse_than_before_is_the_reason(estimate, prediction):
+    verdict = judge(estimate, worse_elbow(prediction, 1.5))
+    assert 'elbow' in only(verdict, CLEARLY)
+    assert 'waist' not in verdict.reasons[0]
+    assert not any('somewhat worse' in remark for remark in verdict.remarks)
+
+
+def test_what_few_independent_rows_show_is_not_clear(estimate, prediction):
+    verdict = judge(estimate, worse_elbow(prediction, 1.5, effective_rows=8.0))
+    assert verdict.committable
+    assert any('somewhat worse' in remark for remark in verdict.remarks)
 
 
 def test_a_prior_without_any_error_is_no_reason_to_stumble(estimate, prediction):
     perfect = replace(prediction, prior=scaled(prediction.prior, 0.0))
     verdict = judge(estimate, perfect)
     assert not verdict.committable
-    assert any(r.startswith('Predicted worse') for r in verdict.remarks)
+    assert any(reason.startswith(CLEARLY) for reason in verdict.reasons)
+
+
+def test_held_out_rows_of_the_same_recording_are_said_to_be_weak(golden, estimate, prediction):
+    same = replace(prediction, same_recording=True)
+    verdict = judge(estimate, same)
+    assert verdict.committable
+    assert any('weak evidence' in remark for remark in verdict.remarks)
+    assert not any('weak evidence' in remark for remark in judge(estimate, prediction).remarks)
+
+
+def test_an_ill_conditioned_fit_is_the_reason(estimate, prediction):
+    noted = replace(estimate, notes=('The problem is ill-conditioned (condition number 1e9).',))
+    assert '1e9' in only(judge(noted, prediction), 'ill-conditioned')
+
+
+@pytest.mark.parametrize(('kind', 'told'), [
+    (EffortKind.JOINT_TORQUE, False), (EffortKind.UNKNOWN, False), (EffortKind.UNRELATED, False),
+    (EffortKind.WRONG_SIGN, True), (EffortKind.MOTOR_SIDE, True), (EffortKind.SCALED, True),
+    (EffortKind.GRAVITY_COMPENSATED, True)])
+def test_an_effort_that_is_no_joint_torque_is_the_reason(estimate, prediction, kind, told):
+    finding = EffortFinding('elbow', kind, 0.01, 0.99, 0.99, 'Set the scale')
+    verdict = judge(estimate, prediction, efforts=(finding,))
+    assert verdict.committable is not told
+    if told:
+        assert only(verdict, 'the effort looks like').startswith('elbow')
+        assert verdict.next_step == 'Set the scale.'
 
 
 def test_a_verdict_is_plain_values(estimate, prediction):
     data = judge(estimate, prediction).to_json()
     assert data['committable'] is True
-    assert set(data) == {'committable', 'reasons', 'remarks', 'next_step'}
+    assert set(data) == {'committable', 'reasons', 'remarks', 'next_step', 'next_steps'}
     assert all(isinstance(text, str) for text in data['remarks'])
     assert np.all([isinstance(text, str) for text in data['reasons']])

@@ -1,0 +1,119 @@
+"""Everything that is known of how good an estimate is, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identification import Measurement
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.evaluation.simulation import Simulation, simulate
+from sysid_ros.evaluation.verdict import Verdict, judge
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.effort import EffortFinding
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Data that was kept from a fit.
+
+    Attributes:
+        problem: Rows to predict, filtered as the fitted ones.
+        dataset: Motion and torque to simulate, not filtered in parallel.
+    """
+
+    problem: RegressionProblem
+    dataset: Dataset
+
+    @classmethod
+    def of(cls, measured: Measurement, start: float = 0.0, stop: float = 1.0) -> HeldOut:
+        """A part of a recording, from and to fractions of it.
+
+        Raises:
+            RecordingError: The part holds too little.
+        """
+        return cls(measured.problem(start, stop), measured.motion(start, stop))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """An estimate with all evidence.
+
+    Attributes:
+        estimate: The estimate.
+        training: Errors on the fitted rows.
+        held_out: Errors on held-out rows, if there are any.
+        folds: Cross-validation within the recording, if it was asked for.
+        simulation: Stretches of the held-out data, if there are any.
+        verdict: What follows.
+    """
+
+    estimate: Estimate
+    training: TorquePrediction
+    held_out: TorquePrediction | None
+    folds: CrossValidation | None
+    simulation: Simulation | None
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """Verdict and evidence as plain values for JSON."""
+        return self.verdict.to_json() | {
+            'folds': None if self.folds is None else self.folds.to_json(),
+            'simulation': None if self.simulation is None else self.simulation.to_json(),
+        }
+
+
+def evaluate(
+    estimate: Estimate,
+    training: RegressionProblem,
+    held_out: HeldOut | None = None,
+    *,
+    folds: CrossValidation | None = None,
+    efforts: Sequence[EffortFinding] = (),
+) -> Evaluation:
+    """Try an estimate on all data there is, and judge it.
+
+    Args:
+        estimate: The estimate.
+        training: Rows it was fitted to.
+        held_out: Data to predict and to simulate.
+        folds: Cross-validation within the fitted recording.
+        efforts: What the efforts of the fitted recording look like.
+
+    Returns:
+        The evaluation. Where nothing can be simulated, a remark says why.
+    """
+    prediction: TorquePrediction | None = None
+    simulation: Simulation | None = None
+    remarks: tuple[str, ...] = ()
+    if held_out is not None:
+        prediction = predict(estimate, held_out.problem)
+        simulation, remarks = simulate_held_out(estimate, held_out)
+    verdict = judge(estimate, prediction, folds=folds, simulation=simulation, efforts=efforts)
+    return Evaluation(
+        estimate=estimate, training=predict(estimate, training, held_out=False),
+        held_out=prediction, folds=folds, simulation=simulation,
+        verdict=verdict.with_remarks(remarks),
+    )
+
+
+def simulate_held_out(
+    estimate: Estimate, held_out: HeldOut
+) -> tuple[Simulation | None, tuple[str, ...]]:
+    """Simulate stretches of held-out data.
+
+    Returns:
+        The simulation, or None and a remark that says why there is none.
+    """
+    model = held_out.problem.model
+    found = estimate.parameters
+    values = model.parameters.with_values(dict(zip(found.names, found.values, strict=True)))
+    try:
+        return simulate(model, values.values, held_out.dataset), ()
+    except RecordingError as error:
+        return None, (f'Nothing was simulated: {error}',)

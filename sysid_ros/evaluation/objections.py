@@ -1,0 +1,213 @@
+"""What speaks against handing an estimate over, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.evaluation.simulation import Simulation
+from sysid_ros.recording.effort import EffortFinding, EffortKind
+
+# A held-out error above this multiple of the training error speaks of overfitting, and does harm
+# when less than this part of what was gained over the prior is left.
+OVERFIT, _KEPT = 1.5, 0.5
+# A joint may be predicted this much worse than by the prior, beyond chance, before it is harm.
+_JOINT_HARM, _SIGMAS = 1.25, 2.0
+# The same for the motion that is simulated.
+SIMULATION_HARM = 1.1
+_CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
+
+
+class Objection(NamedTuple):
+    """A reason against, and the next step, one sentence each."""
+
+    reason: str
+    next_step: str
+
+
+def find_objections(
+    estimate: Estimate,
+    prediction: TorquePrediction | None,
+    folds: CrossValidation | None,
+    simulation: Simulation | None,
+    efforts: Sequence[EffortFinding],
+) -> tuple[Objection, ...]:
+    """All that speaks against an estimate, in the order in which it should be mended.
+
+    Args:
+        estimate: The estimate.
+        prediction: Its errors on held-out data; None when there is none.
+        folds: Cross-validation within the fitted recording.
+        simulation: Stretches of held-out data, simulated.
+        efforts: What the efforts of the fitted recording look like.
+    """
+    unseen = prediction if prediction is not None and prediction.held_out else None
+    return (
+        *_data(efforts), *_solver(estimate), *_physics(estimate), *_identifiable(estimate),
+        *_conditioning(estimate), *_held_out(estimate, unseen, folds), *_folds(folds),
+        *_simulation(simulation),
+    )
+
+
+def _data(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
+    """Efforts that are not joint torques; other recordings of the robot would not show it."""
+    for finding in efforts:
+        if not finding.kind.usable and finding.kind is not EffortKind.UNRELATED:
+            yield Objection(
+                f'{finding.joint}: the effort looks like {finding.kind.value}, so the masses and '
+                'frictions found from it are as wrong.',
+                f'{finding.suggestion}.' if finding.suggestion else
+                'Check what the drive reports as effort.',
+            )
+
+
+def _solver(estimate: Estimate) -> Iterator[Objection]:
+    if not estimate.status.ok:
+        yield Objection(
+            estimate.status.value,
+            'Look at the notes; widen the plausible ranges or mend the data.',
+        )
+
+
+def _physics(estimate: Estimate) -> Iterator[Objection]:
+    bodies = [body for body, margin in estimate.margins.items() if not margin > 0.0]
+    if bodies:
+        yield Objection(
+            f'No real mass distribution has the inertia found for {", ".join(bodies)}.',
+            _CONSISTENT,
+        )
+    values = estimate.parameters
+    outside = [
+        f'{name} ({value:.3g})' for name, value, lower, upper in zip(
+            values.names, values.values, values.lower, values.upper, strict=True
+        )
+        if not lower - 1e-9 * max(1.0, abs(lower)) <= value <= upper + 1e-9 * max(1.0, abs(upper))
+    ]
+    if outside:
+        yield Objection(f'Outside of what physics allows: {", ".join(outside)}.', _CONSISTENT)
+
+
+def _identifiable(estimate: Estimate) -> Iterator[Objection]:
+    told = (Knowledge.DATA, Knowledge.COMBINATION)
+    if not any(entry in told for entry in estimate.knowledge):
+        yield Objection(
+            'This data determines none of the parameters.',
+            'Record a motion that moves every joint through its range.',
+        )
+
+
+def _conditioning(estimate: Estimate) -> Iterator[Objection]:
+    for note in estimate.notes:
+        if 'ill-conditioned' in note.lower():
+            yield Objection(
+                note, 'Record a motion that excites every joint, or fix the parameters it names.'
+            )
+
+
+def _held_out(
+    estimate: Estimate, unseen: TorquePrediction | None, folds: CrossValidation | None
+) -> Iterator[Objection]:
+    if unseen is None:
+        if folds is None:
+            yield Objection(
+                'It was not tried on data the fit has not seen.',
+                'Validate it on another recording, best on a faster or different motion.',
+            )
+        return
+    candidate, prior = unseen.candidate.relative_error, unseen.prior.relative_error
+    if not candidate < prior:
+        yield Objection(
+            f'On held-out data it predicts torques no better than the prior '
+            f'({100 * candidate:.2f} % against {100 * prior:.2f} %).',
+            'Check units, signs and delays of the recording, then record more exciting motion.',
+        )
+    else:
+        yield from _overfit(estimate.residuals.relative_error, candidate, prior)
+    worse = clearly_worse_joints(unseen)
+    if worse:
+        yield Objection(
+            f'Clearly worse than the prior on held-out data, RMS: {", ".join(worse)}.',
+            'Look at these joints in the figures: a friction term, a delay or an effort scale '
+            'that does not fit shows there; keep their parameters at the prior if nothing does.',
+        )
+
+
+def _overfit(training: float, held_out: float, prior: float) -> Iterator[Objection]:
+    """Little of what the fit gained over the prior is left on data it has not seen."""
+    kept = (prior - held_out) / (prior - training) if prior > training else 1.0
+    if held_out > OVERFIT * training and kept < _KEPT:
+        yield Objection(
+            f'It is overfitted: {100 * held_out:.2f} % error on held-out data after '
+            f'{100 * training:.2f} % in training leave {100 * kept:.0f} % of what it seemed to '
+            'gain over the prior.',
+            'Use fewer joint terms or a stronger prior, or record longer and more varied motion.',
+        )
+
+
+def clearly_worse_joints(prediction: TorquePrediction) -> list[str]:
+    """Joints that an estimate harms beyond chance, with its error and the prior's."""
+    return worse_joints(prediction, _JOINT_HARM, _SIGMAS)
+
+
+def worse_joints(prediction: TorquePrediction, factor: float, sigmas: float = 0.0) -> list[str]:
+    """Joints whose error is larger than the prior's, with both errors.
+
+    Args:
+        prediction: Errors of both.
+        factor: How much larger.
+        sigmas: By how many standard errors of the ratio beyond that.
+    """
+    chance = sigmas / np.sqrt(2.0 * np.maximum(prediction.candidate.effective_rows, 1.0))
+    return [
+        f'{joint} ({mine:.3g} against {before:.3g})'
+        for joint, mine, before, slack in zip(
+            prediction.joint_names, prediction.candidate.rms_per_joint,
+            prediction.prior.rms_per_joint, chance, strict=True,
+        ) if mine > (factor + slack) * before
+    ]
+
+
+def _folds(folds: CrossValidation | None) -> Iterator[Objection]:
+    if folds is None:
+        return
+    if folds.failed:
+        yield Objection(
+            f'{len(folds.failed)} of {len(folds.folds)} folds could not be fitted: '
+            f'{folds.failed[0].value}',
+            'Record longer, so that every part of the recording can be missed.',
+        )
+    elif not folds.error < folds.prior_errors.mean():
+        yield Objection(
+            f'Stretches of the recording that were left out are predicted no better than by the '
+            f'prior ({100 * folds.error:.2f} ± {100 * folds.spread:.2f} % against '
+            f'{100 * folds.prior_errors.mean():.2f} %).',
+            'Record longer and more varied motion, use fewer joint terms or a stronger prior.',
+        )
+
+
+def _simulation(simulation: Simulation | None) -> Iterator[Objection]:
+    if simulation is None:
+        return
+    trouble = simulation.candidate.problem()
+    candidate = simulation.relative(simulation.candidate)
+    prior = simulation.relative(simulation.prior)
+    if simulation.candidate.indefinite:
+        yield Objection(f'It cannot be simulated: {trouble}.', _CONSISTENT)
+    elif trouble is not None and simulation.prior.problem() is None:
+        yield Objection(
+            f'Simulated under the measured torque, {trouble}; with the prior none does.',
+            'Look at inertia and friction of the joints that run away, and at the armature of '
+            'geared joints.',
+        )
+    elif candidate > SIMULATION_HARM * prior:
+        yield Objection(
+            f'Simulated for {simulation.horizon:.2g} s under the measured torque, it departs '
+            f'{candidate / prior:.1f} times as far from the measured motion as the prior.',
+            'Look at friction and armature: torques can fit while inertias are wrong; record '
+            'faster motion, which shows inertia.',
+        )

@@ -1,0 +1,144 @@
+"""What a person should know of an estimate, whether or not it may be handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.objections import (
+    OVERFIT,
+    SIMULATION_HARM,
+    clearly_worse_joints,
+    worse_joints,
+)
+from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.evaluation.simulation import Simulation
+
+# Masses further than this factor from the prior are worth a look.
+_MASS_FACTOR = 3.0
+# A joint that is predicted this much worse than by the prior is worth one, too.
+_JOINT_WORSE = 1.1
+# Parameters that scatter this much more than their σ have σ that are too small.
+_SCATTER = 2.0
+_SHOWN = 3
+
+
+def find_remarks(
+    estimate: Estimate,
+    prediction: TorquePrediction | None,
+    folds: CrossValidation | None,
+    simulation: Simulation | None,
+) -> tuple[str, ...]:
+    """All remarks, those of the fit itself first.
+
+    Args:
+        estimate: The estimate.
+        prediction: Its errors on held-out data; None when there is none.
+        folds: Cross-validation within the fitted recording.
+        simulation: Stretches of held-out data, simulated.
+    """
+    unseen = prediction if prediction is not None and prediction.held_out else None
+    return (
+        *estimate.notes, *_undetermined(estimate), *_masses(estimate),
+        *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
+        *_folds(folds), *_simulation(simulation),
+    )
+
+
+def _undetermined(estimate: Estimate) -> Iterator[str]:
+    if estimate.unidentified:
+        yield (
+            f'Not determined by this data: {"; ".join(estimate.unidentified)}. '
+            'A motion that moves the joints they act on would help.'
+        )
+
+
+def _masses(estimate: Estimate) -> Iterator[str]:
+    parameters = estimate.parameters
+    far = [
+        f'{body} ({parameters[f"{body}.mass"]:.3g} kg against {prior:.3g} kg)'
+        for body in parameters.bodies
+        if (prior := parameters.prior[parameters.index(f'{body}.mass')]) > 0.0
+        and not prior / _MASS_FACTOR <= parameters[f'{body}.mass'] * (1 + 1e-6)
+        <= _MASS_FACTOR * prior * (1 + 2e-6)
+    ]
+    if far:
+        yield f'Masses far from the prior: {", ".join(far)}.'
+
+
+def _kind_of_evidence(
+    unseen: TorquePrediction | None, folds: CrossValidation | None
+) -> Iterator[str]:
+    """Rows of the same motion say little of how a fit extrapolates."""
+    if unseen is None and folds is not None:
+        source = 'stretches left out in turn'
+    elif unseen is not None and unseen.same_recording:
+        source = 'rows'
+    else:
+        return
+    yield (
+        f'It was judged by {source} of the recording it was fitted to. That is weak evidence: '
+        'how it does on faster or different motion is not known. Validate it on another recording.'
+    )
+
+
+def _generalisation(estimate: Estimate, unseen: TorquePrediction | None) -> Iterator[str]:
+    if unseen is None:
+        return
+    training, held_out = estimate.residuals.relative_error, unseen.candidate.relative_error
+    if held_out > OVERFIT * training > 0.0:
+        yield (
+            f'The held-out error is {held_out / training:.1f} times the training error: '
+            'the motions differ, or the model has too much freedom.'
+        )
+    clearly = clearly_worse_joints(unseen)
+    worse = [joint for joint in worse_joints(unseen, _JOINT_WORSE) if joint not in clearly]
+    if worse:
+        yield f'Predicted somewhat worse than by the prior, RMS: {", ".join(worse)}.'
+
+
+def _folds(folds: CrossValidation | None) -> Iterator[str]:
+    if folds is None:
+        return
+    worse = np.flatnonzero(~(folds.errors < folds.prior_errors))
+    if len(worse):
+        yield (
+            f'Fold {", ".join(str(k + 1) for k in worse)} of {len(folds.folds)} is predicted no '
+            'better than by the prior: without that part the recording does not show enough.'
+        )
+    ratio = folds.overall_sigma_ratio
+    if ratio > _SCATTER:
+        names = folds.outliers[:_SHOWN]
+        yield (
+            f'Between folds the base parameters differ {ratio:.1f} times as much as their '
+            'standard deviations say; take intervals as that much wider'
+            + (f', most of all for {"; ".join(names)}.' if names else '.')
+        )
+
+
+def _simulation(simulation: Simulation | None) -> Iterator[str]:
+    if simulation is None or simulation.candidate.problem() is not None:
+        return
+    prior, coasting = simulation.prior.position, simulation.coasting.position
+    worse = _further(simulation, SIMULATION_HARM * prior)
+    if worse:
+        yield (
+            f'Simulated for {simulation.horizon:.2g} s, {worse} departs further from the measured '
+            'motion than with the prior.'
+        )
+    poor = _further(simulation, coasting)
+    if poor:
+        yield (
+            f'A constant velocity would have predicted {simulation.horizon:.2g} s of {poor} better '
+            'than the simulation: the motion is slow, or friction and torque noise outweigh '
+            'inertia there.'
+        )
+
+
+def _further(simulation: Simulation, bound: np.ndarray) -> str:
+    """Joints that are simulated with more than some error, in words."""
+    further = (simulation.candidate.position > bound) & simulation.moving
+    return ', '.join(np.array(simulation.joint_names)[further])

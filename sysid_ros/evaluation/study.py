@@ -1,0 +1,135 @@
+"""A study: a recording to fit, data to judge by, and estimators tried on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, Estimator
+from sysid_ros.estimation.identification import FitSettings, Identification
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.comparison import Comparison, compare
+from sysid_ros.evaluation.cross_validation import cross_validate
+from sysid_ros.evaluation.evaluation import Evaluation, HeldOut, evaluate
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.quality import DataQuality, assess_quality
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What to fit and what to judge by.
+
+    Attributes:
+        settings: How it is fitted.
+        training: Rows to fit.
+        held_out: Data to judge by, if there is any.
+        quality: What can be said of the recording.
+        efforts: What its efforts look like.
+        folds: Number of stretches for cross-validation; 0 for none.
+    """
+
+    settings: FitSettings
+    training: RegressionProblem
+    held_out: HeldOut | None
+    quality: DataQuality
+    efforts: tuple[EffortFinding, ...]
+    folds: int = 0
+
+    @classmethod
+    def load(
+        cls,
+        identification: Identification,
+        model: TorqueModel,
+        *,
+        validation: Identification | None = None,
+        holdout: float | None = None,
+        folds: int = 0,
+    ) -> Study:
+        """Read recordings and build their rows.
+
+        Args:
+            identification: Settings of the recording to fit.
+            model: The torque model.
+            validation: Settings of another recording to judge by.
+            holdout: Last part of the recording to judge by in its place, between 0 and 1.
+            folds: Number of stretches for cross-validation; 0 for none.
+
+        Raises:
+            ConfigurationError: ``holdout`` or ``folds`` cannot be used.
+            RecordingError: A recording cannot be read, or its efforts have the wrong sign.
+        """
+        _check(holdout, folds)
+        measured = identification.measurement(model)
+        efforts = identification.effort_findings(model, measured.dataset)
+        quality = assess_quality(
+            measured.recording, measured.dataset, model.robot,
+            standstill_velocity=identification.settings.processing.standstill_velocity,
+            delays=_delays(measured.dataset, model), efforts=efforts,
+        )
+        held_out = None
+        if holdout is not None:
+            held_out = HeldOut.of(measured, 1.0 - holdout, 1.0)
+        elif validation is not None:
+            other = identification.recording_of(validation)
+            unseen = other.measurement(model)
+            other.effort_findings(model, unseen.dataset)
+            held_out = HeldOut.of(unseen)
+        return cls(
+            settings=identification.settings.fit,
+            training=measured.problem(0.0, 1.0 - (holdout or 0.0)), held_out=held_out,
+            quality=quality, efforts=efforts, folds=folds,
+        )
+
+    def fit(self, name: str) -> Evaluation:
+        """Fit with one estimator and judge what it finds.
+
+        Args:
+            name: Name of the estimator.
+
+        Raises:
+            ConfigurationError: There is no such estimator.
+            EstimationError: There are too few rows.
+        """
+        estimator = self.settings.build(name)
+        return self.evaluate(estimator, estimator.fit(self.training))
+
+    def evaluate(self, estimator: Estimator, estimate: Estimate) -> Evaluation:
+        """Judge what an estimator found."""
+        folds = None
+        if self.folds:
+            folds = cross_validate(estimator, self.training, estimate, count=self.folds)
+        return evaluate(
+            estimate, self.training, self.held_out, folds=folds, efforts=self.efforts
+        )
+
+    def compare(self) -> Comparison:
+        """Fit with every registered estimator and judge what they find."""
+        makers = {name: partial(self.settings.build, name) for name in REGRESSION_ESTIMATORS}
+        return compare(
+            makers, self.training, self.evaluate, preferred=self.settings.estimator
+        )
+
+
+def _check(holdout: float | None, folds: int) -> None:
+    if holdout is not None and not 0.0 < holdout < 1.0:
+        raise ConfigurationError(
+            'is not a part of the recording', where='--holdout', found=holdout,
+            allowed='a number between 0 and 1',
+        )
+    if folds < 0 or folds == 1:
+        raise ConfigurationError(
+            'there is nothing to leave out', where='--folds', found=folds, allowed='2 or more'
+        )
+
+
+def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
+    """Delays of the torques, or nothing where the recording is too short to tell."""
+    try:
+        return estimate_delays(dataset, model)
+    except RecordingError:
+        return None

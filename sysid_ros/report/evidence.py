@@ -1,0 +1,96 @@
+"""The evidence in words and small tables: folds, simulation, estimators side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_ros.evaluation.comparison import Comparison, Contender
+from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
+from sysid_ros.report.tables import number, percent, table
+
+
+def folds_section(folds: CrossValidation) -> str:
+    """Errors of the folds, and how their parameters differ."""
+    count = len(folds.folds)
+    errors = folds.joint_errors
+    rows = [
+        [name, percent(column.mean()), percent(column.std(ddof=1)), percent(column.max())]
+        for name, column in zip(folds.joint_names, errors.T, strict=True)
+    ]
+    rows.append([
+        'all', percent(folds.error), percent(folds.spread), percent(folds.errors.max()),
+    ])
+    lines = [
+        f'Folds: {count} stretches of the recording, each predicted by a fit to the others; '
+        f'prior {percent(folds.prior_errors.mean())} %',
+        table(['joint', 'error %', '± %', 'worst %'], rows),
+    ]
+    ratio, outliers = folds.overall_sigma_ratio, folds.outliers
+    if np.isfinite(ratio):
+        lines.append(
+            f'  base parameters scatter between folds {ratio:.2f} times as much as their σ say '
+            f'(honest: about 1), {len(outliers)} of {len(folds.base_names)} beyond chance'
+        )
+    return '\n'.join(lines)
+
+
+def simulation_section(simulation: Simulation) -> str:
+    """Errors of simulated stretches, beside the prior and a constant velocity."""
+    shown = (simulation.candidate, simulation.prior, simulation.coasting)
+    rows = []
+    for joint, (name, unit) in enumerate(
+        zip(simulation.joint_names, simulation.units, strict=True)
+    ):
+        row = [name, unit]
+        row += [number(errors.position[joint]) for errors in shown]
+        row += [number(errors.velocity[joint]) for errors in shown]
+        rows.append(row)
+    rows.append([
+        'all', '', *(number(simulation.relative(errors)) for errors in shown), '', '', '',
+    ])
+    lines = [
+        f'Simulation: {len(simulation.starts)} held-out stretches of {simulation.horizon:.2g} s, '
+        'open loop under the measured torque; RMS errors',
+        table(
+            ['joint', 'unit', 'position', 'prior', 'coasting', 'velocity', 'prior', 'coasting'],
+            rows,
+        ),
+        '  coasting: constant velocity; all: position errors over those of coasting',
+    ]
+    for label, errors in (('identified', simulation.candidate), ('prior', simulation.prior)):
+        lines += _trouble(label, errors)
+    return '\n'.join(lines)
+
+
+def _trouble(label: str, errors: SimulationErrors) -> list[str]:
+    problem = errors.problem()
+    return [] if problem is None else [f'  {label}: {problem}']
+
+
+def comparison_section(comparison: Comparison) -> str:
+    """All estimators in one table, and the one to take."""
+    header = [
+        'estimator', 'unseen %', 'training %', 'worst joint/prior', 'consistent', 'margin',
+        'simulation', 'known', 'ms', 'committable',
+    ]
+    lines = ['Estimators', table(header, [_row(each) for each in comparison.contenders])]
+    lines += [f'  {name} failed: {why}' for name, why in comparison.failures.items()]
+    lines += [
+        f'  {each.name}: {each.evaluation.estimate.status.value}'
+        for each in comparison.contenders if not each.evaluation.estimate.status.ok
+    ]
+    lines.append(f'  Recommended: {comparison.reason}')
+    return '\n'.join(lines)
+
+
+def _row(contender: Contender) -> list[str]:
+    evaluation = contender.evaluation
+    joint, ratio = contender.worst_joint
+    return [
+        contender.name, percent(contender.unseen_error),
+        percent(evaluation.estimate.residuals.relative_error), f'{joint} {number(ratio)}',
+        'yes' if evaluation.estimate.consistent else 'no', number(contender.smallest_margin, 2),
+        number(contender.simulation_error), str(contender.known),
+        f'{1e3 * contender.seconds:.1f}', 'yes' if evaluation.verdict.committable else 'no',
+    ]
