@@ -12,6 +12,8 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
 from sysid_ros.robot.inertia import inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
@@ -96,14 +98,78 @@ def fitted(recordings, tmp_path_factory):
 def test_a_fit_leaves_everything_in_the_run_folder(fitted):
     names = {path.name for path in fitted.iterdir()}
     assert names == {
-        'estimate.json', 'identified.urdf', 'identified.yaml', 'prior.urdf', 'settings.yaml',
-        'summary.txt', 'torque_held_out.png', 'torque_training.png', 'verdict.json',
+        'estimate.json', 'evaluation.json', 'identified.urdf', 'identified.yaml', 'prior.urdf',
+        'settings.yaml', 'simulation.png', 'summary.txt', 'torque_held_out.png',
+        'torque_training.png', 'verdict.json',
     }
     assert json.loads((fitted / 'verdict.json').read_text())['committable'] is True
     summary = (fitted / 'summary.txt').read_text()
     assert summary.startswith('VERDICT: committable')
     assert 'held-out' in summary
-    assert (fitted / 'torque_training.png').read_bytes().startswith(b'\x89PNG')
+    for figure in ('torque_training.png', 'simulation.png'):
+        assert (fitted / figure).read_bytes().startswith(b'\x89PNG')
+
+
+def test_the_run_folder_holds_the_simulated_motion(fitted):
+    simulation = json.loads((fitted / 'evaluation.json').read_text())['simulation']
+    candidate, prior = simulation['candidate'], simulation['prior']
+    assert candidate['relative_to_coasting'] < 0.1 * prior['relative_to_coasting']
+    assert simulation['units'] == ['rad', 'm']
+    assert 'open loop under the measured torque' in (fitted / 'summary.txt').read_text()
+
+
+def test_folds_count_as_weak_evidence(recordings, tmp_path, capsys):
+    run = tmp_path / 'run'
+    assert main(['fit', str(recordings[0]), '--folds', '3', '-o', str(run)]) == ExitCode.OK
+    text = capsys.readouterr().out
+    assert 'VERDICT: committable' in text
+    assert 'Folds: 3 stretches' in text
+    assert 'weak evidence' in text
+    folds = json.loads((run / 'evaluation.json').read_text())['folds']
+    assert len(folds['errors']) == 3
+    assert max(folds['errors']) < 0.05
+
+
+@pytest.mark.parametrize('count', ['1', '-3'])
+def test_folds_that_leave_nothing_out_are_refused(recordings, tmp_path, capsys, count):
+    arguments = ['fit', str(recordings[0]), '--folds', count, '-o', str(tmp_path / 'run')]
+    assert main(arguments) == ExitCode.BAD_INPUT
+    assert '--folds' in capsys.readouterr().err
+
+
+def test_all_estimators_are_compared_and_the_recommended_one_is_written(
+    recordings, tmp_path, capsys
+):
+    first, second = recordings
+    run = tmp_path / 'run'
+    code = main(['fit', str(first), '--validate', str(second), '--estimator', 'all',
+                 '-o', str(run)])
+    assert code == ExitCode.OK
+    comparison = json.loads((run / 'comparison.json').read_text())
+    tried = [row['estimator'] for row in comparison['estimators']] + list(comparison['failures'])
+    assert sorted(tried) == sorted(REGRESSION_ESTIMATORS)
+    recommended = comparison['recommended']
+    assert json.loads((run / 'estimate.json').read_text())['estimator'] == recommended
+    table = (run / 'comparison.txt').read_text()
+    assert f'Recommended: {recommended}' in table
+    assert table.strip() in capsys.readouterr().out
+    assert {'unseen_error', 'training_error', 'milliseconds', 'committable'} <= set(
+        comparison['estimators'][0])
+
+
+def test_where_every_estimator_fails_each_reason_is_said(
+    recordings, tmp_path, monkeypatch, capsys
+):
+    def fail(self, problem):
+        raise EstimationError('the sky has fallen')
+
+    for estimator in REGRESSION_ESTIMATORS.values():
+        monkeypatch.setattr(estimator, 'fit', fail)
+    code = main(['fit', str(recordings[0]), '--estimator', 'all', '-o', str(tmp_path / 'run')])
+    assert code == ExitCode.BAD_INPUT
+    error = capsys.readouterr().err
+    for name in REGRESSION_ESTIMATORS:
+        assert f'{name}: the sky has fallen' in error
 
 
 def test_the_identified_urdf_is_nearer_to_the_truth_than_the_prior(fitted):
@@ -146,15 +212,16 @@ def test_validate_judges_a_run_by_another_recording(fitted, recordings, capsys):
     text = capsys.readouterr().out
     assert 'VERDICT: committable' in text
     assert (fitted / 'verdict_second.json').is_file()
-    (fitted / 'verdict_second.json').unlink()
-    (fitted / 'torque_second.png').unlink()
+    assert 'Simulation: ' in text
+    for name in ('verdict_second.json', 'torque_second.png', 'simulation_second.png'):
+        (fitted / name).unlink()
 
 
 def test_validating_on_the_fitted_recording_itself_proves_nothing(fitted, recordings, capsys):
     assert main(['validate', str(fitted), str(recordings[0])]) == ExitCode.NOT_COMMITTABLE
     assert 'not tried on data the fit has not seen' in capsys.readouterr().out
-    (fitted / 'verdict_first.json').unlink()
-    (fitted / 'torque_first.png').unlink()
+    for name in ('verdict_first.json', 'torque_first.png', 'simulation_first.png'):
+        (fitted / name).unlink()
 
 
 def test_export_writes_urdf_and_yaml(fitted, tmp_path, capsys):
