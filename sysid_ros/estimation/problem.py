@@ -242,9 +242,8 @@ class RegressionProblem:
 
     def _term_scale(self) -> np.ndarray:
         # Squared size of each column and of the torque, over the joints the column acts on.
-        usable = self.usable.astype(float)
-        columns = np.einsum('tj,tjp,tjp->jp', usable, self.regressor, self.regressor)
-        torque = np.einsum('tj,tj,tj->j', usable, self.torque, self.torque)
+        columns = np.sum(self.factors[:, :, :-1] ** 2, axis=1)
+        torque = self.squared_residuals(np.zeros(len(self.parameters)))
         explained = (columns > 0.0).T @ torque
         with np.errstate(divide='ignore', invalid='ignore'):
             scale = np.sqrt(explained / columns.sum(axis=0))
@@ -269,3 +268,7 @@ class RegressionProblem:
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Measured minus predicted torque in [N·m] or [N], zero where not usable, ``(T, n)``."""
         return np.where(self.usable, self.torque - self.regressor @ theta, 0.0)
+
+    def squared_residuals(self, theta: np.ndarray) -> np.ndarray:
+        """Sum of a joint's squared residuals, from the compressed rows alone, ``(n,)``."""
+        return np.sum((self.factors @ np.append(-theta, 1.0)) ** 2, axis=1)

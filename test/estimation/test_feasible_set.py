@@ -160,7 +160,7 @@ def test_a_prior_outside_has_no_interior_point():
     assert feasible_set(problem, Plausibility()).interior() is None
 
 
-def test_the_gradient_of_the_barrier_is_that_of_its_logarithms(problem, rng):
+def test_the_derivatives_of_the_barrier_are_those_of_its_logarithms(problem, rng):
     allowed = feasible_set(problem, Plausibility())
 
     def barrier(z):
@@ -171,6 +171,9 @@ def test_the_gradient_of_the_barrier_is_that_of_its_logarithms(problem, rng):
     h = 1e-6
     slopes = [(barrier(z + e) - barrier(z - e)) / (2 * h) for e in h * np.eye(len(z))]
     np.testing.assert_allclose(allowed.barrier_gradient(z), slopes, rtol=1e-6, atol=1e-6)
+    bends = [(allowed.barrier_gradient(z + e) - allowed.barrier_gradient(z - e)) / (2 * h)
+             for e in h * np.eye(len(z))]
+    np.testing.assert_allclose(allowed.barrier_hessian(z), bends, rtol=1e-6, atol=1e-6)
 
 
 def test_inside_nothing_is_active(problem):

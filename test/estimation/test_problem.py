@@ -47,6 +47,19 @@ def test_the_compressed_objective_is_that_of_all_usable_rows(problem, rng):
         assert np.sum((rows @ theta - torque) ** 2) == pytest.approx(whole, rel=1e-10)
 
 
+def test_squared_residuals_are_those_of_the_rows(problem, rng):
+    theta = problem.parameters.prior + rng.normal(size=len(problem.parameters))
+    np.testing.assert_allclose(
+        problem.squared_residuals(theta), np.sum(problem.residuals(theta) ** 2, axis=0),
+        rtol=1e-10)
+
+
+def test_squared_residuals_of_exact_data_are_rounding(golden):
+    problem = golden.problem()
+    found = problem.squared_residuals(golden.truth)
+    assert (found < 1e-24 * np.sum(problem.torque**2, axis=0)).all()
+
+
 def test_fewer_rows_than_columns_are_compressed_too(problem):
     few = replace(
         problem, regressor=problem.regressor[:5], torque=problem.torque[:5],

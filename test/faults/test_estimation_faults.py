@@ -16,7 +16,7 @@ from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.estimation.regression.interior_point import path, program
+from sysid_ros.estimation.regression.interior_point import program
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
@@ -123,7 +123,7 @@ def test_53_a_fit_that_did_not_succeed_says_so_and_shows_no_partial_value(
 @pytest.mark.parametrize('name', ['lmi', 'entropic'])
 def test_53_almost_solved_is_not_solved(golden, monkeypatch, name):
     # Whichever solver has the word.
-    monkeypatch.setattr(program, 'iterate', lambda *_: (path.INACCURATE, 7))
+    monkeypatch.setattr(program, 'iterate', lambda *_: (Status.INACCURATE, 7))
     monkeypatch.setattr(cp.Problem, 'status', property(lambda _: cp.OPTIMAL_INACCURATE))
     problem = golden.problem(0.5, seed=1, samples=150)
     estimate = make_estimator(name).fit(problem)

@@ -99,7 +99,7 @@ class FeasibleSet:
 
     def pseudo_inertias(self, z: np.ndarray) -> np.ndarray:
         """Whitened pseudo-inertias less the margin, shape ``(c, 4, 4)``."""
-        return self.constant + np.tensordot(self.slopes, z, axes=(1, 0))
+        return self.constant + np.einsum('cfij,f->cij', self.slopes, z)
 
     def slack(self, z: np.ndarray) -> np.ndarray:
         """Distance to each linear bound, shape ``(m,)``, negative when violated."""
@@ -133,10 +133,7 @@ class FeasibleSet:
         Returns:
             None when that is not strictly inside.
         """
-        z = np.zeros(self.matrix.shape[1])
-        near = self.slack(z) < _INSIDE
-        for row, slack in zip(self.matrix[near], self.slack(z)[near], strict=True):
-            z -= (_INSIDE - slack) * row
+        z = -self.matrix.T @ np.maximum(_INSIDE - self.bound, 0.0)
         inside = np.linalg.eigvalsh(self.pseudo_inertias(z)) > 0.0
         return z if inside.all() and (self.slack(z) > 0.0).all() else None
 
@@ -145,6 +142,17 @@ class FeasibleSet:
         inverse = np.linalg.inv(self.pseudo_inertias(z))
         return self.matrix.T @ (1.0 / self.slack(z)) - np.tensordot(
             inverse, self.slopes, axes=((0, 1, 2), (0, 2, 3)))
+
+    def barrier_hessian(self, z: np.ndarray) -> np.ndarray:
+        """Hessian of the log barrier at a point strictly inside, shape ``(f, f)``."""
+        weighted = self.matrix / self.slack(z)[:, None]
+        hessian = weighted.T @ weighted
+        for inverse, slopes, (start, stop) in zip(
+            np.linalg.inv(self.pseudo_inertias(z)), self.slopes, self.steps, strict=True
+        ):
+            scaled = inverse @ slopes[start:stop]
+            hessian[start:stop, start:stop] += np.einsum('fij,gji->fg', scaled, scaled)
+        return hessian
 
     @cached_property
     def groups(self) -> np.ndarray:

@@ -70,7 +70,7 @@ def _autocorrelation(x: np.ndarray, length: int) -> np.ndarray:
 
 def residual_deviation(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
     """Standard deviation of each joint's residual, freedom of the fit taken off, ``(n,)``."""
-    squares = np.sum(problem.residuals(theta) ** 2, axis=0)
+    squares = problem.squared_residuals(theta)
     share = 1.0 - problem.base.rank / max(problem.counts.sum(), problem.base.rank + 1)
     return np.sqrt(squares / np.maximum(problem.counts * share, 1.0))
 
@@ -85,7 +85,7 @@ def noise_level(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
     Returns:
         Shape ``(n,)``, above zero even for noise-free data and for joints without torque.
     """
-    torque = np.sum(np.where(problem.usable, problem.torque, 0.0) ** 2, axis=0)
+    torque = problem.squared_residuals(np.zeros_like(theta))
     rms = np.sqrt(torque / np.maximum(problem.counts, 1))
     overall = np.sqrt(torque.sum() / max(problem.counts.sum(), 1))
     floor = np.maximum(_LEAST_NOISE * rms, _LEAST_SHARE * overall)

@@ -30,24 +30,11 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
-from sysid_ros.estimation.regression.interior_point.path import (
-    CONVERGED,
-    FAILED,
-    INACCURATE,
-    ITERATION_LIMIT,
-    iterate,
-)
+from sysid_ros.estimation.regression.interior_point.path import iterate
 from sysid_ros.estimation.regression.interior_point.state import BODY, Point, Program, Step
 
 # The path begins where the barrier weighs this part of what a step costs on average.
 _FIRST_WEIGHT = 0.1
-
-_STATUS = {
-    CONVERGED: Status.CONVERGED,
-    ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    INACCURATE: Status.INACCURATE,
-    FAILED: Status.FAILED,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +77,8 @@ class ConstrainedLeastSquares:
         first = max(barrier, _FIRST_WEIGHT * 0.5 * float(residual @ residual) / len(start))
         # A start that fits already still needs multipliers above zero.
         point, step = self._room(program, start, max(first, accuracy))
-        code, iterations = iterate(program, point, step, barrier, accuracy, max_iterations)
-        return point.z, _STATUS[code], iterations
+        status, iterations = iterate(program, point, step, barrier, accuracy, max_iterations)
+        return point.z, status, iterations
 
     def _program(self) -> Program:
         allowed = self.allowed
@@ -108,18 +95,19 @@ class ConstrainedLeastSquares:
     def _room(self, program: Program, start: np.ndarray, weight: float) -> tuple[Point, Step]:
         steps, rows = program.rows.shape
         bodies, bounds = len(program.constant), len(program.bound)
-        matrices = np.zeros((3, bodies, 4, 4))
+        matrices = np.zeros((3, bodies, BODY))
         point = Point(
             z=start.copy(), y=weight / self.allowed.slack(start),
             dual=weight * np.linalg.inv(self.allowed.pseudo_inertias(start)),
-            slack=np.zeros(bounds), residual=np.zeros(len(program.goal)), inverse=matrices[0],
-            values=np.zeros((bodies, 4)), scaled=np.zeros((steps, BODY)),
+            slack=np.zeros(bounds), residual=np.zeros(len(program.goal)),
+            inverse=np.zeros((bodies, 4, 4)), values=np.zeros((bodies, 4)),
+            scaled=np.zeros((steps, BODY)),
             triangles=np.zeros((len(program.body), BODY, BODY)),
-            whitened=np.zeros((steps, rows)), schur=np.zeros((rows, rows)),
+            whitened=np.zeros((rows, steps)), schur=np.zeros((rows, rows)),
             spread=np.concatenate([program.spread, np.ones(rows - len(program.spread))]),
         )
         step = Step(
-            z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[1],
-            dual=matrices[2], bent=np.zeros(bounds), twisted=np.zeros((bodies, 4, 4)),
+            z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[0],
+            dual=matrices[1], twisted=matrices[2], bent=np.zeros(bounds),
         )
         return point, step

@@ -8,6 +8,8 @@ import numpy as np
 
 #: Steps of one body, and numbers in a symmetric 4×4 matrix.
 BODY = 10
+#: Which of these numbers are on its diagonal.
+DIAGONAL = (0, 2, 5, 9)
 
 
 class Program(NamedTuple):
@@ -60,7 +62,7 @@ class Point(NamedTuple):
         values: Matrices and multipliers alike, scaled, shape ``(c, 4)``.
         scaled: Scaled slopes by step, flattened, shape ``(f, 10)``.
         triangles: Factors of the groups' curvatures, shape ``(g, 10, 10)``.
-        whitened: Rows over the curvatures' factors, shape ``(f, k + l)``.
+        whitened: Rows over the curvatures' factors, shape ``(k + l, f)``.
         schur: Factor of the Schur complement, shape ``(k + l, k + l)``.
         spread: Inverse squared weights of data and coupling inequalities, ``(k + l,)``.
     """
@@ -80,16 +82,16 @@ class Point(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A direction, matrices scaled.
+    """A step, its matrices scaled and flattened.
 
     Attributes:
         z: Shape ``(f,)``.
         y: Shape ``(m,)``.
         slack: Shape ``(m,)``.
-        primal: Shape ``(c, 4, 4)``.
-        dual: Shape ``(c, 4, 4)``.
+        primal: Shape ``(c, 10)``.
+        dual: Shape ``(c, 10)``.
         bent: Second-order correction of the inequalities, shape ``(m,)``.
-        twisted: The same of the matrices, shape ``(c, 4, 4)``.
+        twisted: The same of the matrices, shape ``(c, 10)``.
     """
 
     z: np.ndarray
