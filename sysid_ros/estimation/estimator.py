@@ -15,6 +15,7 @@ from sysid_ros.estimation.regression.least_squares import (
     WeightedLeastSquares,
 )
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
 
 
 class Estimator(Protocol):
@@ -32,6 +33,7 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
         ReweightedLeastSquares,
         SemidefiniteLeastSquares,
         EntropicLeastSquares,
+        LogCholeskyLeastSquares,
     )
 }
 

@@ -27,7 +27,7 @@ from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
-CONSISTENT = ('lmi', 'entropic')
+CONSISTENT = ('lmi', 'entropic', 'log_cholesky')
 
 
 class FitSettings(StrictSettings):

@@ -19,7 +19,7 @@ from sysid_ros.estimation.regression.feasible_set import Plausibility
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 ESTIMATORS = tuple(REGRESSION_ESTIMATORS)
-CONSISTENT = ('lmi', 'entropic')
+CONSISTENT = ('lmi', 'entropic', 'log_cholesky')
 every_estimator = pytest.mark.parametrize('name', ESTIMATORS)
 every_consistent_estimator = pytest.mark.parametrize('name', CONSISTENT)
 every_problem = pytest.mark.parametrize('robot', simulated.NAMES)

@@ -1,0 +1,161 @@
+r"""Nonlinear least squares in a chart of everything physics allows.
+
+Whatever the coordinates of a
+:class:`~sysid_ros.estimation.regression.parameter_chart.ParameterChart` are, bodies are
+consistent and friction and armature not negative, so the fit is one without constraints
+(Rucker and Wensing 2022): Gauss-Newton steps, with the curvature of the chart, and a line search on
+:class:`~sysid_ros.estimation.regression.chart_objective.ChartObjective`. Only the ranges of
+masses, which are no box in the chart, need multipliers; a result that misses them is refused.
+
+Unlike the barrier of the entropic estimator, whose divergence it shares, the chart lets friction
+and armature come to rest on their bounds and masses on the ends of their ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.chart_objective import ChartObjective, Multipliers
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
+
+# Sufficient decrease and shortest step of the line search.
+_ARMIJO = 1e-4
+_SHORTEST_STEP = 1e-10
+# No coordinate of the chart, a relative change, moves more than this in one step.
+_LONGEST_STEP = 2.0
+# Changes of the objective below this part of it are rounding.
+_ROUNDING = 1e-11
+# Each stage divides the prior's weight by the first and is solved to the second.
+_REDUCTION = 10.0
+_FOLLOW = 1e-1
+# How well constraints are held in the steps of the prior, and most updates of multipliers.
+_HELD = 1e-7
+# After the first update, what is left to gain is this part of what was.
+_FINER = 1e-4
+_MAX_UPDATES = 20
+# What the check of the result allows, as in the other estimators.
+_VIOLATION = 1e-6
+
+
+@dataclass(frozen=True)
+class LogCholeskyLeastSquares:
+    """Weighted nonlinear least squares in the log-Cholesky chart.
+
+    Args:
+        prior_strength: Weight of the prior as in the entropic estimator: a body at twice its
+            prior inertia costs 1.2 of it, in squared standard deviations of the torque noise.
+        plausibility: Margins and ranges of masses.
+        tolerance: Squared Newton decrement, in units of the prior, at which it ends.
+        max_iterations: Most Gauss-Newton steps.
+    """
+
+    prior_strength: float = 0.1
+    plausibility: Plausibility = field(default_factory=Plausibility)
+    tolerance: float = 1e-8
+    max_iterations: int = 500
+
+    name: ClassVar[str] = 'log_cholesky'
+
+    def __post_init__(self) -> None:
+        require_prior(self.prior_strength)
+
+    def fit(self, problem: RegressionProblem) -> Estimate:
+        """Fit the problem.
+
+        Args:
+            problem: Rows and prior.
+
+        Returns:
+            The estimate. Unless the iteration converged and the masses are in their
+            ranges, its values are the prior.
+        """
+        directions, notes = weighted_directions(problem)
+        allowed = feasible_set(problem, self.plausibility)
+        objective = ChartObjective(problem, directions, allowed, self.plausibility.margin)
+        x, status, iterations = self._minimise(objective)
+        theta = np.where(problem.free, objective.chart.theta(x), problem.reference)
+        if status.ok and not allowed.contains(objective.steps(theta), _VIOLATION):
+            status = Status.INACCURATE
+        return assess(
+            problem, theta, directions.sigma, estimator=self.name, settings=self.describe(),
+            status=status, strength=self.prior_strength, iterations=iterations, notes=notes,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as plain values."""
+        return {
+            'prior_strength': self.prior_strength,
+            'plausibility': self.plausibility.model_dump(),
+            'tolerance': self.tolerance,
+            'max_iterations': self.max_iterations,
+        }
+
+    def _minimise(self, objective: ChartObjective) -> tuple[np.ndarray, Status, int]:
+        """Follow the minimiser from a dominant prior down to the strength asked for.
+
+        Far from the minimum of a weak prior the chart is bent; a stronger prior is near its
+        own, and each minimiser starts the next.
+        """
+        x = objective.chart.start.copy()
+        iterations, multipliers = 0, objective.unconstrained()
+        for strength in _strengths(objective.misfit(x) / len(x), self.prior_strength):
+            final = strength == self.prior_strength
+            multipliers = objective.stiffened(multipliers, x, strength)
+            tolerance = self.tolerance if final else _FOLLOW
+            for _ in range(_MAX_UPDATES):
+                x, status, used = _gauss_newton(
+                    objective, multipliers, x, strength, tolerance,
+                    self.max_iterations - iterations,
+                )
+                iterations += used
+                if not status.ok:
+                    return x, status, iterations
+                multipliers, miss = objective.updated(multipliers, x)
+                if not final or miss <= _HELD:
+                    break
+                tolerance = _FINER * self.tolerance
+            else:
+                return x, Status.INACCURATE, iterations
+        return x, status, iterations
+
+
+def _strengths(first: float, last: float) -> list[float]:
+    """Falling weights of the prior, each a fixed part of the one before."""
+    stages = max(int(np.ceil(np.log(max(first / last, 1.0)) / np.log(_REDUCTION))), 0)
+    return [last * _REDUCTION**stage for stage in range(stages, -1, -1)]
+
+
+def _gauss_newton(
+    objective: ChartObjective, multipliers: Multipliers, x: np.ndarray, strength: float,
+    tolerance: float, most: int,
+) -> tuple[np.ndarray, Status, int]:
+    """Damped Gauss-Newton steps that follow the curved valley of what the data tells."""
+    value = objective.value(x, strength, multipliers)
+    for iteration in range(1, most + 1):
+        model = objective.model(x, strength, multipliers)
+        step, decrement = model.step, model.decrement
+        if not np.isfinite(decrement):
+            return x, Status.FAILED, iteration
+        if decrement <= tolerance * strength:
+            return x, Status.CONVERGED, iteration
+        longest = np.abs(step[objective.chart.curved]).max(initial=0.0)
+        length = min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
+        while True:
+            trial = objective.corrected(x, length * step, model)
+            found = objective.value(trial, strength, multipliers)
+            if found <= value - _ARMIJO * length * decrement:
+                break
+            length *= 0.5
+            if length < _SHORTEST_STEP:
+                # Rounding hides any decrease; that is the end if the step was tiny anyway.
+                hidden = decrement <= _ROUNDING * abs(value)
+                return x, Status.CONVERGED if hidden else Status.INACCURATE, iteration
+        x, value = trial, found
+    return x, Status.ITERATION_LIMIT, most
