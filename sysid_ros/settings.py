@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -18,6 +19,9 @@ MAX_YAML_BYTES = 1_000_000
 MAX_YAML_VALUES = 100_000
 
 _MERGE_KEY = 'tag:yaml.org,2002:merge'
+
+# What pydantic calls a key that settings, and a dataclass inside them, do not have.
+_UNKNOWN_KEY = ('extra_forbidden', 'unexpected_keyword_argument')
 
 KeyPath = tuple[int | str, ...]
 
@@ -167,9 +171,9 @@ def _for_people(
 ) -> ConfigurationError:
     """One error out of all: a misspelt key first, since it also makes its own key missing."""
     errors = error.errors()
-    first = next((e for e in errors if e['type'] == 'extra_forbidden'), errors[0])
+    first = next((e for e in errors if e['type'] in _UNKNOWN_KEY), errors[0])
     path = _written_path(data, first['loc'])
-    if first['type'] == 'extra_forbidden':
+    if first['type'] in _UNKNOWN_KEY:
         return _unknown_key(kind, path, where)
     if first['type'] == 'missing':
         return _missing(first, [e for e in errors if e['type'] == 'missing'], path, where)
@@ -226,20 +230,30 @@ def _unknown_key(kind: type[StrictSettings], path: KeyPath, where: str) -> Confi
     )
 
 
-def _known_keys(kind: type[BaseModel], path: KeyPath) -> list[str]:
+def _known_keys(kind: type, path: KeyPath) -> list[str]:
     """Keys accepted at ``path`` inside ``kind``; empty where the schema branches."""
     for part in path:
-        if not isinstance(part, str) or part not in kind.model_fields:
+        annotations = _annotations(kind)
+        if not isinstance(part, str) or part not in annotations:
             continue
-        inner = _settings_class(kind.model_fields[part].annotation)
+        inner = _settings_class(annotations[part])
         if inner is None:
             return []
         kind = inner
-    return list(kind.model_fields)
+    return list(_annotations(kind))
 
 
-def _settings_class(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _annotations(kind: type) -> dict[str, Any]:
+    """Types of the keys of settings, or of a dataclass inside them."""
+    if issubclass(kind, BaseModel):
+        return {name: field.annotation for name, field in kind.model_fields.items()}
+    return {name: hint for name, hint in get_type_hints(kind).items() if not name.startswith('_')}
+
+
+def _settings_class(annotation: Any) -> type | None:
+    if isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or is_dataclass(annotation)
+    ):
         return annotation
     for inner in getattr(annotation, '__args__', ()):
         found = _settings_class(inner)

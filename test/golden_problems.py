@@ -17,7 +17,8 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.robot.inertia import inertial_from_pseudo, pseudo_inertia, transform_inertial
-from sysid_ros.robot.model import GearedRotor, RobotModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 
 RATE = 100.0
 _FRICTION = (ViscousFriction(), CoulombFriction(), TorqueOffset())

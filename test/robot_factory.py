@@ -61,3 +61,85 @@ def random_urdf(
             f'{"" if fixed else moving}</joint>'
         )
     return f'<robot name="random">{"".join(parts)}</robot>'
+
+
+def random_mjcf(seed: int, bodies: int) -> str:
+    """A random MJCF: several trees, joints in a row, classes, frames, every way to say a pose.
+
+    Args:
+        seed: Of the random numbers.
+        bodies: How many; each hangs on an earlier one, on a frame in it, or on the world.
+    """
+    rng = np.random.default_rng(seed)
+    degrees = rng.random() < 0.5
+    texts: list[list[str]] = [[] for _ in range(bodies + 1)]
+    count = 0
+    for k in range(bodies, 0, -1):
+        joints = int(rng.choice([0, 1, 1, 1, 2, 3])) if k > 1 else 1
+        parts = [_random_joint(rng, f'joint{count + n}', degrees) for n in range(joints)]
+        count += joints
+        inner = ''.join(parts) + _random_mass(rng, degrees) + ''.join(texts[k])
+        own_class = rng.choice(['', ' childclass="strong"'])
+        body = f'<body name="body{k}"{own_class} {_random_pose(rng, degrees)}>{inner}</body>'
+        if rng.random() < 0.2:
+            body = f'<frame {_random_pose(rng, degrees)}>{body}</frame>'
+        texts[int(rng.integers(0, k))].append(body)
+    sequence = ''.join(rng.choice(list('xyzXYZ'), 3))
+    unit = 'degree' if degrees else 'radian'
+    return (
+        f'<mujoco model="random"><compiler angle="{unit}" eulerseq="{sequence}"/>'
+        f'<option gravity="{_vector(rng.uniform(-9, 9, 3))}"/>'
+        '<default><joint damping="0.3" armature="0.01"/><geom density="700"/>'
+        '<default class="strong"><joint armature="0.2" axis="0 1 0" stiffness="3"/>'
+        '<geom type="box" size="0.1 0.2 0.3"/></default></default>'
+        f'<worldbody>{"".join(texts[0])}</worldbody></mujoco>'
+    )
+
+
+def _random_pose(rng: np.random.Generator, degrees: bool) -> str:
+    angle = 180.0 / np.pi if degrees else 1.0
+    three = rng.normal(size=3)
+    notation = str(rng.choice(['', 'quat', 'axisangle', 'xyaxes', 'zaxis', 'euler']))
+    values = {
+        '': None, 'quat': rng.normal(size=4), 'axisangle': np.append(three, angle * three[0]),
+        'xyaxes': rng.normal(size=6), 'zaxis': three, 'euler': angle * three,
+    }[notation]
+    turned = '' if values is None else f' {notation}="{_vector(values)}"'
+    return f'pos="{_vector(rng.uniform(-0.5, 0.5, 3))}"{turned}'
+
+
+def _random_joint(rng: np.random.Generator, name: str, degrees: bool) -> str:
+    kind = str(rng.choice(['hinge', 'hinge', 'slide']))
+    extra = {
+        'pos': _vector(rng.uniform(-0.3, 0.3, 3)), 'axis': _vector(rng.normal(size=3)),
+        'ref': repr(float(rng.normal() * (30.0 if degrees and kind == 'hinge' else 1.0))),
+        'class': 'strong', 'damping': '0.7', 'frictionloss': '0.4', 'armature': '0.05',
+        'springref': repr(float(rng.normal())), 'stiffness': '2.5', 'range': '-1.5 2',
+    }
+    chosen = [f'{key}="{value}"' for key, value in extra.items() if rng.random() < 0.5]
+    return f'<joint name="{name}" type="{kind}" {" ".join(chosen)}/>'
+
+
+def _random_mass(rng: np.random.Generator, degrees: bool) -> str:
+    """An ``<inertial>``, or geoms of every solid shape."""
+    if rng.random() < 0.4:
+        points = rng.uniform(-0.3, 0.3, (6, 3))
+        second = points.T @ points
+        inertia = np.trace(second) * np.eye(3) - second
+        if rng.random() < 0.5:
+            entries = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+            words = f'pos="{_vector(rng.normal(size=3))}" fullinertia="{_vector(entries)}"'
+        else:
+            moments = np.linalg.eigvalsh(inertia)
+            words = f'{_random_pose(rng, degrees)} diaginertia="{_vector(moments)}"'
+        return f'<inertial mass="{rng.uniform(0.5, 3.0)!r}" {words}/>'
+    geoms = []
+    for _ in range(rng.integers(1, 4)):
+        kind = str(rng.choice(['sphere', 'capsule', 'cylinder', 'ellipsoid', 'box']))
+        pose = _random_pose(rng, degrees)
+        if kind != 'sphere' and rng.random() < 0.4:
+            pose = f'fromto="{_vector(rng.uniform(-0.3, 0.3, 6))}"'
+        mass = rng.choice(['', 'mass="1.3"', 'density="400"', 'group="3"'])
+        size = _vector(rng.uniform(0.05, 0.2, 3))
+        geoms.append(f'<geom type="{kind}" size="{size}" {pose} {mass}/>')
+    return ''.join(geoms)

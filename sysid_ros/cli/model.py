@@ -17,7 +17,7 @@ from sysid_ros.robot.model import RobotModel
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid model``."""
-    parser.add_argument('urdf', help='URDF or xacro file')
+    parser.add_argument('description', help='URDF, xacro or MJCF file')
     parser.add_argument(
         '--lock', action='append', default=[], metavar='JOINT=POSITION',
         help='hold a joint fixed, position in rad or m; may be repeated',
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Print joints, bodies, findings and base parameters."""
-    robot = RobotModel.from_urdf(
-        options.urdf,
+    robot = RobotModel.from_description(
+        options.description,
         locked_joints={name: _position(text) for name, text in _pairs(options.lock, '--lock')},
         xacro_arguments=dict(_pairs(options.xacro, '--xacro')),
     )
@@ -47,16 +47,22 @@ def run(options: argparse.Namespace) -> ExitCode:
         for finding in robot.findings:
             print(f'  {finding}')
         print()
+    if robot.free_joint:
+        print(f'The base floats ({robot.free_joint}): its motion has to be measured, too. '
+              'sysid fit needs a base that is held: remove the free joint for it.')
+        return ExitCode.OK
     _print_base(robot, options.equations)
     return ExitCode.OK
 
 
 def _print_base(robot: RobotModel, equations: bool) -> None:
     inertial = base_parameters(TorqueModel(robot))
-    everything = base_parameters(TorqueModel(robot, TermSettings().build()))
-    print(f'Base parameters: {inertial.rank} inertial, {everything.rank} with viscous and '
-          f'Coulomb friction and offsets (rank gap {everything.gap[0]:.1e} to '
-          f'{everything.gap[1]:.1e})')
+    terms = TermSettings().described(robot)
+    everything = base_parameters(TorqueModel(robot, terms.build()))
+    described = [name for name in ('armature', 'stiffness') if getattr(terms, name)]
+    print(f'Base parameters: {inertial.rank} inertial, {everything.rank} with '
+          f'{", ".join(["viscous and Coulomb friction", *described])} and offsets (rank gap '
+          f'{everything.gap[0]:.1e} to {everything.gap[1]:.1e})')
     if equations:
         for equation in everything.equations:
             print(f'  {equation}')

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sysid_ros.dynamics.terms import (
     Armature,
@@ -16,9 +16,12 @@ from sysid_ros.dynamics.terms import (
     Stiffness,
     TorqueOffset,
     ViscousFriction,
+    described_dynamics,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.robot.model import STANDARD_GRAVITY, GearedRotor, RobotModel
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.settings import StrictSettings
 
 #: Joints that have a term: all of them, or some by name.
@@ -37,19 +40,6 @@ class CoupledAxisSettings(StrictSettings):
     weights: dict[str, float]
 
 
-class RotorSettings(StrictSettings):
-    """A geared rotor; see :class:`~sysid_ros.robot.model.GearedRotor`."""
-
-    name: str
-    joint: str
-    ratio: float
-    link: str
-    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    inertial: tuple[float, ...] = Field(default=(0.0,) * 10, min_length=10, max_length=10)
-
-
 class TermSettings(StrictSettings):
     """Joint terms beside rigid-body dynamics.
 
@@ -57,8 +47,9 @@ class TermSettings(StrictSettings):
         viscous_friction: Joints with friction proportional to velocity.
         coulomb_friction: Joints with dry friction.
         torque_offset: Joints with a constant torque.
-        armature: Joints with drive inertia.
-        stiffness: Joints with a spring (hoses and cables act like one).
+        armature: Joints with drive inertia; where left out, those whose description gives one.
+        stiffness: Joints with a spring (hoses and cables act like one); where left out, those
+            whose description gives one.
         coupled_axes: Drives that turn with several joints.
         coulomb_smoothing: Velocity in [rad/s] or [m/s] over which the sign of dry friction
             is smoothed; 0 for the sign itself.
@@ -71,6 +62,18 @@ class TermSettings(StrictSettings):
     stiffness: JointSelection = ()
     coupled_axes: tuple[CoupledAxisSettings, ...] = ()
     coulomb_smoothing: float = Field(default=0.0, ge=0.0)
+
+    def described(self, robot: RobotModel) -> TermSettings:
+        """These settings, with the drives and springs of the description where left out."""
+        found = {
+            name: tuple(
+                joint for joint, value in zip(
+                    robot.joint_names, described_dynamics(robot, name), strict=True
+                ) if value > 0.0
+            )
+            for name in ('armature', 'stiffness') if name not in self.model_fields_set
+        }
+        return self.model_copy(update=found)
 
     def build(self) -> list[JointTerm]:
         """The terms, in the order of their columns."""
@@ -96,20 +99,38 @@ class RobotSettings(StrictSettings):
     """What is identified.
 
     Attributes:
-        urdf: URDF or xacro file, relative to the settings file.
+        description: URDF, xacro or MJCF file, relative to the settings file.
+        urdf: Another word for ``description``.
         xacro_arguments: Arguments for xacro.
         locked_joints: Joints held fixed, with their positions in [rad] or [m].
-        gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall.
+        gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
+            default what an MJCF says, and standard gravity along -z for a URDF.
         terms: Joint terms.
         rotors: Motors' rotors that are identified as bodies of their own.
     """
 
-    urdf: str
+    description: str | None = None
+    urdf: str | None = None
     xacro_arguments: dict[str, str] = {}
     locked_joints: dict[str, float] = {}
-    gravity: tuple[float, float, float] = STANDARD_GRAVITY
+    gravity: tuple[float, float, float] | None = None
     terms: TermSettings = TermSettings()
-    rotors: tuple[RotorSettings, ...] = ()
+    rotors: tuple[GearedRotor, ...] = ()
+
+    @model_validator(mode='after')
+    def _one_description(self) -> RobotSettings:
+        if (self.description is None) == (self.urdf is None):
+            raise ConfigurationError(
+                'the robot needs exactly one description', where='robot',
+                found='none' if self.urdf is None else 'description and urdf',
+                allowed='the key urdf or description',
+            )
+        return self
+
+    @property
+    def file(self) -> str:
+        """The description's file, relative to the settings file."""
+        return self.urdf or self.description or ''
 
     def build(self, base: Path) -> TorqueModel:
         """Load the robot and put its torque model together.
@@ -120,9 +141,8 @@ class RobotSettings(StrictSettings):
         Raises:
             ModelError: The description cannot be used, or a name does not exist in it.
         """
-        robot = RobotModel.from_urdf(
-            base / self.urdf, locked_joints=self.locked_joints, gravity=self.gravity,
+        robot = RobotModel.from_description(
+            base / self.file, locked_joints=self.locked_joints, gravity=self.gravity,
             xacro_arguments=self.xacro_arguments,
         )
-        rotors = [GearedRotor(**rotor.model_dump()) for rotor in self.rotors]
-        return TorqueModel(robot.with_rotors(rotors), self.terms.build())
+        return TorqueModel(robot.with_rotors(self.rotors), self.terms.described(robot).build())

@@ -38,6 +38,13 @@ def inertial_regressor(
     """
     motion = [np.ascontiguousarray(x, dtype=float) for x in (q, v, a)]
     joints = len(robot.joint_names)
+    if robot.free_joint:
+        raise ParameterError(
+            'the base floats, so joint torques alone do not tell the motion', where=robot.name,
+            found=f'free joint {robot.free_joint!r}',
+            fix='Use floating_base_regressor with the motion of the base, or remove the free '
+            'joint from the description where the base was held',
+        )
     for name, array in zip('qva', motion, strict=True):
         if array.ndim != 2 or array.shape != motion[0].shape or array.shape[1] != joints:
             raise ParameterError(
@@ -55,6 +62,8 @@ def inertial_regressor(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
         robot.gravity, *motion, regressor,
     )
+    if tree.massless.any():
+        regressor = regressor[:, :, tree.columns]
     if tree.is_coupled:
         regressor = np.einsum('jk,tjp->tkp', tree.coupling, regressor, optimize=True)
     return regressor

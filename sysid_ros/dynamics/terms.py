@@ -13,7 +13,6 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.numbers import number_of
 from sysid_ros.robot.parameters import Parameter
 
 
@@ -109,7 +108,7 @@ class _PerJoint:
 
 
 class ViscousFriction(_PerJoint):
-    """Friction proportional to velocity; prior from ``<dynamics damping>``."""
+    """Friction proportional to velocity; prior from the description."""
 
     field = 'viscous_friction'
     rotational_unit = 'N·m·s/rad'
@@ -128,7 +127,7 @@ class ViscousFriction(_PerJoint):
 
 @dataclass(frozen=True)
 class CoulombFriction(_PerJoint):
-    """Dry friction that opposes motion; prior from ``<dynamics friction>``.
+    """Dry friction that opposes motion; prior from the description.
 
     Args:
         joints: Joints that have it; all by default.
@@ -157,11 +156,14 @@ class CoulombFriction(_PerJoint):
 
 
 class TorqueOffset(_PerJoint):
-    """Constant torque: sensor bias, or a constant part of friction or load."""
+    """Constant torque: sensor bias, a constant part of friction or load; prior from springs."""
 
     field = 'torque_offset'
     rotational_unit = 'N·m'
     linear_unit = 'N'
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return described_spring_offset(robot)
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.ones_like(q)
@@ -171,12 +173,18 @@ class TorqueOffset(_PerJoint):
 
 
 class Armature(_PerJoint):
-    """Inertia of the drive seen at the joint: rotor inertia times gear ratio squared."""
+    """Inertia of the drive seen at the joint: rotor inertia times gear ratio squared.
+
+    The prior is what an MJCF says; a URDF has no word for it.
+    """
 
     field = 'armature'
     rotational_unit = 'kg·m²'
     linear_unit = 'kg'
     lower = 0.0
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return described_dynamics(robot, 'armature')
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return a
@@ -186,12 +194,18 @@ class Armature(_PerJoint):
 
 
 class Stiffness(_PerJoint):
-    """Spring across the joint; its rest position shows as a torque offset."""
+    """Spring across the joint; its rest position shows as a torque offset.
+
+    The prior is what an MJCF says; a URDF has no word for it.
+    """
 
     field = 'stiffness'
     rotational_unit = 'N·m/rad'
     linear_unit = 'N/m'
     lower = 0.0
+
+    def _prior(self, robot: RobotModel) -> np.ndarray:
+        return described_dynamics(robot, 'stiffness')
 
     def _signal(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return q
@@ -277,23 +291,38 @@ def smooth_sign_slope(v: np.ndarray, smoothing: float) -> np.ndarray:
     return np.zeros_like(v)
 
 
-# How often the ratio of a coupling enters the friction behind it.
-_POWER_OF_RATIO = {'damping': 2, 'friction': 1}
+# How often the ratio of a coupling enters the friction, drive or spring behind it.
+_POWER_OF_RATIO = {'damping': 2, 'friction': 1, 'armature': 2, 'stiffness': 2}
 
 
 def described_dynamics(robot: RobotModel, attribute: str) -> np.ndarray:
-    r"""Friction in ``<dynamics>`` as seen at the independent joints, shape ``(n,)``.
+    r"""A joint term of the description as seen at the independent joints, shape ``(n,)``.
 
     A mimic joint that moves by :math:`g\,v` takes the power :math:`d\,(g v)^2` by damping d
-    and :math:`f\,|g v|` by friction f: its joint gets :math:`g^2 d` and :math:`|g| f` of it.
-    Negative friction, which no joint has, counts as none.
+    and :math:`f\,|g v|` by friction f: its joint gets :math:`g^2 d` and :math:`|g| f` of it,
+    and :math:`g^2` of its armature and stiffness. Negative values, which no joint has, count
+    as none.
 
     Args:
         robot: The robot.
-        attribute: ``'damping'`` or ``'friction'``.
+        attribute: ``'damping'``, ``'friction'``, ``'armature'`` or ``'stiffness'``.
     """
-    elements = {joint.get('name'): joint for joint in robot.description.root.findall('joint')}
-    names = tuple(robot.pinocchio_model.names)[1:]
-    written = [number_of(elements[name].find('dynamics'), attribute, 0.0) for name in names]
-    weights = np.abs(robot.tree.coupling[:len(names)]) ** _POWER_OF_RATIO[attribute]
+    written = [getattr(joint, attribute) for joint in robot.described_joints.values()]
+    weights = np.abs(robot.tree.coupling[:len(written)]) ** _POWER_OF_RATIO[attribute]
     return weights.T @ np.maximum(written, 0.0)
+
+
+def described_spring_offset(robot: RobotModel) -> np.ndarray:
+    r"""Torque of the described springs at position zero in [N·m] or [N], shape ``(n,)``.
+
+    A spring pulls with :math:`k (q_i - r)` where :math:`q_i = G_i q + g_i`; what does not
+    depend on q is :math:`G_i^T k (g_i - r)`.
+
+    Args:
+        robot: The robot.
+    """
+    joints = robot.described_joints.values()
+    rows = slice(len(robot.described_joints))
+    pull = np.array([max(joint.stiffness, 0.0) for joint in joints])
+    stretch = robot.tree.coupling_offset[rows] - np.array([joint.rest for joint in joints])
+    return robot.tree.coupling[rows].T @ (pull * stretch)

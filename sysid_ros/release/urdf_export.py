@@ -350,11 +350,11 @@ def _as_written(inertial: etree._Element) -> Inertial:
 
 def _identified_model(robot: RobotModel, parameters: ParameterSet) -> pin.Model:
     model = pin.Model(robot.pinocchio_model)
-    joint_of = {body: index for index, body in enumerate(robot.body_names, start=1)}
+    described = {link.body for link in robot.links}
     for body in parameters.bodies:
-        if joint_of[body] < model.njoints:
-            phi = parameters.inertial(body)
-            model.inertias[joint_of[body]] = pin.Inertia.FromDynamicParameters(phi)
+        if body in described:
+            inertia = pin.Inertia.FromDynamicParameters(parameters.inertial(body))
+            model.inertias[robot.joint_of_body(body)] = inertia
     return model
 
 

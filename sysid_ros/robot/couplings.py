@@ -46,6 +46,15 @@ def read_mimics(root: etree._Element) -> dict[str, Mimic]:
                 attribute(mimic, 'joint'), number_of(mimic, 'multiplier', 1.0),
                 number_of(mimic, 'offset', 0.0),
             )
+    return resolve_mimics(direct)
+
+
+def resolve_mimics(direct: Mapping[str, Mimic]) -> dict[str, Mimic]:
+    """Mimic joints, each resolved to the independent joint at the end of its chain.
+
+    Args:
+        direct: Per mimic joint, the joint it names; without cycles.
+    """
     return {name: _resolved(mimic, direct) for name, mimic in direct.items()}
 
 

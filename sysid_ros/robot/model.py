@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ModelError, did_you_mean
-from sysid_ros.robot.couplings import couple, held_positions, read_mimics
+from sysid_ros.robot.couplings import couple, held_positions
+from sysid_ros.robot.described import DescribedJoint, DescribedRobot
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
-from sysid_ros.robot.numbers import number_of
+from sysid_ros.robot.mjcf_robot import mjcf_robot
 from sysid_ros.robot.preflight import Finding, require_loadable
-from sysid_ros.robot.safe_xml import attribute
+from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.robot.tree import KinematicTree, tree_of
-from sysid_ros.robot.urdf import RobotDescription, kinematic_description, load_description
+from sysid_ros.robot.urdf import RobotDescription, load_description
+from sysid_ros.robot.urdf_robot import urdf_robot
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -45,57 +48,16 @@ class JointLimits:
             limit.setflags(write=False)
 
 
-@dataclass(frozen=True)
-class GearedRotor:
-    """A motor's rotor as a body of its own, turning with a joint at a gear ratio.
-
-    Attributes:
-        name: Name of the new body.
-        joint: Independent joint that drives it.
-        ratio: Rotor angle per joint angle, without unit.
-        link: Link the stator is fixed to.
-        origin: Position of the rotor frame in that link in [m].
-        rpy: Orientation of the rotor frame in that link as roll, pitch, yaw in [rad].
-        axis: Rotation axis in the rotor frame.
-        inertial: Prior inertial parameters in the rotor frame, ten numbers.
-    """
-
-    name: str
-    joint: str
-    ratio: float
-    link: str
-    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    inertial: tuple[float, ...] = (0.0,) * 10
-
-    def __post_init__(self) -> None:
-        for field, length in (('origin', 3), ('rpy', 3), ('axis', 3), ('inertial', 10)):
-            values = np.array(getattr(self, field), dtype=float)
-            if values.shape != (length,) or not np.isfinite(values).all():
-                raise ModelError(
-                    'the numbers do not fit', where=f'rotor {self.name!r}: {field}',
-                    found=getattr(self, field), allowed=f'{length} finite numbers',
-                )
-            object.__setattr__(self, field, tuple(values.tolist()))
-        if not np.isfinite(self.ratio):
-            raise ModelError(
-                'the gear ratio is not finite', where=f'rotor {self.name!r}', found=self.ratio
-            )
-        if not any(self.axis):
-            raise ModelError('the rotor has no axis', where=f'rotor {self.name!r}', found=self.axis)
-
-
 @dataclass(frozen=True, eq=False)
 class RobotModel:
     """What is identified: joints, moving bodies, prior inertial parameters, limits.
 
-    Build one with :meth:`from_urdf`. Bodies are named by their first link; their
+    Build one with :meth:`from_description`. Bodies are named by their first link; their
     parameters include every link fixed to it.
 
     Attributes:
         name: Name of the robot.
-        description: The URDF it was read from.
+        description: The URDF or MJCF it was read from.
         joint_names: The n independent moving joints, in the order of every array.
         joint_types: ``'revolute'``, ``'continuous'`` or ``'prismatic'`` of each.
         body_names: The b moving bodies.
@@ -104,6 +66,12 @@ class RobotModel:
         limits: Joint limits.
         gravity: Gravity vector in the base frame in [m/s²], shape ``(3,)``.
         locked_joints: Joints held fixed, with their positions in [rad] or [m].
+        described_joints: What the description says of every moving joint, also of those
+            that follow others, in the order of the tree.
+        base_name: First link of the base.
+        base_inertial: Inertial parameters of the base as described, in the frame of its
+            first link, shape ``(10,)``.
+        free_joint: Name of the joint that leaves the base free, empty for a fixed base.
         tree: The moving bodies as arrays.
         pinocchio_model: The tree in Pinocchio, without geared rotors.
         findings: What the preflight check found that does not prevent loading.
@@ -119,6 +87,10 @@ class RobotModel:
     limits: JointLimits
     gravity: np.ndarray
     locked_joints: Mapping[str, float]
+    described_joints: Mapping[str, DescribedJoint]
+    base_name: str
+    base_inertial: np.ndarray
+    free_joint: str
     tree: KinematicTree
     pinocchio_model: pin.Model
     findings: tuple[Finding, ...]
@@ -126,23 +98,26 @@ class RobotModel:
     def __post_init__(self) -> None:
         self.inertial_prior.setflags(write=False)
         self.gravity.setflags(write=False)
-        object.__setattr__(self, 'locked_joints', MappingProxyType(dict(self.locked_joints)))
+        self.base_inertial.setflags(write=False)
+        for name in ('locked_joints', 'described_joints'):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @classmethod
-    def from_urdf(
+    def from_description(
         cls,
         source: str | Path | RobotDescription,
         *,
         locked_joints: Mapping[str, float] | None = None,
-        gravity: Sequence[float] = STANDARD_GRAVITY,
+        gravity: Sequence[float] | None = None,
         xacro_arguments: Mapping[str, str] | None = None,
     ) -> RobotModel:
-        """Load and check a URDF or xacro file.
+        """Load and check a URDF, xacro or MJCF file; the root element says which it is.
 
         Args:
-            source: Path, URDF text, or a description that was loaded before.
+            source: Path, text, or a description that was loaded before.
             locked_joints: Joints to hold fixed, with their positions in [rad] or [m].
-            gravity: Gravity vector in the base frame in [m/s²].
+            gravity: Gravity vector in the base frame in [m/s²]; by default what an MJCF
+                says, and :data:`STANDARD_GRAVITY` for a URDF, which cannot say it.
             xacro_arguments: Arguments for xacro.
 
         Returns:
@@ -157,35 +132,80 @@ class RobotModel:
             else load_description(source, xacro_arguments or {})
         )
         findings = require_loadable(description)
-        full = _load(description)
-        locked = _checked_locks(full, dict(locked_joints or {}))
-        mimics = read_mimics(description.root)
-        model = _reduced(full, held_positions(mimics, locked))
-        independent, coupling, offset = couple(tuple(model.names)[1:], mimics, locked)
-        model.gravity.linear = _checked_gravity(gravity)
-        links = links_on_bodies(model, description.root)
-        bodies = tuple(dict.fromkeys(link.body for link in links))
-        types = {
-            attribute(joint, 'name'): attribute(joint, 'type')
-            for joint in description.root.findall('joint')
-        }
+        described = (
+            mjcf_robot(description) if description.format == 'mjcf' else urdf_robot(description)
+        )
+        locked = _checked_locks(described, dict(locked_joints or {}))
+        model = _reduced(described.model, held_positions(described.mimics, locked))
+        model.gravity.linear = _checked_gravity(gravity, described)
+        moving = tuple(model.names)[1:]
+        independent, coupling, offset = couple(moving, described.mimics, locked)
+        placed = links_on_bodies(model, described.inertials)
+        base = placed.pop(0)
+        massless = np.array([joint not in placed for joint in range(1, model.njoints)])
         return cls(
-            name=description.root.get('name', 'robot'),
+            name=described.name,
             description=description,
             joint_names=independent,
-            joint_types=tuple(types[name] for name in independent),
-            body_names=bodies,
-            links=links,
-            inertial_prior=np.array(
-                [sum(link.inertial for link in links if link.body == body) for body in bodies]
-            ),
-            limits=_limits(description, independent),
+            joint_types=tuple(described.joints[name].kind for name in independent),
+            body_names=tuple(links[0].name for links in placed.values()),
+            links=tuple(link for links in placed.values() for link in links),
+            inertial_prior=np.array([_total(links) for links in placed.values()]),
+            limits=_limits(described, independent),
             gravity=np.array(model.gravity.linear),
             locked_joints=locked,
-            tree=tree_of(model, coupling, offset),
+            described_joints={name: described.joints[name] for name in moving},
+            base_name=base[0].name,
+            base_inertial=_total(base),
+            free_joint=described.free_joint,
+            tree=tree_of(model, coupling, offset, massless),
             pinocchio_model=model,
             findings=findings,
         )
+
+    @classmethod
+    def from_urdf(cls, source: str | Path | RobotDescription, **options: Any) -> RobotModel:
+        """Load a URDF or xacro file, and nothing else.
+
+        Args:
+            source: As in :meth:`from_description`.
+            options: As there.
+
+        Raises:
+            ModelError: As there, or the source is an MJCF.
+        """
+        return cls._from_format('urdf', source, options)
+
+    @classmethod
+    def from_mjcf(cls, source: str | Path | RobotDescription, **options: Any) -> RobotModel:
+        """Load a MuJoCo XML file, and nothing else; MuJoCo is not needed for it.
+
+        Args:
+            source: As in :meth:`from_description`.
+            options: As there.
+
+        Raises:
+            ModelError: As there, or the source is a URDF.
+        """
+        return cls._from_format('mjcf', source, options)
+
+    @classmethod
+    def _from_format(
+        cls, wanted: str, source: str | Path | RobotDescription, options: dict[str, Any]
+    ) -> RobotModel:
+        description = (
+            source if isinstance(source, RobotDescription)
+            else load_description(source, options.pop('xacro_arguments', None))
+        )
+        if description.format != wanted:
+            root = {'urdf': '<robot>', 'mjcf': '<mujoco>'}
+            raise ModelError(
+                f'is not {"a URDF" if wanted == "urdf" else "an MJCF"}', where=description.where,
+                found=f'root element {root[description.format]}', allowed=root[wanted],
+                fix='Use RobotModel.from_description, which reads both',
+            )
+        options.pop('xacro_arguments', None)
+        return cls.from_description(description, **options)
 
     @cached_property
     def reference_inertials(self) -> np.ndarray:
@@ -227,6 +247,17 @@ class RobotModel:
                 allowed=', '.join(self.joint_names), fix=did_you_mean(name, self.joint_names),
             )
         return self.joint_names.index(name)
+
+    def joint_of_body(self, body: str) -> int:
+        """Index in ``pinocchio_model`` of the joint that carries a body of the description.
+
+        Raises:
+            ModelError: There is no such body; geared rotors are not in Pinocchio's model.
+        """
+        if body not in {link.body for link in self.links}:
+            raise ModelError('there is no such body', found=repr(body),
+                             allowed=', '.join(self.body_names))
+        return int(np.flatnonzero(~self.tree.massless)[self.body_names.index(body)]) + 1
 
     def with_rotors(self, rotors: Sequence[GearedRotor]) -> RobotModel:
         """The robot with geared rotors as further bodies, after the links.
@@ -271,17 +302,13 @@ class RobotModel:
         return parent_joint(frame) - 1, frame.placement.homogeneous
 
 
-def _load(description: RobotDescription) -> pin.Model:
-    try:
-        return pin.buildModelFromXML(kinematic_description(description))
-    except (RuntimeError, ValueError) as error:
-        raise ModelError(
-            f'the description cannot be loaded: {error}', where=description.where,
-            fix='See the findings of the model check',
-        ) from error
+def _total(links: Sequence[LinkPlacement]) -> np.ndarray:
+    return np.sum([link.inertial for link in links], axis=0)
 
 
-def _checked_gravity(gravity: Sequence[float]) -> np.ndarray:
+def _checked_gravity(gravity: Sequence[float] | None, described: DescribedRobot) -> np.ndarray:
+    if gravity is None:
+        gravity = STANDARD_GRAVITY if described.gravity is None else described.gravity
     try:
         vector = np.array(gravity, dtype=float)
     except (TypeError, ValueError):
@@ -294,8 +321,9 @@ def _checked_gravity(gravity: Sequence[float]) -> np.ndarray:
     return vector
 
 
-def _checked_locks(model: pin.Model, locked: dict[str, float]) -> dict[str, float]:
-    moving = tuple(model.names)[1:]
+def _checked_locks(described: DescribedRobot, locked: dict[str, float]) -> dict[str, float]:
+    """The joints to lock, and those that the description itself holds."""
+    moving = tuple(described.model.names)[1:]
     for name, position in locked.items():
         if name not in moving:
             raise ModelError(
@@ -306,7 +334,12 @@ def _checked_locks(model: pin.Model, locked: dict[str, float]) -> dict[str, floa
             raise ModelError(
                 'the locked position is not finite', where=f'locked_joints.{name}', found=position
             )
-    return {name: float(position) for name, position in locked.items()}
+        if name in described.held and position != described.held[name]:
+            raise ModelError(
+                'the description holds the joint elsewhere', where=f'locked_joints.{name}',
+                found=position, allowed=described.held[name], fix=f'Leave {name!r} out',
+            )
+    return {**described.held, **{name: float(position) for name, position in locked.items()}}
 
 
 def _reduced(model: pin.Model, held: Mapping[str, float]) -> pin.Model:
@@ -322,17 +355,11 @@ def _reduced(model: pin.Model, held: Mapping[str, float]) -> pin.Model:
     return pin.buildReducedModel(model, [model.getJointId(name) for name in held], reference)
 
 
-def _limits(description: RobotDescription, names: tuple[str, ...]) -> JointLimits:
-    """Limits as written; Pinocchio's own have no way to say that one is missing."""
-    joints = {joint.get('name'): joint for joint in description.root.findall('joint')}
-    columns = []
-    for name in names:
-        limit = joints[name].find('limit')
-        endless = joints[name].get('type') == 'continuous' or limit is None
-        columns.append((
-            -np.inf if endless else number_of(limit, 'lower', 0.0),
-            np.inf if endless else number_of(limit, 'upper', 0.0),
-            number_of(limit, 'velocity', np.nan),
-            number_of(limit, 'effort', np.nan),
-        ))
-    return JointLimits(*np.array(columns).T.copy())
+def _limits(described: DescribedRobot, names: tuple[str, ...]) -> JointLimits:
+    joints = [described.joints[name] for name in names]
+    return JointLimits(
+        lower=np.array([joint.lower for joint in joints]),
+        upper=np.array([joint.upper for joint in joints]),
+        velocity=np.array([joint.velocity for joint in joints]),
+        effort=np.array([joint.effort for joint in joints]),
+    )

@@ -16,6 +16,7 @@ from sysid_ros.errors import ModelError
 from sysid_ros.robot.finding import Finding, Severity, quoted
 from sysid_ros.robot.preflight_joints import check_joint, check_mimics
 from sysid_ros.robot.preflight_links import check_link
+from sysid_ros.robot.preflight_mjcf import mjcf_findings
 from sysid_ros.robot.safe_xml import attribute
 from sysid_ros.robot.urdf import RobotDescription
 
@@ -33,7 +34,8 @@ def check_description(description: RobotDescription) -> tuple[Finding, ...]:
     Returns:
         All findings, in the order structure, joints, links; empty for a faultless model.
     """
-    return tuple(_findings(description.root))
+    findings = mjcf_findings if description.format == 'mjcf' else _findings
+    return tuple(findings(description.root))
 
 
 def require_loadable(description: RobotDescription) -> tuple[Finding, ...]:
@@ -54,7 +56,7 @@ def require_loadable(description: RobotDescription) -> tuple[Finding, ...]:
         count = 'one fatal fault' if len(fatal) == 1 else f'{len(fatal)} fatal faults'
         raise ModelError(
             f'the description has {count}: {" ".join(fatal)[:-1]}', where=description.where,
-            fix='Mend the URDF (check_urdf or a text editor shows the elements)',
+            fix='Mend the file in a text editor',
         )
     return findings
 

@@ -40,14 +40,20 @@ def check_link(link: etree._Element, own_joint_moves: bool | None) -> Iterator[F
         yield from _check_inertial(inertial, moves, where)
     elif own_joint_moves or (moves and _has_shape(link)):
         # A link without shape on a fixed joint only names a frame: it has no mass to miss.
-        yield _massless(where, 'it moves but has no <inertial>')
+        yield massless(where, 'it moves but has no <inertial>')
 
 
 def _has_shape(link: etree._Element) -> bool:
     return link.find('visual') is not None or link.find('collision') is not None
 
 
-def _massless(where: str, problem: str) -> Finding:
+def massless(where: str, problem: str) -> Finding:
+    """A link that moves without mass.
+
+    Args:
+        where: The link, for messages.
+        problem: What it lacks.
+    """
     return Finding(
         Severity.WARNING, 'massless-link', where, f'{problem}; it is treated as massless'
     )
@@ -62,7 +68,7 @@ def _check_inertial(inertial: etree._Element, moves: bool, where: str) -> Iterat
     matrix = _inertia(inertial)
     if mass == 0.0 and matrix is not None and not matrix.any():
         if moves and not incomplete:
-            yield _massless(where, 'it moves but its mass and inertia are zero')
+            yield massless(where, 'it moves but its mass and inertia are zero')
         return
     if mass is not None and mass <= 0.0:
         yield Finding(
@@ -70,7 +76,7 @@ def _check_inertial(inertial: etree._Element, moves: bool, where: str) -> Iterat
             f'its mass is not positive (found {mass:g} kg; allowed more than 0){suffix}',
         )
     if matrix is not None:
-        yield from _check_moments(np.linalg.eigvalsh(matrix), severity, where, suffix)
+        yield from check_moments(np.linalg.eigvalsh(matrix), severity, where, suffix)
 
 
 def _incomplete_inertial(
@@ -112,12 +118,18 @@ def _inertia(inertial: etree._Element) -> np.ndarray | None:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _check_moments(
+def check_moments(
     moments: np.ndarray, severity: Severity, where: str, suffix: str
 ) -> Iterator[Finding]:
     """Principal moments, ascending: positive, and none larger than the sum of the others.
 
     Together with a positive mass that is exactly a positive semidefinite pseudo-inertia.
+
+    Args:
+        moments: Principal moments about the centre of mass in [kg·m²], shape ``(3,)``.
+        severity: How much a violation matters.
+        where: The link, for messages.
+        suffix: What to add to a message.
     """
     listed = ', '.join(f'{moment:.4g}' for moment in moments)
     if moments[0] <= 0.0:

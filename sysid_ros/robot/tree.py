@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pinocchio as pin
@@ -25,6 +25,8 @@ class KinematicTree:
         revolute: True for a rotation, False for a translation, shape ``(b,)``.
         coupling: The matrix G, shape ``(b, n)``.
         coupling_offset: The offset g in [rad] or [m], shape ``(b,)``.
+        massless: True for bodies that are nothing but the frame between two joints in a row,
+            shape ``(b,)``; they have no parameters. None by default.
     """
 
     parent: np.ndarray
@@ -34,11 +36,15 @@ class KinematicTree:
     revolute: np.ndarray
     coupling: np.ndarray
     coupling_offset: np.ndarray
+    massless: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def __post_init__(self) -> None:
+        if not len(self.massless):
+            object.__setattr__(self, 'massless', np.zeros(len(self.parent), dtype=bool))
         for name, kind in (
             ('parent', np.int64), ('rotation', float), ('translation', float), ('axis', float),
             ('revolute', bool), ('coupling', float), ('coupling_offset', float),
+            ('massless', bool),
         ):
             array = np.array(getattr(self, name), dtype=kind)
             array.setflags(write=False)
@@ -64,16 +70,25 @@ class KinematicTree:
             revolute=np.append(self.revolute, True),
             coupling=np.concatenate([self.coupling, coupling_row[None]]),
             coupling_offset=np.append(self.coupling_offset, 0.0),
+            massless=np.append(self.massless, False),
         )
 
+    @property
+    def columns(self) -> np.ndarray:
+        """True for the regressor's columns that belong to a parameter, shape ``(10 b,)``."""
+        return np.repeat(~self.massless, 10)
 
-def tree_of(model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray) -> KinematicTree:
+
+def tree_of(
+    model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray, massless: np.ndarray
+) -> KinematicTree:
     """Read the tree out of a Pinocchio model with one-degree-of-freedom joints.
 
     Args:
         model: Model whose joints are all revolute or prismatic.
         coupling: Joint motion per independent joint, shape ``(model.nv, n)``.
         coupling_offset: Shape ``(model.nv,)``.
+        massless: True for joints that carry no link, shape ``(model.nv,)``.
 
     Raises:
         ModelError: A joint has more than one degree of freedom, or no axis.
@@ -102,6 +117,7 @@ def tree_of(model: pin.Model, coupling: np.ndarray, coupling_offset: np.ndarray)
         revolute=np.array(revolute),
         coupling=coupling,
         coupling_offset=coupling_offset,
+        massless=massless,
     )
 
 

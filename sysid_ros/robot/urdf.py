@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lxml import etree
 
@@ -26,11 +27,11 @@ _DECLARED_ENCODING = re.compile(r'<\?xml[^>]*?\bencoding\s*=\s*["\']([A-Za-z0-9.
 
 @dataclass(frozen=True)
 class RobotDescription:
-    """A URDF as text, with xacro already expanded, that was parsed safely once.
+    """A URDF or MJCF as text, with xacro already expanded, that was parsed safely once.
 
     Attributes:
         path: File it was read from, or None for text.
-        xml: Exactly the bytes of the URDF file, or xacro's expansion.
+        xml: Exactly the bytes of the file, or xacro's expansion.
         sha256: Digest of ``xml``, hexadecimal.
         expanded_from_xacro: Whether ``xml`` is an expansion.
     """
@@ -42,8 +43,13 @@ class RobotDescription:
 
     @property
     def root(self) -> etree._Element:
-        """The ``<robot>`` element of a fresh tree, so that nobody shares a mutable one."""
+        """The root element of a fresh tree, so that nobody shares a mutable one."""
         return parse_xml(self.xml, self.where)
+
+    @property
+    def format(self) -> Literal['urdf', 'mjcf']:
+        """Which language it is written in."""
+        return 'mjcf' if self.root.tag == 'mujoco' else 'urdf'
 
     @property
     def where(self) -> str:
@@ -54,12 +60,13 @@ class RobotDescription:
 def load_description(
     source: str | Path, xacro_arguments: Mapping[str, str] | None = None
 ) -> RobotDescription:
-    """Read a robot description from a URDF file, a xacro file, or URDF text.
+    """Read a robot description from a URDF, xacro or MJCF file, or from text.
 
     Meshes are not loaded and their paths are not followed.
 
     Args:
-        source: Path of a ``.xacro`` file or of a URDF file, or text that starts with ``<``.
+        source: Path of a ``.xacro`` file or of a URDF or MJCF file, or text that starts
+            with ``<``.
         xacro_arguments: Arguments for xacro by name; only for a ``.xacro`` file.
 
     Returns:
@@ -67,7 +74,8 @@ def load_description(
 
     Raises:
         ModelError: The file cannot be read or expanded, the XML is malformed or could do
-            harm (size, depth, document type, entities), or its root is not ``<robot>``.
+            harm (size, depth, document type, entities), or its root is neither ``<robot>``
+            nor ``<mujoco>``.
     """
     arguments = dict(xacro_arguments or {})
     text = source.lstrip('\ufeff \t\r\n') if isinstance(source, str) else ''
@@ -82,10 +90,10 @@ def load_description(
     xml = _encoded(text) if path is None else _file_content(path, from_xacro, arguments)
     description = RobotDescription(path, xml, hashlib.sha256(xml).hexdigest(), from_xacro)
     tag = description.root.tag
-    if tag != 'robot':
+    if tag not in ('robot', 'mujoco'):
         raise ModelError(
-            'is not a URDF', where=description.where, found=f'root element <{tag}>',
-            allowed='<robot>',
+            'is neither a URDF nor an MJCF', where=description.where,
+            found=f'root element <{tag}>', allowed='<robot> or <mujoco>',
         )
     return description
 
@@ -115,7 +123,7 @@ def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) ->
     except (OSError, ValueError) as error:
         raise ModelError(
             f'cannot be read: {error}', where=str(path),
-            fix='Give the path of a .urdf or .xacro file',
+            fix='Give the path of a .urdf, .xacro or MJCF .xml file',
         ) from error
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.robot.inertia import is_consistent
-from sysid_ros.robot.model import GearedRotor, RobotModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 
 RATIO = 10.604
 # Issue 2. The rows themselves reproduce to 2e-14.

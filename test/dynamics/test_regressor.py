@@ -8,7 +8,8 @@ import pytest
 
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.errors import ParameterError
-from sysid_ros.robot.model import GearedRotor, RobotModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.robot.urdf import kinematic_description
 
 TREES = 100

@@ -16,7 +16,8 @@ from sysid_ros.dynamics.terms import (
     smooth_sign,
 )
 from sysid_ros.errors import ConfigurationError, ModelError
-from sysid_ros.robot.model import GearedRotor, RobotModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 
 JOINT = (
     '<link name="{child}"/><joint name="{name}" type="{kind}"><parent link="{parent}"/>'

@@ -10,7 +10,8 @@ import pytest
 
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.inertia import is_consistent, transform_inertial
-from sysid_ros.robot.model import GearedRotor, RobotModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.robot.urdf import kinematic_description, load_description
 
 INERTIAL = (
