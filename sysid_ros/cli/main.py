@@ -8,11 +8,14 @@ import sys
 from collections.abc import Sequence
 
 import sysid_ros
-from sysid_ros.cli import demo, export, fit, model, validate
+from sysid_ros.cli import demo, export, fit, model, payload, validate
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import SysidError
 
-_VERBS = {'model': model, 'fit': fit, 'validate': validate, 'export': export, 'demo': demo}
+_VERBS = {
+    'model': model, 'fit': fit, 'validate': validate, 'payload': payload, 'export': export,
+    'demo': demo,
+}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +47,7 @@ class RobotDescription:
         """The root element of a fresh tree, so that nobody shares a mutable one."""
         return parse_xml(self.xml, self.where)
 
-    @property
+    @cached_property
     def format(self) -> Literal['urdf', 'mjcf']:
         """Which language it is written in."""
         return 'mjcf' if self.root.tag == 'mujoco' else 'urdf'

@@ -253,6 +253,7 @@ def test_model_locks_joints(recordings, capsys):
         (['model', 'nowhere.urdf'], 'nowhere.urdf'),
         (['export', 'nowhere', '-o', 'x.urdf'], 'nowhere'),
         (['validate', 'nowhere', 'x.yaml'], 'nowhere'),
+        (['payload', 'nowhere.yaml', '--empty', 'x.yaml'], 'nowhere.yaml'),
     ],
 )
 def test_a_missing_file_is_one_clear_line(arguments, words, tmp_path, monkeypatch, capsys):

@@ -1,0 +1,124 @@
+"""Identify a load on the last link from a recording with it and one without.
+
+Errors of the robot description do not matter: what is estimated is the difference between
+the two recordings, whose motions may differ. In place of the recording without load a run of
+'sysid fit' will do.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.progress import stage
+from sysid_ros.cli.run_folder import RunFolder
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.payload import identify_payload
+from sysid_ros.estimation.payload_estimate import PayloadEstimate
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.report.summary import table
+from sysid_ros.robot.model import RobotModel
+
+_UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}
+_ROWS = {
+    'mass': ('mass',), 'center_of_mass': tuple(f'centre of mass {axis}' for axis in 'xyz'),
+    'inertia_about_center_of_mass': tuple(
+        f'inertia {entry}' for entry in ('xx', 'xy', 'yy', 'xz', 'yz', 'zz')
+    ),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid payload``."""
+    parser.add_argument('loaded', type=Path, help='settings file of the recording with the load')
+    without = parser.add_mutually_exclusive_group(required=True)
+    without.add_argument(
+        '--empty', type=Path, metavar='SETTINGS',
+        help='settings file of a recording without the load',
+    )
+    without.add_argument(
+        '--run', type=Path, metavar='RUN', dest='run_folder',
+        help="folder of 'sysid fit' on a recording without the load",
+    )
+    parser.add_argument(
+        '--base', type=Path, help="folder that file names are relative to; the settings file's own"
+    )
+    parser.add_argument(
+        '--link', metavar='LINK',
+        help='link that carries the load, in whose frame it is told; by default the last one',
+    )
+    parser.add_argument('-o', '--output', type=Path, metavar='FILE', help='YAML to write')
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Estimate, print and write."""
+    loaded, empty = _recordings(options)
+    with stage('Identifying the load'):
+        estimate = identify_payload(loaded, empty, link=options.link)
+    if not estimate.status.ok:
+        print(f'{estimate.status.value} There is no load to report.')
+        return ExitCode.NOT_CONVERGED
+    link, estimate = _in_link_frame(loaded.model.robot, options.link, estimate)
+    print(_text(link, estimate))
+    if options.output is not None:
+        said = {'frame': link, **estimate.to_plain()}
+        text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
+        write_atomically(options.output, text.encode())
+        print(f'Written to {options.output}')
+    return ExitCode.OK
+
+
+def _recordings(
+    options: argparse.Namespace
+) -> tuple[RegressionProblem, RegressionProblem | Estimate]:
+    """Rows with the load, and rows or a fit without it."""
+    loaded = Identification.load(options.loaded, options.base)
+    if options.run_folder is not None:
+        folder = RunFolder.open(options.run_folder)
+        fitted = folder.identification()
+        with stage('Reading the recording'):
+            model = fitted.model()
+            other = fitted.recording_of(loaded)
+            return other.problem(model, other.dataset(model)), folder.estimate()
+    empty = Identification.load(options.empty, options.base)
+    # Either file may be the one that names the robot.
+    own = loaded if loaded.settings.robot is not None else empty
+    with stage('Reading the recordings'):
+        model = own.model()
+        first, second = (
+            source if source is own else own.recording_of(source) for source in (loaded, empty)
+        )
+        return (
+            first.problem(model, first.dataset(model)),
+            second.problem(model, second.dataset(model)),
+        )
+
+
+def _in_link_frame(
+    robot: RobotModel, name: str | None, estimate: PayloadEstimate
+) -> tuple[str, PayloadEstimate]:
+    link = next(link for link in robot.links if link.name == (name or estimate.body))
+    return link.name, estimate.in_frame(link.pose)
+
+
+def _text(link: str, estimate: PayloadEstimate) -> str:
+    rows = []
+    for name, (values, deviations) in estimate.quantities().items():
+        for label, value, deviation in zip(_ROWS[name], values, deviations, strict=True):
+            spread = f'{deviation:.2g}' if np.isfinite(deviation) else 'not known'
+            rows.append([label, f'{value:.6g}', spread, _UNITS[name]])
+    parts = [
+        f'Load on link {link!r}, in its frame; inertia about the centre of mass\n',
+        table(['quantity', 'value', 'std. deviation', 'unit'], rows),
+        f'\nTorque error of the loaded recording: {100.0 * estimate.error_without:.2f} % without '
+        f'the load, {100.0 * estimate.error_with:.2f} % with it',
+    ]
+    if not estimate.significant:
+        parts.append('The mass is not significant: there may be no load at all.')
+    return '\n'.join(parts)
