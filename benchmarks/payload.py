@@ -17,7 +17,7 @@ from sysid_ros.recording.align import align
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.signals import LowPass, ParallelFilter
-from sysid_ros.release.urdf_export import export_urdf
+from sysid_ros.release.description_export import export_description
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
@@ -109,7 +109,7 @@ def record(
 ) -> Recording:
     """Encoders and torques while a stiff controller tracks a random motion."""
     model = TorqueModel(robot)
-    text = export_urdf(robot, model.parameters.with_values(truth.ravel())).xml.decode()
+    text = export_description(robot, model.parameters.with_values(truth.ravel())).xml.decode()
     plant = Plant(text, robot.joint_names, PlantFriction(VISCOUS, COULOMB, ARMATURE))
     reference, rate = motion(np.random.default_rng(seed))
     q, tau = np.empty_like(reference), np.empty_like(reference)

@@ -1,7 +1,8 @@
-"""Write the parameters of a run as URDF or YAML.
+"""Write the parameters of a run as URDF, MJCF or YAML.
 
-The URDF differs from the one that was identified only in <inertial> and <dynamics>. It is
-reloaded and its torques are compared before it replaces anything.
+The description is written in the format of the one that was identified, and differs from it
+only in inertias, friction and (MJCF) armature. It is reloaded and its torques are compared
+before it replaces anything.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.release.urdf_export import write_urdf
+from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid export``."""
     parser.add_argument('run_folder', type=Path, metavar='RUN', help="folder of 'sysid fit'")
-    parser.add_argument('-o', '--urdf', type=Path, metavar='FILE', help='URDF to write')
+    parser.add_argument(
+        '-o', '--urdf', '--mjcf', type=Path, metavar='FILE', dest='description',
+        help='URDF to write, or MJCF where one was identified',
+    )
     parser.add_argument('--yaml', type=Path, metavar='FILE', help='YAML to write')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Export what was asked for."""
-    if options.urdf is None and options.yaml is None:
+    if options.description is None and options.yaml is None:
         raise ConfigurationError('nothing to write', fix='Give -o FILE.urdf or --yaml FILE.yaml')
     folder = RunFolder.open(options.run_folder)
     estimate = folder.estimate()
@@ -34,10 +38,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         print(f'{estimate.status.value} There is nothing to export.')
         return ExitCode.NOT_CONVERGED
     robot = folder.identification().model().robot
-    if options.urdf is not None:
-        for note in write_urdf(options.urdf, robot, estimate.parameters).notes:
+    if options.description is not None:
+        for note in write_description(options.description, robot, estimate.parameters).notes:
             print(f'Note: {note}')
-        print(f'Written to {options.urdf}')
+        print(f'Written to {options.description}')
     if options.yaml is not None:
         provenance = {'estimator': estimate.estimator, 'run': options.run_folder.name}
         write_atomically(

@@ -20,7 +20,7 @@ from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.release.urdf_export import write_urdf
+from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.report.evidence import comparison_section
 from sysid_ros.report.figures import torque_figure
@@ -29,12 +29,13 @@ from sysid_ros.report.summary import summary
 
 _ESTIMATE = 'estimate.json'
 _SETTINGS = 'settings.yaml'
-_PRIOR = 'prior.urdf'
-_URDF = 'identified.urdf'
+# By the format of the robot description.
+_PRIOR = {'urdf': 'prior.urdf', 'mjcf': 'prior.xml'}
+_IDENTIFIED = {'urdf': 'identified.urdf', 'mjcf': 'identified.xml'}
 _FILES = (
-    _ESTIMATE, _SETTINGS, _PRIOR, _URDF, 'identified.yaml', 'verdict.json', 'summary.txt',
-    'torque_training.png', 'torque_held_out.png', 'evaluation.json', 'simulation.png',
-    'comparison.txt', 'comparison.json',
+    _ESTIMATE, _SETTINGS, *_PRIOR.values(), *_IDENTIFIED.values(), 'identified.yaml',
+    'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
+    'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
 )
 
 
@@ -72,7 +73,9 @@ class RunFolder:
         Raises:
             ConfigurationError: There is no run in the folder.
         """
-        missing = [name for name in (_ESTIMATE, _SETTINGS, _PRIOR) if not (path / name).is_file()]
+        missing = [name for name in (_ESTIMATE, _SETTINGS) if not (path / name).is_file()]
+        if not any((path / name).is_file() for name in _PRIOR.values()):
+            missing.append(' or '.join(_PRIOR.values()))
         if missing:
             raise ConfigurationError(
                 'is not the folder of a fit', where=str(path), found=f'no {", ".join(missing)}',
@@ -91,11 +94,13 @@ class RunFolder:
     def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
         """Keep the settings and the description, so that the run can be repeated."""
         settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-        settings['robot'] |= {'urdf': _PRIOR, 'xacro_arguments': {}}
+        description = model.robot.description
+        prior = _PRIOR[description.format]
+        settings['robot'] |= {'xacro_arguments': {}, 'urdf': None, 'description': prior}
         settings['folder'] = str((identification.base / identification.settings.folder).resolve())
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
         self._write(_SETTINGS, text.encode())
-        self._write(_PRIOR, model.robot.description.xml)
+        self._write(prior, description.xml)
 
     def write_study(
         self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None
@@ -139,9 +144,10 @@ class RunFolder:
         }
         self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
         try:
-            return write_urdf(self.path / _URDF, robot, parameters).notes
+            file = self.path / _IDENTIFIED[robot.description.format]
+            return write_description(file, robot, parameters).notes
         except ReleaseError as error:
-            return (f'No URDF was written: {error}',)
+            return (f'No {robot.description.format.upper()} was written: {error}',)
 
     def _draw(self, study: Study, evaluation: Evaluation) -> None:
         theta = evaluation.estimate.parameters.values

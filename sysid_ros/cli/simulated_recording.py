@@ -11,7 +11,7 @@ from sysid_ros.dynamics.plant import Plant, PlantFriction
 from sysid_ros.dynamics.terms import described_dynamics
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.recording.write import write_bag
-from sysid_ros.release.urdf_export import export_urdf
+from sysid_ros.release.description_export import export_description
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
@@ -92,7 +92,7 @@ def _true_plant(robot: RobotModel, rng: np.random.Generator) -> tuple[Plant, np.
         coulomb=described_dynamics(robot, 'friction') * rng.choice([0.5, 1.5], joints),
         armature=np.array([0.12, 0.12, 0.05, 0.01]),
     )
-    truth = export_urdf(robot, parameters.with_values(values)).xml.decode()
+    truth = export_description(robot, parameters.with_values(values)).xml.decode()
     # Largest inertia each joint carries: gains from it suit every configuration.
     inertia = np.array([0.9, 0.9, 0.25, 0.03])
     return Plant(truth, robot.joint_names, friction), inertia

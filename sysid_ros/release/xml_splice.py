@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from sysid_ros.errors import ReleaseError
 
-# robot / link / inertial / mass
+# robot / link / inertial / mass: as deep as a URDF is edited.
 _DEPTH = 4
 # Matched one after the other from the tag's name on, so never inside another one's quotes.
 _ATTRIBUTE = re.compile(rb'(\s+)([^\s=]+)(\s*=\s*)("[^"]*"|\'[^\']*\')')
@@ -63,11 +63,12 @@ class Splice:
     text: bytes
 
 
-def locate(xml: bytes) -> Element:
-    """Find the elements of a document, four levels deep.
+def locate(xml: bytes, depth: int = _DEPTH) -> Element:
+    """Find the elements of a document.
 
     Args:
         xml: A well-formed document in UTF-8 or another encoding that contains ASCII.
+        depth: How many levels deep.
 
     Returns:
         The root element.
@@ -80,13 +81,14 @@ def locate(xml: bytes) -> Element:
             'the encoding of the description cannot be edited in place',
             found='UTF-16 or UTF-32', allowed='UTF-8', fix='Save the description as UTF-8',
         )
-    builder = _Builder(xml)
+    builder = _Builder(xml, depth)
     builder.parser.Parse(xml, True)
     return builder.document.children[0]
 
 
 class _Builder:
-    def __init__(self, xml: bytes) -> None:
+    def __init__(self, xml: bytes, most: int) -> None:
+        self._most = most
         self.document = Element('', {}, 0, 0)
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
@@ -97,7 +99,7 @@ class _Builder:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        if self._depth > _DEPTH:
+        if self._depth > self._most:
             return
         start = self.parser.CurrentByteIndex
         element = Element(name, attributes, start, _tag_end(self._xml, start))
@@ -105,7 +107,7 @@ class _Builder:
         self._open.append(element)
 
     def _end(self, name: str) -> None:
-        if self._depth <= _DEPTH:
+        if self._depth <= self._most:
             element = self._open.pop()
             if is_self_closing(self._xml, element):
                 element.ends.append(element.tag_end)

@@ -11,8 +11,8 @@ from sysid_ros.dynamics.terms import Armature, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release.atomic import write_atomically
+from sysid_ros.release.description_export import export_description, write_description
 from sysid_ros.release.link_shares import Inertial
-from sysid_ros.release.urdf_export import export_urdf, write_urdf
 from sysid_ros.robot.model import RobotModel
 
 PENDULUM = """<robot name="pendulum"><link name="base"/>
@@ -32,7 +32,7 @@ def pendulum(izz: float = 0.1):
 def test_56_an_inconsistent_body_is_refused_by_name(name, value):
     robot, parameters = pendulum()
     with pytest.raises(ReleaseError, match='link "rod": .*belong to no real body'):
-        export_urdf(robot, parameters.with_values({name: value}))
+        export_description(robot, parameters.with_values({name: value}))
 
 
 def test_56_an_inconsistent_prior_that_was_not_identified_is_refused_too():
@@ -40,14 +40,14 @@ def test_56_an_inconsistent_prior_that_was_not_identified_is_refused_too():
     values = parameters.values.copy()
     values[parameters.body_slice('rod')] = robot.inertial_prior[0]
     with pytest.raises(ReleaseError, match='belong to no real body'):
-        export_urdf(robot, parameters.with_values(values))
+        export_description(robot, parameters.with_values(values))
 
 
 @pytest.mark.parametrize('name', ['pivot.viscous_friction', 'pivot.armature'])
 def test_56_negative_friction_and_armature_are_refused(name):
     robot, parameters = pendulum()
     with pytest.raises(ReleaseError, match='pivot: .* is negative'):
-        export_urdf(robot, parameters.with_values({name: -1e-3}))
+        export_description(robot, parameters.with_values({name: -1e-3}))
 
 
 def test_56_numbers_are_judged_as_written():
@@ -60,7 +60,7 @@ def test_56_numbers_are_judged_as_written():
 def test_56_a_refused_export_writes_nothing(tmp_path):
     robot, parameters = pendulum()
     with pytest.raises(ReleaseError):
-        write_urdf(tmp_path / 'a.urdf', robot, parameters.with_values({'rod.mass': -1.0}))
+        write_description(tmp_path / 'a.urdf', robot, parameters.with_values({'rod.mass': -1.0}))
     assert list(tmp_path.iterdir()) == []
 
 

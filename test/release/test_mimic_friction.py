@@ -7,7 +7,7 @@ import pytest
 
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction, described_dynamics
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.release.urdf_export import export_urdf, verify_export
+from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.robot.model import RobotModel
 
 FINGER = (
@@ -33,7 +33,7 @@ def test_friction_at_the_prior_is_left_as_it_is_written(gripper):
     model = TorqueModel(gripper, [ViscousFriction(), CoulombFriction()])
     assert model.parameters['grip.viscous_friction'] == 0.5 + 4 * 0.25
     assert model.parameters['grip.coulomb_friction'] == 0.2 + 2 * 0.1
-    exported = export_urdf(gripper, model.parameters)
+    exported = export_description(gripper, model.parameters)
     assert exported.xml == gripper.description.xml
     assert exported.joints == ()
 
@@ -41,7 +41,7 @@ def test_friction_at_the_prior_is_left_as_it_is_written(gripper):
 def test_identified_friction_is_written_once_and_not_again_for_the_follower(gripper):
     model = TorqueModel(gripper, [ViscousFriction(), CoulombFriction()])
     identified = model.parameters.with_values({'grip.viscous_friction': 0.8})
-    exported = export_urdf(gripper, identified)
+    exported = export_description(gripper, identified)
     assert set(exported.joints) == {'grip', 'other'}
     reloaded = RobotModel.from_urdf(exported.xml.decode())
     np.testing.assert_array_equal(described_dynamics(reloaded, 'damping'), [0.8])
@@ -53,5 +53,5 @@ def test_friction_of_the_wrong_sign_is_written_anew():
     text = '<robot name="r"><link name="base"/>' + FINGER.format(
         link='a', name='j', more='<dynamics damping="-1" friction="-2"/>') + '</robot>'
     robot = RobotModel.from_urdf(text)
-    exported = export_urdf(robot, TorqueModel(robot, [ViscousFriction()]).parameters)
+    exported = export_description(robot, TorqueModel(robot, [ViscousFriction()]).parameters)
     assert '<dynamics damping="0.0" friction="-2"/>' in exported.xml.decode()

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from sysid_ros.dynamics.terms import Armature, CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
-from sysid_ros.release.urdf_export import (
+from sysid_ros.release.description_export import (
     TORQUE_TOLERANCE,
-    UrdfExport,
-    export_urdf,
+    DescriptionExport,
+    export_description,
     verify_export,
-    write_urdf,
+    write_description,
 )
 from sysid_ros.robot.inertia import inertial_parameters, is_consistent
 from sysid_ros.robot.model import RobotModel
@@ -85,7 +85,7 @@ def parameters_of(robot: RobotModel, bodies: dict[str, np.ndarray], **others: fl
     return parameters.with_values(values).with_values(named)
 
 
-def changed_lines(robot: RobotModel, export: UrdfExport) -> tuple[list[str], list[str]]:
+def changed_lines(robot: RobotModel, export: DescriptionExport) -> tuple[list[str], list[str]]:
     old, new = robot.description.xml.decode(), export.xml.decode()
     lines = list(difflib.ndiff(old.splitlines(keepends=True), new.splitlines(keepends=True)))
     return tuple([line[2:].strip() for line in lines if line[0] == sign] for sign in '-+')
@@ -98,9 +98,9 @@ def arm() -> RobotModel:
 
 def test_an_export_at_the_prior_is_the_same_file(arm):
     ball = solid(1.0, (0, 0, 0.1))
-    first = export_urdf(arm, parameters_of(arm, {'lower': ball}))
+    first = export_description(arm, parameters_of(arm, {'lower': ball}))
     robot = RobotModel.from_urdf(first.xml.decode())
-    again = export_urdf(robot, TorqueModel(robot, TERMS).parameters)
+    again = export_description(robot, TorqueModel(robot, TERMS).parameters)
     assert again.xml == first.xml
     assert again.links == again.joints == ()
 
@@ -111,7 +111,7 @@ def test_only_the_identified_lines_differ(arm):
               'lower': solid(1.0, (0.0, 0.0, 0.125))},
         shoulder__viscous_friction=0.75, elbow__coulomb_friction=0.5,
     )
-    export = export_urdf(arm, parameters)
+    export = export_description(arm, parameters)
     old, new = changed_lines(arm, export)
     assert old == [
         "<mass   value = '2.0'/><!-- weighed -->",
@@ -132,7 +132,7 @@ def test_only_the_identified_lines_differ(arm):
 
 
 def test_links_fixed_to_the_first_one_keep_their_values(arm):
-    export = export_urdf(arm, parameters_of(
+    export = export_description(arm, parameters_of(
         arm, {'upper': arm.inertial_prior[0] + solid(0.5, (0, 0, 0.2)),
               'lower': solid(1.0, (0, 0, 0.1))}))
     reloaded = RobotModel.from_urdf(export.xml.decode())
@@ -147,7 +147,7 @@ def test_links_fixed_to_the_first_one_keep_their_values(arm):
 def test_the_first_link_gets_all_where_no_real_body_would_remain(arm):
     light = solid(0.4, (0, 0, 0.1))  # lighter than the tool alone
     parameters = parameters_of(arm, {'upper': light, 'lower': solid(1.0, (0, 0, 0.1))})
-    export = export_urdf(arm, parameters)
+    export = export_description(arm, parameters)
     robot = RobotModel.from_urdf(export.xml.decode())
     written = {link.name: link.inertial for link in robot.links}
     np.testing.assert_allclose(written['upper'], light, atol=1e-15)
@@ -161,7 +161,7 @@ def test_a_fixed_link_with_an_impossible_inertia_is_emptied_and_named():
     robot = RobotModel.from_urdf(ARM.replace('<mass value="0.5"/>', '<mass value="-0.5"/>'))
     parameters = parameters_of(
         robot, {'upper': solid(2.0, (0, 0, 0.1)), 'lower': solid(1.0, (0, 0, 0.1))})
-    export = export_urdf(robot, parameters)
+    export = export_description(robot, parameters)
     assert b'-0.5' not in export.xml
     assert any('"tool" belongs to no real body and is removed' in note for note in export.notes)
     assert verify_export(robot, parameters, export) < TORQUE_TOLERANCE
@@ -171,14 +171,14 @@ def test_links_beyond_a_locked_joint_keep_their_values_and_the_angle_is_said():
     text = ARM.replace('<link name="lower"/>', LOWER.format(1, 0.01))
     robot = RobotModel.from_urdf(text, locked_joints={'elbow': 0.5})
     parameters = parameters_of(robot, {'upper': robot.inertial_prior[0] + solid(1.0, (0, 0, 0.3))})
-    export = export_urdf(robot, parameters)
+    export = export_description(robot, parameters)
     assert LOWER.format(1, 0.01).encode() in export.xml
     assert any('"elbow" at 0.5' in note for note in export.notes)
     assert verify_export(robot, parameters, export) < TORQUE_TOLERANCE
 
 
 def test_what_a_urdf_cannot_hold_is_said(arm):
-    export = export_urdf(arm, parameters_of(
+    export = export_description(arm, parameters_of(
         arm, {'lower': solid(1.0, (0, 0, 0.1))}, elbow__armature=0.3))
     assert 'A URDF has no place for "elbow.armature": the YAML export holds it.' in export.notes
 
@@ -188,7 +188,7 @@ def test_an_inertial_given_as_quaternion_or_twice_is_written_unambiguously():
     lower = LOWER.format(3, 0.01).replace('<inertial>', f'{twice}<inertial>')
     robot = RobotModel.from_urdf(ARM.replace('<link name="lower"/>', lower))
     parameters = parameters_of(robot, {'lower': solid(1.0, (0, 0, 0.1))})
-    export = export_urdf(robot, parameters)
+    export = export_description(robot, parameters)
     assert b'quat' not in export.xml
     assert verify_export(robot, parameters, export) < TORQUE_TOLERANCE
 
@@ -197,7 +197,7 @@ def test_a_xacro_source_is_expanded_and_said(tmp_path):
     path = tmp_path / 'arm.xacro'
     path.write_text(ARM.replace("'2.0'", "'${1 + 1}'"))
     robot = RobotModel.from_urdf(path)
-    export = export_urdf(robot, parameters_of(robot, {'lower': solid(1.0, (0, 0, 0.1))}))
+    export = export_description(robot, parameters_of(robot, {'lower': solid(1.0, (0, 0, 0.1))}))
     assert any('xacro' in note for note in export.notes)
     assert b'${' not in export.xml
 
@@ -209,7 +209,7 @@ def test_any_identified_tree_reloads_with_the_same_torques(random_urdf, seed, jo
     # Scaled down, the remainder of a body with fixed links is not a real body.
     bodies = dict(zip(robot.body_names, scale * robot.inertial_prior, strict=True))
     parameters = parameters_of(robot, bodies)
-    export = export_urdf(robot, parameters)
+    export = export_description(robot, parameters)
     assert verify_export(robot, parameters, export) < TORQUE_TOLERANCE
     # Independent of RobotModel: Pinocchio's own loader on the bytes, against the regressor.
     model = pin.buildModelFromXML(export.xml.decode().replace('"continuous"', '"revolute"'))
@@ -225,7 +225,7 @@ def test_mujoco_reads_the_export_as_the_same_robot(random_urdf):
     """An independent loader and an independent inverse dynamics."""
     robot = RobotModel.from_urdf(random_urdf(7, 6))
     bodies = dict(zip(robot.body_names, 0.7 * robot.inertial_prior, strict=True))
-    export = export_urdf(robot, parameters_of(robot, bodies))
+    export = export_description(robot, parameters_of(robot, bodies))
     model = mujoco.MjModel.from_xml_string(export.xml.decode())
     flags = mujoco.mjtDisableBit
     for name in ('mjDSBL_CONSTRAINT', 'mjDSBL_DAMPER', 'mjDSBL_SPRING'):
@@ -244,20 +244,20 @@ def test_mujoco_reads_the_export_as_the_same_robot(random_urdf):
 
 def test_verification_fails_where_the_bytes_say_something_else(arm):
     parameters = parameters_of(arm, {'lower': solid(1.0, (0, 0, 0.1))})
-    export = export_urdf(arm, parameters)
+    export = export_description(arm, parameters)
     other = export.xml.replace(b'<mass value="1.0"/>', b'<mass value="1.00000001"/>')
     assert other != export.xml
     with pytest.raises(ReleaseError, match='does not reproduce the torques'):
-        verify_export(arm, parameters, UrdfExport(other, '', (), (), ()))
+        verify_export(arm, parameters, DescriptionExport(other, '', (), (), ()))
     other = export.xml.replace(b"damping='0.2'", b"damping='0.3'")
-    with pytest.raises(ReleaseError, match='joint "shoulder": the exported friction'):
-        verify_export(arm, parameters, UrdfExport(other, '', (), (), ()))
+    with pytest.raises(ReleaseError, match='joint "shoulder": the exported friction or'):
+        verify_export(arm, parameters, DescriptionExport(other, '', (), (), ()))
 
 
 def test_writing_replaces_the_file_and_leaves_nothing_else(arm, tmp_path):
     path = tmp_path / 'identified.urdf'
     path.write_text('old')
-    export = write_urdf(path, arm, parameters_of(arm, {'lower': solid(1.0, (0, 0, 0.1))}))
+    export = write_description(path, arm, parameters_of(arm, {'lower': solid(1.0, (0, 0, 0.1))}))
     assert path.read_bytes() == export.xml
     assert list(tmp_path.iterdir()) == [path]
 
@@ -272,7 +272,7 @@ def test_real_descriptions_change_in_inertial_and_dynamics_only(shared_data, nam
     parameters = TorqueModel(robot, TERMS).parameters
     parameters = parameters.with_values(1.1 * parameters.values + 0.125 * np.array(
         [name.endswith('friction') for name in parameters.names]))
-    export = export_urdf(robot, parameters)
+    export = export_description(robot, parameters)
     assert verify_export(robot, parameters, export) < TORQUE_TOLERANCE
     lines = itertools.chain(*changed_lines(robot, export))
     assert {line.split()[0] for line in lines} <= {'<mass', '<origin', '<inertia', '<dynamics'}

@@ -12,7 +12,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
-from sysid_ros.release.urdf_export import verify_export, write_urdf
+from sysid_ros.release.description_export import verify_export, write_description
 from sysid_ros.robot.inertia import is_consistent
 from sysid_ros.robot.model import RobotModel
 
@@ -114,7 +114,7 @@ def test_least_squares_is_not_to_be_committed(estimates, predictions, name):
 def test_the_identified_urdf_reloads_and_reproduces_the_torques(estimates, runs, tmp_path, name):
     robot, parameters = runs[0].model.robot, estimates[name].parameters
     path = tmp_path / 'identified.urdf'
-    exported = write_urdf(path, robot, parameters)
+    exported = write_description(path, robot, parameters)
     assert path.read_bytes() == exported.xml
     difference = verify_export(robot, parameters, exported)
     print(f'\nKUKA {name}: the reloaded URDF differs by {difference:.1e} N·m')
