@@ -22,7 +22,7 @@ from sysid_ros.estimation.payload import identify_payload
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.report.summary import table
+from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
 
 _UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}

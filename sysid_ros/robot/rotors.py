@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from sysid_ros.errors import ModelError
 
@@ -35,10 +35,10 @@ class GearedRotor:
     joint: str
     ratio: float
     link: str
-    origin: tuple[float, ...] = (0.0, 0.0, 0.0)
-    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
-    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
-    inertial: tuple[float, ...] = (0.0,) * 10
+    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    inertial: Annotated[tuple[float, ...], Field(min_length=10, max_length=10)] = (0.0,) * 10
 
     # Read by the validation of settings files.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra='forbid')
