@@ -42,8 +42,8 @@ def inertial_regressor(
         raise ParameterError(
             'the base floats, so joint torques alone do not tell the motion', where=robot.name,
             found=f'free joint {robot.free_joint!r}',
-            fix='Use floating_base_regressor with the motion of the base, or remove the free '
-            'joint from the description where the base was held',
+            fix='Use with_floating_base and floating_base_regressor with the motion of the base, '
+            'or remove the free joint from the description where the base was held',
         )
     for name, array in zip('qva', motion, strict=True):
         if array.ndim != 2 or array.shape != motion[0].shape or array.shape[1] != joints:

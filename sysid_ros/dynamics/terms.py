@@ -61,7 +61,10 @@ class _PerJoint:
     lower: ClassVar[float] = -np.inf
 
     def _joints(self, robot: RobotModel) -> tuple[str, ...]:
-        return robot.joint_names if self.joints is None else self.joints
+        if self.joints is not None:
+            return self.joints
+        # Nothing drives or brakes the joints that a floating base moves by.
+        return tuple(name for name in robot.joint_names if name not in robot.base_joints)
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """One parameter per joint, with the prior of the robot description."""

@@ -18,6 +18,7 @@ from sysid_ros.release.link_shares import BodyShares, share_body
 from sysid_ros.release.mjcf_document import MjcfDocument
 from sysid_ros.release.urdf_document import UrdfDocument
 from sysid_ros.release.xml_splice import apply_splices
+from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
@@ -144,6 +145,8 @@ def verify_export(
         RobotDescription(None, exported.xml, exported.sha256, expanded_from_xacro=False),
         locked_joints=robot.locked_joints, gravity=tuple(robot.gravity),
     )
+    if robot.base_joints:
+        reloaded = with_floating_base(reloaded)
     _compare_terms(reloaded, parameters)
     expected, found = _identified_model(robot, parameters), reloaded.pinocchio_model
     expected_data, found_data = expected.createData(), found.createData()

@@ -68,13 +68,13 @@ class RobotModel:
         locked_joints: Joints held fixed, with their positions in [rad] or [m].
         described_joints: What the description says of every moving joint, also of those
             that follow others, in the order of the tree.
-        base_name: First link of the base.
-        base_inertial: Inertial parameters of the base as described, in the frame of its
-            first link, shape ``(10,)``.
+        base_links: Links of the base, its first link before the others.
         free_joint: Name of the joint that leaves the base free, empty for a fixed base.
         tree: The moving bodies as arrays.
         pinocchio_model: The tree in Pinocchio, without geared rotors.
         findings: What the preflight check found that does not prevent loading.
+        base_joints: The six joints that a floating base moves by, the first of all; see
+            :func:`~sysid_ros.robot.floating_base.with_floating_base`.
     """
 
     name: str
@@ -88,17 +88,16 @@ class RobotModel:
     gravity: np.ndarray
     locked_joints: Mapping[str, float]
     described_joints: Mapping[str, DescribedJoint]
-    base_name: str
-    base_inertial: np.ndarray
+    base_links: tuple[LinkPlacement, ...]
     free_joint: str
     tree: KinematicTree
     pinocchio_model: pin.Model
     findings: tuple[Finding, ...]
+    base_joints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.inertial_prior.setflags(write=False)
         self.gravity.setflags(write=False)
-        self.base_inertial.setflags(write=False)
         for name in ('locked_joints', 'described_joints'):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -155,8 +154,7 @@ class RobotModel:
             gravity=np.array(model.gravity.linear),
             locked_joints=locked,
             described_joints={name: described.joints[name] for name in moving},
-            base_name=base[0].name,
-            base_inertial=_total(base),
+            base_links=tuple(base),
             free_joint=described.free_joint,
             tree=tree_of(model, coupling, offset, massless),
             pinocchio_model=model,
@@ -206,6 +204,16 @@ class RobotModel:
             )
         options.pop('xacro_arguments', None)
         return cls.from_description(description, **options)
+
+    @property
+    def base_name(self) -> str:
+        """First link of the base."""
+        return self.base_links[0].name
+
+    @property
+    def base_inertial(self) -> np.ndarray:
+        """Inertial parameters of the base as described, in its frame, shape ``(10,)``."""
+        return _total(self.base_links)
 
     @cached_property
     def reference_inertials(self) -> np.ndarray:

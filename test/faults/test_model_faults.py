@@ -6,6 +6,7 @@ import pytest
 
 from sysid_ros.errors import ModelError
 from sysid_ros.robot import safe_xml
+from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.preflight import Severity, check_description, require_loadable
 from sysid_ros.robot.urdf import load_description
 
@@ -139,3 +140,24 @@ def test_a_ros_package_that_is_not_found_is_named(tmp_path, monkeypatch):
     )
     with pytest.raises(ModelError, match='ROS package is not found: absent_description'):
         load_description(path)
+
+
+@pytest.mark.parametrize('joint', [
+    '<joint name="j" type="ball"/>', '<joint name="k"/><freejoint name="j"/>',
+])
+def test_22_joints_of_several_freedoms_in_an_mjcf_are_refused_by_name(joint):
+    text = f'<mujoco><worldbody><body name="b">{joint}<geom size="1"/></body></worldbody></mujoco>'
+    with pytest.raises(ModelError, match='joint "j": its type|body "b": one body on the world'):
+        RobotModel.from_description(text)
+
+
+def test_24_files_that_an_mjcf_names_are_not_opened():
+    asset = '<asset><mesh name="m" file="../../etc/passwd"/></asset>'
+    body = (
+        '<body name="b"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<geom type="mesh" mesh="m"/>{}</body>'
+    )
+    text = f'<mujoco>{asset}<worldbody>{body}</worldbody></mujoco>'
+    assert RobotModel.from_description(text.format('')).joint_names == ('j',)
+    with pytest.raises(ModelError, match='pulls in another file'):
+        RobotModel.from_description(text.format('<include file="../../etc/passwd"/>'))
