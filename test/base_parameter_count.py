@@ -9,7 +9,7 @@ def base_parameter_count(tree: KinematicTree) -> int:
     """Number of base inertial parameters of a tree whose axes are in general position.
 
     What remains of a body's ten parameters by the grouping rules of Gautier and Khalil 1990
-    (table in Khalil and Dombre 2002, section 9.4.2), applied along the chain that carries it.
+    (Khalil and Dombre 2002, chapter 9), applied along the chain that carries it.
     No two axes may be parallel or at right angles, nor an axis and gravity.
     """
     count = 0

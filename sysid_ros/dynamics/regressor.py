@@ -36,6 +36,38 @@ def inertial_regressor(
     References:
         Atkeson, An and Hollerbach 1986; Khalil and Dombre 2002, chapter 9.
     """
+    q, v, a = tree_motion(robot, q, v, a)
+    tree = robot.tree
+    samples, bodies = q.shape
+    regressor = np.zeros((samples, bodies, 10 * bodies))
+    fill_regressor(
+        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
+        robot.gravity, q, v, a, regressor,
+    )
+    if tree.massless.any():
+        regressor = regressor[:, :, tree.columns]
+    if tree.is_coupled:
+        regressor = np.einsum('jk,tjp->tkp', tree.coupling, regressor, optimize=True)
+    return regressor
+
+
+def tree_motion(
+    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> list[np.ndarray]:
+    """Motion of every body's joint, in C order, from that of the independent joints.
+
+    Args:
+        robot: The robot, with b bodies and n independent joints.
+        q: Joint positions in [rad] or [m], shape ``(T, n)``.
+        v: Joint velocities, shape ``(T, n)``.
+        a: Joint accelerations, shape ``(T, n)``.
+
+    Returns:
+        Positions, velocities and accelerations, shape ``(T, b)`` each.
+
+    Raises:
+        ParameterError: The arrays do not have the robot's joints, or differ in shape.
+    """
     motion = [np.ascontiguousarray(x, dtype=float) for x in (q, v, a)]
     joints = len(robot.joint_names)
     if robot.free_joint:
@@ -51,19 +83,7 @@ def inertial_regressor(
                 'the motion has the wrong shape', where=name, found=array.shape,
                 allowed=f'(samples, {joints})',
             )
-    tree = robot.tree
-    if tree.is_coupled:
-        coupling = tree.coupling
-        motion = [x @ coupling.T for x in motion]
-        motion[0] += tree.coupling_offset
-    samples, bodies = motion[0].shape
-    regressor = np.zeros((samples, bodies, 10 * bodies))
-    fill_regressor(
-        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
-        robot.gravity, *motion, regressor,
-    )
-    if tree.massless.any():
-        regressor = regressor[:, :, tree.columns]
-    if tree.is_coupled:
-        regressor = np.einsum('jk,tjp->tkp', tree.coupling, regressor, optimize=True)
-    return regressor
+    if robot.tree.is_coupled:
+        motion = [x @ robot.tree.coupling.T for x in motion]
+        motion[0] += robot.tree.coupling_offset
+    return motion

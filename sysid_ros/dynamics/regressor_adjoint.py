@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.dynamics.regressor import tree_motion
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.model import RobotModel
 
@@ -36,20 +37,19 @@ def regressor_gradient(
     Raises:
         ParameterError: The arrays do not belong together.
     """
-    bodies = len(robot.body_names)
-    shape = (len(q), len(robot.joint_names), 10 * bodies)
-    if weights.shape != shape or not q.shape == v.shape == a.shape == shape[:2]:
-        raise ParameterError(
-            'motion and weights do not belong together',
-            found=f'{q.shape}, {v.shape}, {a.shape}, {weights.shape}', allowed=shape,
-        )
     tree = robot.tree
-    motion = [np.ascontiguousarray(x, dtype=float) for x in (q, v, a)]
+    motion = tree_motion(robot, q, v, a)
+    shape = (*q.shape, np.count_nonzero(tree.columns))
+    if weights.shape != shape:
+        raise ParameterError(
+            'motion and weights do not belong together', found=weights.shape, allowed=shape
+        )
+    if tree.massless.any():
+        some, weights = weights, np.zeros((*q.shape, len(tree.columns)))
+        weights[:, :, tree.columns] = some
     if tree.is_coupled:
-        motion = [x @ tree.coupling.T for x in motion]
-        motion[0] += tree.coupling_offset
         weights = np.einsum('kj,tjp->tkp', tree.coupling, weights, optimize=True)
-    gradients = np.empty((3, len(q), bodies))
+    gradients = np.empty((3, *motion[0].shape))
     _walk(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute, robot.gravity,
         *motion, np.ascontiguousarray(weights), gradients,

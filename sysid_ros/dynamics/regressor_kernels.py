@@ -1,8 +1,9 @@
 """Kernels behind the torque regressor: a block of samples at a time, lane by lane.
 
 Inner loops run over the samples of a block, so that the compiler turns them into vector
-instructions; arrays are laid out ``(body, component, lane)`` for that. Vectors are passed
-as three scalars because a view per vector would cost more than the arithmetic.
+instructions. It does so only when it sees that nothing overlaps: component k of sample l is entry
+``k * LANES + l`` of a flat array, strides known when compiling, and a loop writes one array.
+Vectors are passed as three scalars because a view per vector would cost more than the arithmetic.
 """
 
 from __future__ import annotations
@@ -25,14 +26,29 @@ def cross(
 
 
 @njit(cache=True, fastmath=_REORDERING)
+def get(x: np.ndarray, first: int, lane: int) -> tuple[float, float, float]:
+    """Three components of a lane, from the first on."""
+    return x[first * LANES + lane], x[(first + 1) * LANES + lane], x[(first + 2) * LANES + lane]
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def put(x: np.ndarray, first: int, lane: int, x0: float, x1: float, x2: float) -> None:
+    """Write three components of a lane, from the first on."""
+    x[first * LANES + lane] = x0
+    x[(first + 1) * LANES + lane] = x1
+    x[(first + 2) * LANES + lane] = x2
+
+
+@njit(cache=True, fastmath=_REORDERING)
 def turn(
     frame: np.ndarray, lane: int, x0: float, x1: float, x2: float
 ) -> tuple[float, float, float]:
-    """World components of a vector given in a frame, ``frame`` of shape ``(9, lanes)``."""
+    """World components of a vector given in a frame whose axes are its first nine components."""
+    a0, a1, a2 = get(frame, 0, lane)
+    b0, b1, b2 = get(frame, 3, lane)
+    c0, c1, c2 = get(frame, 6, lane)
     return (
-        frame[0, lane] * x0 + frame[1, lane] * x1 + frame[2, lane] * x2,
-        frame[3, lane] * x0 + frame[4, lane] * x1 + frame[5, lane] * x2,
-        frame[6, lane] * x0 + frame[7, lane] * x1 + frame[8, lane] * x2,
+        a0 * x0 + b0 * x1 + c0 * x2, a1 * x0 + b1 * x1 + c1 * x2, a2 * x0 + b2 * x1 + c2 * x2,
     )
 
 
@@ -41,10 +57,11 @@ def turn_back(
     frame: np.ndarray, lane: int, x0: float, x1: float, x2: float
 ) -> tuple[float, float, float]:
     """Components in a frame of a vector given in the world."""
+    a0, a1, a2 = get(frame, 0, lane)
+    b0, b1, b2 = get(frame, 3, lane)
+    c0, c1, c2 = get(frame, 6, lane)
     return (
-        frame[0, lane] * x0 + frame[3, lane] * x1 + frame[6, lane] * x2,
-        frame[1, lane] * x0 + frame[4, lane] * x1 + frame[7, lane] * x2,
-        frame[2, lane] * x0 + frame[5, lane] * x1 + frame[8, lane] * x2,
+        a0 * x0 + a1 * x1 + a2 * x2, b0 * x0 + b1 * x1 + b2 * x2, c0 * x0 + c1 * x1 + c2 * x2,
     )
 
 
@@ -69,129 +86,205 @@ def fill_regressor(
         regressor: Zeros on entry, shape ``(T, b, 10 b)``.
     """
     samples, bodies = q.shape
-    pose = np.empty((bodies, 12, LANES))
-    motion = np.empty((bodies, 9, LANES))
-    screw = np.empty((bodies, 3, LANES))
+    pose, motion, screw = _rest(bodies, gravity)
+    columns = np.empty(10 * LANES)
     for start in range(0, samples, LANES):
         count = min(LANES, samples - start)
-        stop = start + count
+        _move_bodies(
+            parent, rotation, translation, axis, revolute, q[start:start + count],
+            v[start:start + count], a[start:start + count], pose, motion, screw,
+        )
         for i in range(bodies):
-            _move_body(
-                i, parent[i], rotation[i], translation[i], axis[i], revolute[i], gravity,
-                q[start:stop], v[start:stop], a[start:stop], pose, motion, screw,
-            )
-        for i in range(bodies):
-            _to_body_axes(pose[i], motion[i], count)
             j = i
             while j >= 0:
-                _write_columns(
-                    10 * i, pose[i], motion[i], pose[j], screw[j], revolute[j],
-                    regressor[start:stop, j],
-                )
+                _body_columns(
+                    pose[i + 1], motion[i + 1], pose[j + 1], screw[j], revolute[j], columns)
+                for lane in range(count):
+                    row = regressor[start + lane, j]
+                    for k in range(10):
+                        row[10 * i + k] = columns[k * LANES + lane]
                 j = parent[j]
 
 
 @njit(cache=True, fastmath=_REORDERING)
-def _move_body(
-    i: int, parent: int, placement: np.ndarray, shift: np.ndarray, axis: np.ndarray,
-    revolute: bool, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-    pose: np.ndarray, motion: np.ndarray, screw: np.ndarray,
+def fill_slabs(
+    parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
+    revolute: np.ndarray, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    place: np.ndarray, slabs: np.ndarray,
 ) -> None:
-    """World pose, velocity and acceleration of body i; gravity counts as acceleration.
+    """Write the regressor joint by joint, transposed, without bodies a joint does not carry.
 
-    ``pose`` holds nine entries of the rotation and the origin, ``motion`` angular velocity,
-    angular acceleration and the acceleration of the origin, ``screw`` the joint's axis.
+    Args:
+        parent: As for :func:`fill_regressor`, with all arguments up to the motion.
+        rotation: Shape ``(b, 3, 3)``.
+        translation: Shape ``(b, 3)``.
+        axis: Shape ``(b, 3)``.
+        revolute: Shape ``(b,)``.
+        gravity: Shape ``(3,)``.
+        q: Motion of every body's joint, shape ``(T, b)``, as the next two.
+        v: Velocities.
+        a: Accelerations.
+        place: First of the ten rows of a body in the slab of a joint, shape ``(b, b)``.
+        slabs: Shape ``(b, m, at least T)``.
     """
-    x, y, z = axis[0], axis[1], axis[2]
-    local = np.empty((9, LANES))
-    _joint_rotations(placement, x, y, z, revolute, q[:, i], local)
-    s0, s1, s2 = shift[0], shift[1], shift[2]
-    p0 = placement[0, 0] * x + placement[0, 1] * y + placement[0, 2] * z
-    p1 = placement[1, 0] * x + placement[1, 1] * y + placement[1, 2] * z
-    p2 = placement[2, 0] * x + placement[2, 1] * y + placement[2, 2] * z
+    samples, bodies = q.shape
+    pose, motion, screw = _rest(bodies, gravity)
+    columns = np.empty(10 * LANES)
+    for start in range(0, samples, LANES):
+        count = min(LANES, samples - start)
+        _move_bodies(
+            parent, rotation, translation, axis, revolute, q[start:start + count],
+            v[start:start + count], a[start:start + count], pose, motion, screw,
+        )
+        for i in range(bodies):
+            j = i
+            while j >= 0:
+                _body_columns(
+                    pose[i + 1], motion[i + 1], pose[j + 1], screw[j], revolute[j], columns)
+                for k in range(10):
+                    row = slabs[j, place[j, i] + k]
+                    for lane in range(count):
+                        row[start + lane] = columns[k * LANES + lane]
+                j = parent[j]
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def _rest(bodies: int, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room for the motion of a block: pose and motion of the world and all bodies, screws.
+
+    A pose is the three axes one by one and the origin, a motion angular velocity, angular
+    acceleration and acceleration of the origin, a screw the joint's axis, all in the world's axes.
+    The world comes first and does not turn; its acceleration against gravity stands for gravity.
+    """
+    pose = np.zeros((bodies + 1, 12 * LANES))
+    motion = np.zeros((bodies + 1, 9 * LANES))
+    for lane in range(LANES):
+        for k in range(3):
+            pose[0, 4 * k * LANES + lane] = 1.0
+            motion[0, (6 + k) * LANES + lane] = -gravity[k]
+    return pose, motion, np.zeros((bodies, 3 * LANES))
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def _move_bodies(
+    parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
+    revolute: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, pose: np.ndarray,
+    motion: np.ndarray, screw: np.ndarray,
+) -> None:
+    """Pose and screw of every body, and its motion in its own axes; at most ``LANES`` samples.
+
+    Lanes without a sample hold what was there before.
+    """
+    drive = np.zeros(5 * LANES)
+    for i in range(len(parent)):
+        for lane in range(len(q)):
+            angle = q[lane, i] if revolute[i] else 0.0
+            drive[lane], drive[LANES + lane] = np.cos(angle), np.sin(angle)
+            drive[2 * LANES + lane] = 0.0 if revolute[i] else q[lane, i]
+            drive[3 * LANES + lane], drive[4 * LANES + lane] = v[lane, i], a[lane, i]
+        before = parent[i] + 1
+        _place(rotation[i], translation[i], axis[i], drive, pose[before], pose[i + 1])
+        _to_world(axis[i], pose[i + 1], screw[i])
+        _carry_motion(
+            revolute[i], drive, screw[i], pose[before], motion[before], pose[i + 1],
+            motion[i + 1],
+        )
+    # Only now: bodies move with their parents' motion in the world's axes.
+    for i in range(len(parent)):
+        _to_body_axes(pose[i + 1], motion[i + 1])
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def _place(
+    placement: np.ndarray, shift: np.ndarray, axis: np.ndarray, drive: np.ndarray,
+    before: np.ndarray, pose: np.ndarray,
+) -> None:
+    r"""Pose of a body from that of its parent, by Rodrigues' formula.
+
+    With the axis x and its cross-product matrix X, the joint's frame times the rotation is
+    :math:`P x x^T + \cos(q)\,(P - P x x^T) + \sin(q)\,P X`.
+    """
+    along = placement @ axis
+    fixed, across = np.outer(along, axis), np.empty((3, 3))
+    for k in range(3):
+        across[k] = cross(
+            placement[k, 0], placement[k, 1], placement[k, 2], axis[0], axis[1], axis[2])
+    beside = placement - fixed
+    for k in range(3):
+        f0, f1, f2 = fixed[0, k], fixed[1, k], fixed[2, k]
+        b0, b1, b2 = beside[0, k], beside[1, k], beside[2, k]
+        c0, c1, c2 = across[0, k], across[1, k], across[2, k]
+        for lane in range(LANES):
+            c, s = drive[lane], drive[LANES + lane]
+            x0, x1, x2 = turn(
+                before, lane, f0 + b0 * c + c0 * s, f1 + b1 * c + c1 * s, f2 + b2 * c + c2 * s)
+            put(pose, 3 * k, lane, x0, x1, x2)
+    for lane in range(LANES):
+        travel = drive[2 * LANES + lane]
+        x0, x1, x2 = turn(
+            before, lane, shift[0] + along[0] * travel, shift[1] + along[1] * travel,
+            shift[2] + along[2] * travel,
+        )
+        o0, o1, o2 = get(before, 9, lane)
+        put(pose, 9, lane, o0 + x0, o1 + x1, o2 + x2)
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def _to_world(axis: np.ndarray, pose: np.ndarray, screw: np.ndarray) -> None:
+    """The joint's axis in the world's axes."""
+    x0, x1, x2 = axis[0], axis[1], axis[2]
+    for lane in range(LANES):
+        z0, z1, z2 = turn(pose, lane, x0, x1, x2)
+        put(screw, 0, lane, z0, z1, z2)
+
+
+@njit(cache=True, fastmath=_REORDERING)
+def _carry_motion(
+    revolute: bool, drive: np.ndarray, screw: np.ndarray, pose_before: np.ndarray,
+    before: np.ndarray, pose: np.ndarray, motion: np.ndarray,
+) -> None:
+    """Velocity and acceleration of a body from those of its parent, in the world's axes."""
     slides = 0.0 if revolute else 1.0
     turns = 1.0 - slides
-    for lane in range(len(q)):
-        travel = slides * q[lane, i]
-        d0, d1, d2 = s0 + p0 * travel, s1 + p1 * travel, s2 + p2 * travel
-        if parent < 0:
-            for k in range(9):
-                pose[i, k, lane] = local[k, lane]
-            pose[i, 9, lane], pose[i, 10, lane], pose[i, 11, lane] = d0, d1, d2
-            o0, o1, o2, l0, l1, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            a0, a1, a2 = -gravity[0], -gravity[1], -gravity[2]
-        else:
-            frame = pose[parent]
-            for k in range(3):
-                c0, c1, c2 = turn(frame, lane, local[k, lane], local[3 + k, lane],
-                                  local[6 + k, lane])
-                pose[i, k, lane], pose[i, 3 + k, lane], pose[i, 6 + k, lane] = c0, c1, c2
-            d0, d1, d2 = turn(frame, lane, d0, d1, d2)
-            pose[i, 9, lane] = frame[9, lane] + d0
-            pose[i, 10, lane] = frame[10, lane] + d1
-            pose[i, 11, lane] = frame[11, lane] + d2
-            carried = motion[parent]
-            o0, o1, o2 = carried[0, lane], carried[1, lane], carried[2, lane]
-            l0, l1, l2 = carried[3, lane], carried[4, lane], carried[5, lane]
-            t0, t1, t2 = cross(l0, l1, l2, d0, d1, d2)
-            c0, c1, c2 = cross(o0, o1, o2, d0, d1, d2)
-            c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
-            a0 = carried[6, lane] + t0 + c0
-            a1 = carried[7, lane] + t1 + c1
-            a2 = carried[8, lane] + t2 + c2
-        z0, z1, z2 = turn(pose[i], lane, x, y, z)
-        screw[i, 0, lane], screw[i, 1, lane], screw[i, 2, lane] = z0, z1, z2
-        c0, c1, c2 = cross(o0, o1, o2, z0, z1, z2)
-        spin, spin_up = turns * v[lane, i], turns * a[lane, i]
-        slide, slide_up = 2.0 * slides * v[lane, i], slides * a[lane, i]
-        motion[i, 0, lane] = o0 + z0 * spin
-        motion[i, 1, lane] = o1 + z1 * spin
-        motion[i, 2, lane] = o2 + z2 * spin
-        motion[i, 3, lane] = l0 + z0 * spin_up + c0 * spin
-        motion[i, 4, lane] = l1 + z1 * spin_up + c1 * spin
-        motion[i, 5, lane] = l2 + z2 * spin_up + c2 * spin
-        motion[i, 6, lane] = a0 + z0 * slide_up + c0 * slide
-        motion[i, 7, lane] = a1 + z1 * slide_up + c1 * slide
-        motion[i, 8, lane] = a2 + z2 * slide_up + c2 * slide
+    for lane in range(LANES):
+        z0, z1, z2 = get(screw, 0, lane)
+        o0, o1, o2 = get(before, 0, lane)
+        l0, l1, l2 = get(before, 3, lane)
+        a0, a1, a2 = get(before, 6, lane)
+        p0, p1, p2 = get(pose_before, 9, lane)
+        d0, d1, d2 = get(pose, 9, lane)
+        d0, d1, d2 = d0 - p0, d1 - p1, d2 - p2
+        speed, rate = drive[3 * LANES + lane], drive[4 * LANES + lane]
+        spin, spin_up = turns * speed, turns * rate
+        slide, slide_up = 2.0 * slides * speed, slides * rate
+        t0, t1, t2 = cross(l0, l1, l2, d0, d1, d2)
+        c0, c1, c2 = cross(o0, o1, o2, d0, d1, d2)
+        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
+        e0, e1, e2 = cross(o0, o1, o2, z0, z1, z2)
+        put(motion, 0, lane, o0 + z0 * spin, o1 + z1 * spin, o2 + z2 * spin)
+        put(motion, 3, lane, l0 + z0 * spin_up + e0 * spin, l1 + z1 * spin_up + e1 * spin,
+            l2 + z2 * spin_up + e2 * spin)
+        put(motion, 6, lane, a0 + t0 + c0 + z0 * slide_up + e0 * slide,
+            a1 + t1 + c1 + z1 * slide_up + e1 * slide,
+            a2 + t2 + c2 + z2 * slide_up + e2 * slide)
 
 
 @njit(cache=True, fastmath=_REORDERING)
-def _joint_rotations(
-    placement: np.ndarray, x: float, y: float, z: float, revolute: bool, q: np.ndarray,
-    rotation: np.ndarray,
-) -> None:
-    """``placement`` times the rotation by q about the axis, shape ``(9, lanes)``."""
-    for lane in range(len(q)):
-        angle = q[lane] if revolute else 0.0
-        c, s = np.cos(angle), np.sin(angle)
-        k = 1.0 - c
-        r00, r01, r02 = c + x * x * k, x * y * k - z * s, x * z * k + y * s
-        r10, r11, r12 = y * x * k + z * s, c + y * y * k, y * z * k - x * s
-        r20, r21, r22 = z * x * k - y * s, z * y * k + x * s, c + z * z * k
-        for row in range(3):
-            p0, p1, p2 = placement[row, 0], placement[row, 1], placement[row, 2]
-            rotation[3 * row, lane] = p0 * r00 + p1 * r10 + p2 * r20
-            rotation[3 * row + 1, lane] = p0 * r01 + p1 * r11 + p2 * r21
-            rotation[3 * row + 2, lane] = p0 * r02 + p1 * r12 + p2 * r22
-
-
-@njit(cache=True, fastmath=_REORDERING)
-def _to_body_axes(pose: np.ndarray, motion: np.ndarray, count: int) -> None:
+def _to_body_axes(pose: np.ndarray, motion: np.ndarray) -> None:
     """Turn angular velocity and both accelerations from world axes into the body's."""
     for first in (0, 3, 6):
-        for lane in range(count):
-            x0, x1, x2 = turn_back(
-                pose, lane, motion[first, lane], motion[first + 1, lane], motion[first + 2, lane]
-            )
-            motion[first, lane], motion[first + 1, lane], motion[first + 2, lane] = x0, x1, x2
+        for lane in range(LANES):
+            x0, x1, x2 = get(motion, first, lane)
+            x0, x1, x2 = turn_back(pose, lane, x0, x1, x2)
+            put(motion, first, lane, x0, x1, x2)
 
 
 @njit(cache=True, fastmath=_REORDERING)
-def _write_columns(
-    column: int, pose: np.ndarray, motion: np.ndarray, joint_pose: np.ndarray,
-    screw: np.ndarray, revolute: bool, row: np.ndarray,
+def _body_columns(
+    pose: np.ndarray, motion: np.ndarray, joint_pose: np.ndarray, screw: np.ndarray,
+    revolute: bool, columns: np.ndarray,
 ) -> None:
-    r"""Ten columns of a body in the row of a joint that carries it, shape ``(lanes, 10 b)``.
+    r"""Ten columns of a body in the row of a joint that carries it, flat of ``(10, LANES)``.
 
     With the body's origin moving at u and the body turning at w per unit of joint velocity,
     the torque is :math:`u \cdot f + w \cdot n`, where
@@ -200,32 +293,28 @@ def _write_columns(
         f = m a + \alpha \times h + \omega \times (\omega \times h), \quad
         n = I\alpha + \omega \times I\omega + h \times a
     """
-    for lane in range(len(row)):
-        z0, z1, z2 = screw[0, lane], screw[1, lane], screw[2, lane]
+    for lane in range(LANES):
+        z0, z1, z2 = get(screw, 0, lane)
         if revolute:
-            u0, u1, u2 = cross(
-                z0, z1, z2, pose[9, lane] - joint_pose[9, lane],
-                pose[10, lane] - joint_pose[10, lane], pose[11, lane] - joint_pose[11, lane],
-            )
+            p0, p1, p2 = get(pose, 9, lane)
+            j0, j1, j2 = get(joint_pose, 9, lane)
+            u0, u1, u2 = cross(z0, z1, z2, p0 - j0, p1 - j1, p2 - j2)
             u0, u1, u2 = turn_back(pose, lane, u0, u1, u2)
             w0, w1, w2 = turn_back(pose, lane, z0, z1, z2)
         else:
             u0, u1, u2 = turn_back(pose, lane, z0, z1, z2)
             w0, w1, w2 = 0.0, 0.0, 0.0
-        o0, o1, o2 = motion[0, lane], motion[1, lane], motion[2, lane]
-        l0, l1, l2 = motion[3, lane], motion[4, lane], motion[5, lane]
-        a0, a1, a2 = motion[6, lane], motion[7, lane], motion[8, lane]
+        o0, o1, o2 = get(motion, 0, lane)
+        l0, l1, l2 = get(motion, 3, lane)
+        a0, a1, a2 = get(motion, 6, lane)
         along, speed = u0 * o0 + u1 * o1 + u2 * o2, o0 * o0 + o1 * o1 + o2 * o2
         h0, h1, h2 = cross(u0, u1, u2, l0, l1, l2)
         b0, b1, b2 = cross(a0, a1, a2, w0, w1, w2)
         c0, c1, c2 = cross(w0, w1, w2, o0, o1, o2)
-        row[lane, column] = u0 * a0 + u1 * a1 + u2 * a2
-        row[lane, column + 1] = h0 + o0 * along - speed * u0 + b0
-        row[lane, column + 2] = h1 + o1 * along - speed * u1 + b1
-        row[lane, column + 3] = h2 + o2 * along - speed * u2 + b2
-        row[lane, column + 4] = w0 * l0 + c0 * o0
-        row[lane, column + 5] = w0 * l1 + w1 * l0 + c0 * o1 + c1 * o0
-        row[lane, column + 6] = w1 * l1 + c1 * o1
-        row[lane, column + 7] = w0 * l2 + w2 * l0 + c0 * o2 + c2 * o0
-        row[lane, column + 8] = w1 * l2 + w2 * l1 + c1 * o2 + c2 * o1
-        row[lane, column + 9] = w2 * l2 + c2 * o2
+        columns[lane] = u0 * a0 + u1 * a1 + u2 * a2
+        put(columns, 1, lane, h0 + o0 * along - speed * u0 + b0,
+            h1 + o1 * along - speed * u1 + b1, h2 + o2 * along - speed * u2 + b2)
+        put(columns, 4, lane, w0 * l0 + c0 * o0, w0 * l1 + w1 * l0 + c0 * o1 + c1 * o0,
+            w1 * l1 + c1 * o1)
+        put(columns, 7, lane, w0 * l2 + w2 * l0 + c0 * o2 + c2 * o0,
+            w1 * l2 + w2 * l1 + c1 * o2 + c2 * o1, w2 * l2 + c2 * o2)

@@ -61,7 +61,7 @@ class JointFactors:
                 row holds a value that is not finite.
 
         References:
-            Demmel, Grigori, Hoemmen and Langou 2012, section 2 (sequential TSQR).
+            Demmel, Grigori, Hoemmen and Langou 2012 (sequential TSQR).
         """
         joints, columns, _ = self.triangles.shape
         if usable is None:

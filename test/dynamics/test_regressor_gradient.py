@@ -28,11 +28,18 @@ random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
 arm_urdf = runpy.run_path(str(TESTS / 'golden_problems.py'))['arm_urdf']
 ROTOR = GearedRotor('motor', joint='elbow', ratio=20.0, link='shoulder', inertial=(1.0,) * 10)
 
+_INERTIAL = '<inertial pos="0.1 0.2 0" mass="1" diaginertia="0.1 0.1 0.1"/>'
+TWO_JOINTS_IN_A_ROW = (
+    f'<mujoco><worldbody><body name="first"><joint name="lift" type="slide"/>'
+    f'<joint name="yaw"/>{_INERTIAL}<body name="second" pos="0 0 0.4">'
+    f'<joint name="roll" axis="1 0 0"/>{_INERTIAL}</body></body></worldbody></mujoco>'
+)
+
 
 def robots() -> list[RobotModel]:
     trees = [RobotModel.from_urdf(random_urdf(seed, 6)) for seed in range(8)]
     arm = RobotModel.from_urdf(arm_urdf(mimic=True))
-    return [*trees, arm, arm.with_rotors([ROTOR])]
+    return [*trees, arm, arm.with_rotors([ROTOR]), RobotModel.from_mjcf(TWO_JOINTS_IN_A_ROW)]
 
 
 @pytest.mark.parametrize('robot', robots(), ids=lambda robot: f'{len(robot.body_names)} bodies')
