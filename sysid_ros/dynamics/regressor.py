@@ -63,7 +63,7 @@ def tree_motion(
         a: Joint accelerations, shape ``(T, n)``.
 
     Returns:
-        Positions, velocities and accelerations, shape ``(T, b)`` each.
+        Positions, velocities and accelerations, shape ``(T, b)`` each, not writable.
 
     Raises:
         ParameterError: The arrays do not have the robot's joints, or differ in shape.
@@ -86,4 +86,9 @@ def tree_motion(
     if robot.tree.is_coupled:
         motion = [x @ robot.tree.coupling.T for x in motion]
         motion[0] += robot.tree.coupling_offset
+    # Views, so that the caller's arrays stay writable; the kernels are compiled once more for
+    # arrays that are not, and now they never see others.
+    motion = [x.view() for x in motion]
+    for x in motion:
+        x.setflags(write=False)
     return motion

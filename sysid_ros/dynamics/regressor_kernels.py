@@ -204,29 +204,29 @@ def _place(
     With the axis x and its cross-product matrix X, the joint's frame times the rotation is
     :math:`P x x^T + \cos(q)\,(P - P x x^T) + \sin(q)\,P X`.
     """
-    along = placement @ axis
-    fixed, across = np.outer(along, axis), np.empty((3, 3))
+    p, x = placement, axis
+    along0 = p[0, 0] * x[0] + p[0, 1] * x[1] + p[0, 2] * x[2]
+    along1 = p[1, 0] * x[0] + p[1, 1] * x[1] + p[1, 2] * x[2]
+    along2 = p[2, 0] * x[0] + p[2, 1] * x[1] + p[2, 2] * x[2]
     for k in range(3):
-        across[k] = cross(
-            placement[k, 0], placement[k, 1], placement[k, 2], axis[0], axis[1], axis[2])
-    beside = placement - fixed
-    for k in range(3):
-        f0, f1, f2 = fixed[0, k], fixed[1, k], fixed[2, k]
-        b0, b1, b2 = beside[0, k], beside[1, k], beside[2, k]
-        c0, c1, c2 = across[0, k], across[1, k], across[2, k]
+        m, n = (k + 1) % 3, (k + 2) % 3
+        f0, f1, f2 = along0 * x[k], along1 * x[k], along2 * x[k]
+        b0, b1, b2 = p[0, k] - f0, p[1, k] - f1, p[2, k] - f2
+        c0 = p[0, m] * x[n] - p[0, n] * x[m]
+        c1 = p[1, m] * x[n] - p[1, n] * x[m]
+        c2 = p[2, m] * x[n] - p[2, n] * x[m]
         for lane in range(LANES):
             c, s = drive[lane], drive[LANES + lane]
-            x0, x1, x2 = turn(
+            y0, y1, y2 = turn(
                 before, lane, f0 + b0 * c + c0 * s, f1 + b1 * c + c1 * s, f2 + b2 * c + c2 * s)
-            put(pose, 3 * k, lane, x0, x1, x2)
+            put(pose, 3 * k, lane, y0, y1, y2)
+    s0, s1, s2 = shift[0], shift[1], shift[2]
     for lane in range(LANES):
         travel = drive[2 * LANES + lane]
-        x0, x1, x2 = turn(
-            before, lane, shift[0] + along[0] * travel, shift[1] + along[1] * travel,
-            shift[2] + along[2] * travel,
-        )
+        y0, y1, y2 = turn(
+            before, lane, s0 + along0 * travel, s1 + along1 * travel, s2 + along2 * travel)
         o0, o1, o2 = get(before, 9, lane)
-        put(pose, 9, lane, o0 + x0, o1 + x1, o2 + x2)
+        put(pose, 9, lane, o0 + y0, o1 + y1, o2 + y2)
 
 
 @njit(cache=True, fastmath=_REORDERING)
