@@ -143,3 +143,27 @@ def _random_mass(rng: np.random.Generator, degrees: bool) -> str:
         size = _vector(rng.uniform(0.05, 0.2, 3))
         geoms.append(f'<geom type="{kind}" size="{size}" {pose} {mass}/>')
     return ''.join(geoms)
+
+
+def gripper_urdf() -> str:
+    """Two independent joints, roll and grip; slide follows grip, and curl follows slide."""
+    link = (
+        '<link name="{}"><inertial><origin xyz="0.1 0.02 -0.1" rpy="0.3 -0.2 0.1"/>'
+        '<mass value="2"/><inertia ixx="0.03" ixy="0.001" ixz="0.002" iyy="0.02" iyz="0.003" '
+        'izz="0.025"/></inertial></link>'
+    )
+    joint = (
+        '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="{}"/>'
+        '<origin xyz="0.1 0.2 0.3" rpy="0.4 0 0.2"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/>{}</joint>'
+    )
+    return (
+        '<robot name="gripper"><link name="base"/>'
+        + ''.join(link.format(name) for name in ('palm', 'left', 'right', 'tip'))
+        + joint.format('slide', 'prismatic', 'palm', 'right', '1 0 0',
+                       '<mimic joint="grip" multiplier="-0.5" offset="0.1"/>')
+        + joint.format('roll', 'continuous', 'base', 'palm', '0 0 1', '')
+        + joint.format('grip', 'revolute', 'palm', 'left', '0 1 0', '')
+        + joint.format('curl', 'revolute', 'right', 'tip', '1 1 0',
+                       '<mimic joint="slide" multiplier="3"/>') + '</robot>'
+    )

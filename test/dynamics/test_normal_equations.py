@@ -79,35 +79,11 @@ def test_weights_and_masks_are_those_of_the_rows(random_urdf, rng):
     assert_sums_of_rows(found, model, data, weights, usable)
 
 
-LINK = (
-    '<link name="{}"><inertial><origin xyz="0.1 0.02 -0.1"/><mass value="2"/>'
-    '<inertia ixx="0.03" ixy="0.001" ixz="0.002" iyy="0.02" iyz="0.003" izz="0.025"/>'
-    '</inertial></link>'
-)
-JOINT = (
-    '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="{}"/>'
-    '<origin xyz="0.1 0.2 0.3" rpy="0.4 0 0.2"/>'
-    '<limit lower="-1" upper="1" effort="1" velocity="1"/>{}</joint>'
-)
-
-
-def gripper():
-    """Two independent joints move four bodies and a rotor; one joint moves three of them."""
-    return RobotModel.from_urdf(
-        '<robot name="gripper"><link name="base"/>'
-        + ''.join(LINK.format(name) for name in ('palm', 'left', 'right', 'tip'))
-        + JOINT.format('slide', 'prismatic', 'palm', 'right', '1 0 0',
-                       '<mimic joint="grip" multiplier="-0.5" offset="0.1"/>')
-        + JOINT.format('roll', 'continuous', 'base', 'palm', '0 0 1', '')
-        + JOINT.format('grip', 'revolute', 'palm', 'left', '0 1 0', '')
-        + JOINT.format('curl', 'revolute', 'right', 'tip', '1 1 0',
-                       '<mimic joint="slide" multiplier="3"/>') + '</robot>'
-    ).with_rotors([GearedRotor('rotor', 'grip', 50.0, 'palm', inertial=(0.0,) * 9 + (2e-5,))])
-
-
-def test_couplings_carry_all_columns_to_the_independent_joints(rng):
-    model = TorqueModel(
-        gripper(), [*all_terms(), CoupledAxis('wrist', (('roll', 1.0), ('grip', -2.0)))])
+def test_couplings_carry_all_columns_to_the_independent_joints(gripper, rng):
+    """Some bodies are moved twice by one joint, and a rotor moves fifty times as fast."""
+    rotor = GearedRotor('rotor', 'grip', 50.0, 'palm', inertial=(0.0,) * 9 + (2e-5,))
+    wrist = CoupledAxis('wrist', (('roll', 1.0), ('grip', -2.0)))
+    model = TorqueModel(gripper.with_rotors([rotor]), [*all_terms(), wrist])
     assert model.robot.tree.is_coupled
     for samples in SAMPLES:
         data = random_data(rng, model, samples)
@@ -162,16 +138,16 @@ def test_a_sample_that_does_not_count_may_hold_anything(random_urdf, rng):
         normal_equations(model, *data)
 
 
-def test_no_samples_are_no_information():
-    model = TorqueModel(gripper(), all_terms())
+def test_no_samples_are_no_information(gripper):
+    model = TorqueModel(gripper, all_terms())
     sums = normal_equations(model, *np.zeros((4, 0, 2)))
     assert sums.matrix.shape == (len(model.parameters),) * 2
     assert not sums.matrix.any()
     assert sums.square == 0.0
 
 
-def test_what_does_not_fit_is_refused_by_name():
-    model = TorqueModel(gripper())
+def test_what_does_not_fit_is_refused_by_name(gripper):
+    model = TorqueModel(gripper)
     motion = np.zeros((3, 4, 2))
     with pytest.raises(ParameterError, match=r'^v: .*wrong shape'):
         normal_equations(model, motion[0], motion[1][:3], motion[2], motion[0])

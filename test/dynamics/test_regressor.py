@@ -116,22 +116,8 @@ JOINT = (
 )
 
 
-def gripper():
-    return RobotModel.from_urdf(
-        '<robot name="gripper"><link name="base"/>'
-        + ''.join(LINK.format(name) for name in ('palm', 'left', 'right', 'tip'))
-        + JOINT.format('slide', 'prismatic', 'palm', 'right', '1 0 0',
-                       '<mimic joint="grip" multiplier="-0.5" offset="0.1"/>')
-        + JOINT.format('roll', 'continuous', 'base', 'palm', '0 0 1', '')
-        + JOINT.format('grip', 'revolute', 'palm', 'left', '0 1 0', '')
-        + JOINT.format('curl', 'revolute', 'right', 'tip', '1 1 0',
-                       '<mimic joint="slide" multiplier="3"/>') + '</robot>'
-    )
-
-
-def test_the_torques_of_mimic_joints_reach_their_source_by_power(rng):
-    robot = gripper()
-    free = RobotModel.from_urdf(kinematic_description(robot.description))
+def test_the_torques_of_mimic_joints_reach_their_source_by_power(gripper, rng):
+    free = RobotModel.from_urdf(kinematic_description(gripper.description))
     assert free.joint_names == ('roll', 'grip', 'slide', 'curl')
     coupling = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -0.5], [0.0, -1.5]])
     offset = np.array([0.0, 0.0, 0.1, 0.3])
@@ -140,14 +126,14 @@ def test_the_torques_of_mimic_joints_reach_their_source_by_power(rng):
         'jk,tjp->tkp', coupling,
         reference_regressor(free, q @ coupling.T + offset, v @ coupling.T, a @ coupling.T),
     )
-    assert_equal_regressors(inertial_regressor(robot, q, v, a), expected)
+    assert_equal_regressors(inertial_regressor(gripper, q, v, a), expected)
     data = free.pinocchio_model.createData()
     for k in range(20):
         tree_torque = pin.rnea(
             free.pinocchio_model, data, coupling @ q[k] + offset, coupling @ v[k],
             coupling @ a[k],
         )
-        tau = inertial_regressor(robot, q, v, a)[k] @ robot.inertial_prior.reshape(-1)
+        tau = inertial_regressor(gripper, q, v, a)[k] @ gripper.inertial_prior.reshape(-1)
         np.testing.assert_allclose(tau, coupling.T @ tree_torque, atol=1e-12)
 
 
@@ -192,10 +178,9 @@ def test_arrays_of_any_memory_order_and_no_samples_at_all_are_taken(random_urdf,
     assert inertial_regressor(robot, q[:0], v[:0], a[:0]).shape == (0, joints, 10 * joints)
 
 
-def test_the_motion_that_is_given_is_left_alone():
-    robot = gripper()
+def test_the_motion_that_is_given_is_left_alone(gripper):
     motion = [np.full((3, 2), 0.5) for _ in range(3)]
-    inertial_regressor(robot, *motion)
+    inertial_regressor(gripper, *motion)
     for array in motion:
         np.testing.assert_array_equal(array, 0.5)
 
@@ -206,6 +191,6 @@ def test_the_motion_that_is_given_is_left_alone():
     (((4, 2), (4, 2), (5, 2)), 'a'),
     (((2,), (2,), (2,)), 'q'),
 ])
-def test_motion_of_another_shape_is_refused_by_name(shapes, where):
+def test_motion_of_another_shape_is_refused_by_name(gripper, shapes, where):
     with pytest.raises(ParameterError, match=rf'^{where}: .*wrong shape.*allowed \(samples, 2\)'):
-        inertial_regressor(gripper(), *(np.zeros(shape) for shape in shapes))
+        inertial_regressor(gripper, *(np.zeros(shape) for shape in shapes))
