@@ -5,6 +5,7 @@
 #   make lint            ruff and mypy
 #   make bench           the figures we claim, measured on this machine
 #   make test-installed  the test suite against `pip install .` in a fresh environment
+#   make test-oldest     the test suite with the oldest versions of what it depends on
 #   make colcon-test     the test suite in a colcon workspace
 #   make clean           remove everything that make has made
 
@@ -15,6 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 INSTALLED := build/venv-installed
+OLDEST := build/venv-oldest
 WORKSPACE := build/workspace
 
 INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
@@ -32,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint bench test-installed colcon-test clean check-machine
+.PHONY: setup demo test lint bench test-installed test-oldest colcon-test clean check-machine
 
 setup: $(READY)
 
@@ -56,6 +58,18 @@ test-installed: $(READY)
 	$(INSTALLED)/bin/python -m pip install --quiet --constraint constraints.txt '.[test]'
 	cd $(INSTALLED) && bin/python -m pytest --config-file ../../pyproject.toml \
 	  --rootdir ../.. ../../test $(PYTEST_ARGS)
+
+# Deprecations are about the future, of which the oldest versions are no judge. The ROS 2 wheels
+# have one version each.
+test-oldest: check-machine
+	rm -rf $(OLDEST)
+	$(PYTHON) -m venv $(OLDEST)
+	grep -E '^(ros-|empy|lark)' constraints.txt > $(OLDEST)/ros.txt
+	$(OLDEST)/bin/python -m pip install --quiet --no-deps --requirement constraints-oldest.txt \
+	  --requirement $(OLDEST)/ros.txt
+	$(OLDEST)/bin/python -m pip install --quiet --no-deps .
+	cd $(OLDEST) && bin/python -m pytest --config-file ../../pyproject.toml \
+	  --rootdir ../.. -W default::DeprecationWarning ../../test $(PYTEST_ARGS)
 
 # colcon says OK when it has found no test at all, so its results are counted.
 colcon-test: $(READY)

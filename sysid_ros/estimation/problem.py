@@ -233,6 +233,8 @@ class RegressionProblem:
             prior = self.parameters.prior[block]
             metric[block, block] = log_det_divergence(prior, prior)[2]
         free = np.flatnonzero(self.free)
+        if not len(free):
+            return np.zeros((len(self.parameters), 0))  # which SciPy before 1.12 refuses to solve
         factor = scipy.linalg.cholesky(metric[np.ix_(free, free)], lower=True)
         matrix = np.zeros((len(self.parameters), len(free)))
         matrix[free] = scipy.linalg.solve_triangular(
