@@ -58,7 +58,7 @@ class DesignSettings:
     criterion: str = 'determinant'
     margin: float = 0.05
     effort_margin: float = 0.2
-    starts: int = 8
+    starts: int = 4
     patience: int = 3
     iterations: int = 200
     seed: int = 0
@@ -136,7 +136,7 @@ class Designer:
         spread = random.uniform(-0.8, 0.8, (_POSES, len(limits.reach)))
         spread[0] = 0.0
         poses = limits.centre + limits.reach * spread
-        objective = self._objective(1)
+        objective = self.objective(1)
         slack = np.array([
             objective.slack(objective.motion(np.outer(self.basis.pose, pose))[0]).min()
             for pose in poses
@@ -165,17 +165,18 @@ class Designer:
         """Random coefficients, scaled about rest until the first limit binds, ``(k, n)``."""
         random = np.random.default_rng((self.settings.seed, seed))
         motion = random.normal(size=rest.shape) * self.limits.reach
-        return rest + _largest(rest, motion, self._objective(self._grid_size())) * motion
+        return rest + _largest(rest, motion, self.objective(self._grid_size())) * motion
 
     def cost(self, coefficients: np.ndarray) -> float:
         """Criterion of a motion, without constraints."""
-        objective = self._objective(self._grid_size())
+        objective = self.objective(self._grid_size())
         information = self.information.matrix(
             objective.motion(coefficients)[1], objective.rows
         )
         return objective.criterion(information, self.information.steps)[0]
 
-    def _objective(self, samples: int) -> DesignObjective:
+    def objective(self, samples: int) -> DesignObjective:
+        """What the search minimises, on a grid of so many samples, both ends included."""
         t = np.linspace(0.0, self.basis.duration, samples)
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
         return DesignObjective(
@@ -197,7 +198,7 @@ class Designer:
             yield rest + _BEGIN * (self.random_motion(rest, number) - rest)
 
     def _descend(self, start: np.ndarray) -> np.ndarray:
-        objective = self._objective(self._grid_size())
+        objective = self.objective(self._grid_size())
         rank = self.information.base.rank
         stages: list[tuple[Criterion, float, float]]
         stages = [(determinant, rank * strength, near) for strength, near in _BROAD]
@@ -235,14 +236,14 @@ class Designer:
     def _feasible(self, coefficients: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
         """The motion, drawn towards rest until it passes the dense grid; None if it cannot."""
         samples = int(np.ceil(self.basis.duration * self.settings.verification_rate)) + 1
-        dense = self._objective(samples)
+        dense = self.objective(samples)
         motion = coefficients - rest
         share = _largest(rest, motion, dense, most=1.0)
         return rest + share * motion if share > 0.0 else None
 
     def _blocking(self, coefficients: np.ndarray) -> str:
         """The constraint with the least slack, in words."""
-        objective = self._objective(self._grid_size())
+        objective = self.objective(self._grid_size())
         slack = objective.slack(objective.motion(coefficients)[0]).min(axis=0)
         labels = [label for c in objective.constraints for label in c.labels()]
         return labels[int(np.argmin(slack))]

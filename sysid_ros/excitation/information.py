@@ -166,9 +166,15 @@ def determinant(information: np.ndarray, steps: np.ndarray) -> tuple[float, np.n
 
 def smallest_eigenvalue(information: np.ndarray, steps: np.ndarray) -> tuple[float, np.ndarray]:
     r"""E-optimality, :math:`-\log\lambda_{min}(L^T F L)`: the least known usual change."""
-    values, vectors = scipy.linalg.eigh(steps.T @ information @ steps, subset_by_index=[0, 0])
+    # The largest of the inverse, from triangular factors: eigenvalues of the information itself
+    # differ by so much that the smallest would drown in the rounding of the largest.
+    factor = np.linalg.cholesky(information)
+    inverse = scipy.linalg.solve_triangular(factor, np.eye(len(information)), lower=True)
+    spread = scipy.linalg.solve_triangular(steps, inverse.T, lower=True)
+    last = len(information) - 1
+    values, vectors = scipy.linalg.eigh(spread @ spread.T, subset_by_index=[last, last])
     direction = steps @ vectors[:, 0]
-    return -float(np.log(values[0])), -np.outer(direction, direction) / values[0]
+    return float(np.log(values[0])), -values[0] * np.outer(direction, direction)
 
 
 def condition_number(information: np.ndarray, steps: np.ndarray) -> tuple[float, np.ndarray]:
