@@ -6,7 +6,7 @@ first limit binds.
 
 from __future__ import annotations
 
-import _one_core  # isort: skip  # pins before NumPy is loaded
+import _one_core  # noqa: F401  # isort: skip  (pins before NumPy is loaded)
 
 import json
 import time
