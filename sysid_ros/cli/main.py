@@ -8,13 +8,13 @@ import sys
 from collections.abc import Sequence
 
 import sysid_ros
-from sysid_ros.cli import demo, export, fit, model, payload, validate
+from sysid_ros.cli import demo, excite, export, fit, model, payload, validate
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import SysidError
 
 _VERBS = {
-    'model': model, 'fit': fit, 'validate': validate, 'payload': payload, 'export': export,
-    'demo': demo,
+    'model': model, 'excite': excite, 'fit': fit, 'validate': validate, 'payload': payload,
+    'export': export, 'demo': demo,
 }
 
 

@@ -22,14 +22,17 @@ ORDERS = 4
 
 
 class Basis(Protocol):
-    """A family of motions of one joint.
+    """A family of motions of one joint, a dataclass of numbers.
 
     Attributes:
-        duration: Length of the motion in [s].
+        name: What the family is called in files.
     """
 
     name: ClassVar[str]
-    duration: float
+
+    @property
+    def duration(self) -> float:
+        """Length of the motion in [s]."""
 
     @property
     def pose(self) -> np.ndarray:

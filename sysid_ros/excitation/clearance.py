@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
+from pydantic import ConfigDict
 
 from sysid_ros.dynamics.kinematics import BodyPoses
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.segments import nearest_points, nearest_to_box
 
@@ -46,11 +49,25 @@ class Box:
         name: What it is, for messages.
         lower: Corner with the smallest coordinates in [m].
         upper: Corner with the largest.
+
+    Raises:
+        ConfigurationError: The corners are not in order, or not finite.
     """
 
     name: str
     lower: tuple[float, float, float]
     upper: tuple[float, float, float]
+
+    # Read by the validation of settings files.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra='forbid')
+
+    def __post_init__(self) -> None:
+        corners = np.array([self.lower, self.upper])
+        if not (np.isfinite(corners).all() and (corners[0] < corners[1]).all()):
+            raise ConfigurationError(
+                'the corners do not make a box', where=self.name,
+                found=f'{self.lower}, {self.upper}', allowed='finite numbers, lower < upper',
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
+from pydantic import ConfigDict
 from scipy.optimize import minimize
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ExcitationError
+from sysid_ros.errors import ConfigurationError, ExcitationError
 from sysid_ros.excitation.basis import Basis
 from sysid_ros.excitation.constraints import Constraint, JointLimitConstraint
-from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Criterion, Information, criterion_of, determinant
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.objective import DesignObjective
+from sysid_ros.excitation.verification import Verification, verify
 
 # Weights of the barrier from stage to stage, and the slack below which it is relaxed. The
 # determinant grows with the number of base parameters, and its barrier with it; the others look
@@ -34,6 +37,8 @@ _POSES, _HALVINGS = 200, 12
 # Slack at rest that leaves room to begin, and where a search begins on the way to a limit.
 _ROOM = 0.02
 _BEGIN = 0.9
+# Grids coarser than this in [Hz] say too little of a motion.
+_LEAST_RATE = 100.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,35 @@ class DesignSettings:
     samples_per_period: int = 20
     rows_per_second: float = 25.0
     verification_rate: float = 1000.0
+
+    # Read by the validation of settings files.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra='forbid')
+
+    def __post_init__(self) -> None:
+        criterion_of(self.criterion)
+        for name, lowest in (
+            ('starts', 1), ('patience', 1), ('iterations', 1), ('seed', 0),
+            ('samples_per_period', 4),
+        ):
+            value = getattr(self, name)
+            if value != int(value) or value < lowest:
+                raise ConfigurationError(
+                    'cannot be used', where=f'design.{name}', found=value,
+                    allowed=f'a whole number, {lowest} or more',
+                )
+        if not (self.rows_per_second > 0.0 and self.verification_rate >= _LEAST_RATE):
+            raise ConfigurationError(
+                'the rates cannot be used', where='design',
+                found=f'rows_per_second {self.rows_per_second}, '
+                f'verification_rate {self.verification_rate}',
+                allowed=f'above 0, and {_LEAST_RATE:.0f} Hz or more',
+            )
+        for name in ('margin', 'effort_margin'):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigurationError(
+                    'is not a part', where=f'design.{name}', found=getattr(self, name),
+                    allowed='from 0 to below 1',
+                )
 
 
 #: Called after each beginning with its number, its cost (infinite where nothing feasible was
@@ -124,6 +158,11 @@ class Designer:
                 fix=f'Longer duration, or more room at: {self._blocking(rest)}',
             )
         return self._excitation(best, best_cost)
+
+    def verify(self, motion: Motion) -> Verification:
+        """Check any motion against limits, margins and obstacles; see :func:`verify`."""
+        limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
+        return verify(self.model, limits, motion, self.obstacles)
 
     def rest(self) -> np.ndarray:
         """A pose from which the robot can begin to move, as coefficients ``(k, n)``.

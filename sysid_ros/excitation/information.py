@@ -67,8 +67,7 @@ class Information:
         """
         base = base_parameters(model)
         joints = len(limits.joint_names)
-        effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
-        noise = _USUAL_NOISE * effort if noise is None else np.array(noise, dtype=float)
+        noise = usual_noise(limits) if noise is None else np.array(noise, dtype=float)
         if noise.shape != (joints,) or not (noise > 0.0).all():
             raise ConfigurationError(
                 'the torque noise cannot be used', where='noise', found=noise.tolist(),
@@ -117,6 +116,11 @@ class Information:
     def _weighted(self, regressor: np.ndarray) -> np.ndarray:
         rows = regressor[:, :, self.base.independent] / self.noise[:, None]
         return rows.reshape(-1, rows.shape[-1])
+
+
+def usual_noise(limits: MotionLimits) -> np.ndarray:
+    """Torque noise where nobody knows it: a hundredth of the effort limits, shape ``(n,)``."""
+    return _USUAL_NOISE * np.where(np.isfinite(limits.effort), limits.effort, 1.0)
 
 
 def prior_covariance(
@@ -213,3 +217,17 @@ def criterion_of(name: str) -> Criterion:
             fix=did_you_mean(name, CRITERIA),
         )
     return CRITERIA[name]
+
+
+def expected_deviations(information: Information, total: np.ndarray) -> np.ndarray:
+    """Standard deviations of the base parameters in parts of their usual changes, ``(r,)``.
+
+    Args:
+        information: What rows tell.
+        total: Information with what is known, shape ``(r, r)``.
+    """
+    covariance = scipy.linalg.cho_solve(
+        scipy.linalg.cho_factor(total, lower=True), np.eye(len(total))
+    )
+    usual = np.sqrt(np.sum(information.steps**2, axis=1))
+    return np.sqrt(np.diag(covariance)) / usual

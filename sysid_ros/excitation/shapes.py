@@ -17,31 +17,40 @@ _THICKNESS = 0.06
 
 
 def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule, ...]:
-    """Capsules around every moving body.
+    """Capsules around the base and every moving body.
 
-    Spheres, cylinders and boxes among the collision shapes are covered exactly or from outside.
-    Meshes are not loaded: a body with none but meshes, or with no shape at all, gets capsules
-    from its origin to those of the bodies it carries.
+    Spheres, cylinders and boxes among the collision shapes of a URDF are covered exactly or
+    from outside. Meshes are not loaded, and neither are the geoms of an MJCF: a body without
+    a shape that is read gets capsules from its origin to those of the bodies it carries.
 
     Args:
         robot: The robot.
         radius: Radius of capsules made from lengths in [m]; 6 % of the arm's by default.
 
     Returns:
-        The capsules, body by body.
+        The capsules, body by body, the base first.
     """
     shapes = _described_shapes(robot)
     lengths = _spans(robot)
     if radius is None:
         radius = _THICKNESS * float(sum(np.linalg.norm(end) for _, end in lengths))
+    origin = (0.0, 0.0, 0.0)
+    names = {-1: robot.base_links[0].name if robot.base_links else 'base'}
+    names |= {robot.joint_of_body(link.body) - 1: link.body for link in reversed(robot.links)}
     capsules = []
-    for index, body in enumerate(robot.body_names):
-        described = shapes.get(index, [])
-        capsules += described or [
-            Capsule(body, index, (0.0, 0.0, 0.0), _triple(end), radius)
-            for carrier, end in lengths if carrier == index
-        ] or [Capsule(body, index, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), radius)]
+    for body in range(-1, len(robot.pinocchio_model.names) - 1):
+        name = names.get(body, '')
+        capsules += shapes.get(body, []) or [
+            Capsule(name, body, origin, _triple(end), radius)
+            for carrier, end in lengths if carrier == body and name
+        ] or _end_of_arm(name, body, radius)
     return tuple(capsules)
+
+
+def _end_of_arm(name: str, body: int, radius: float) -> list[Capsule]:
+    """A ball where a body begins that carries no other; the base may have no extent at all."""
+    origin = (0.0, 0.0, 0.0)
+    return [Capsule(name, body, origin, origin, radius)] if name and body >= 0 else []
 
 
 def self_clearance(
@@ -72,12 +81,14 @@ def self_clearance(
 
 
 def _described_shapes(robot: RobotModel) -> dict[int, list[Capsule]]:
-    """Capsules of the primitives in the description, by body."""
+    """Capsules of the primitives in the description, by body, -1 for the base."""
     elements = {link.get('name'): link for link in robot.description.root.findall('link')}
+    placed = [(-1, link) for link in robot.base_links]
+    placed += [(robot.joint_of_body(link.body) - 1, link) for link in robot.links]
     shapes: dict[int, list[Capsule]] = {}
-    for link in robot.links:
-        body = robot.body_names.index(link.body)
-        for collision in elements[link.name].findall('collision'):
+    for body, link in placed:
+        element = elements.get(link.name)
+        for collision in () if element is None else element.findall('collision'):
             capsule = _capsule(link.name, body, link.pose, collision)
             if capsule is not None:
                 shapes.setdefault(body, []).append(capsule)
@@ -108,12 +119,12 @@ def _capsule(
 
 
 def _spans(robot: RobotModel) -> list[tuple[int, np.ndarray]]:
-    """From each body to the origins of the bodies it carries, in its own frame."""
+    """From each body, -1 for the base, to the origins of the bodies it carries, in its frame."""
     tree = robot.tree
     carried = range(len(robot.pinocchio_model.names) - 1)  # geared rotors have no extent
     return [
         (int(tree.parent[i]), tree.translation[i]) for i in carried
-        if tree.parent[i] >= 0 and np.linalg.norm(tree.translation[i]) > 0.0
+        if np.linalg.norm(tree.translation[i]) > 0.0
     ]
 
 

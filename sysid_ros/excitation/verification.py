@@ -179,7 +179,9 @@ def _too_near(obstacles: Sequence[Constraint], state: MotionState) -> list[str]:
 
 def _used(limits: MotionLimits, state: MotionState) -> dict[str, np.ndarray]:
     """Part of every limit that is used, ``(n,)`` per quantity."""
-    used = {'position': np.abs(state.values[0] - limits.centre).max(axis=0) / limits.reach}
+    bounded = np.isfinite(limits.upper - limits.lower)  # nothing is used up of endless turns
+    share = np.abs(state.values[0] - limits.centre).max(axis=0) / limits.reach
+    used = {'position': np.where(bounded, share, 0.0)}
     for k, name in enumerate(QUANTITIES[1:], start=1):
         used[name] = np.abs(state.values[k]).max(axis=0) / getattr(limits, name)
     return used

@@ -1,0 +1,207 @@
+"""The settings file of ``sysid excite``: robot, family of motions, limits, what is in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from sysid_ros.dynamics.configuration import RobotSettings
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, did_you_mean
+from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.clearance import Box, BoxClearance, KeepIn
+from sysid_ros.excitation.constraints import Constraint
+from sysid_ros.excitation.design import Designer, DesignSettings
+from sysid_ros.excitation.information import Information, usual_noise
+from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.shapes import capsules_of, self_clearance
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
+
+Triple = tuple[float, float, float]
+
+
+class MotionSettings(StrictSettings):
+    """The ``motion:`` section: the family of motions that is searched.
+
+    Attributes:
+        family: ``fourier``, ``quintic`` or ``chirp``.
+        duration: Length in [s].
+        harmonics: Of a Fourier motion: multiples of one over the duration.
+        poses: Of a quintic motion: how many, the first and last included.
+        lowest: Of a chirp: lowest frequency in [Hz].
+        highest: Of a chirp: highest frequency in [Hz].
+    """
+
+    family: Literal['fourier', 'quintic', 'chirp'] = 'fourier'
+    duration: float = 10.0
+    harmonics: tuple[int, ...] = (1, 2, 3, 4, 5)
+    poses: int = 8
+    lowest: float = 0.1
+    highest: float = 1.0
+
+    def build(self) -> Basis:
+        """The family.
+
+        Raises:
+            ConfigurationError: A value cannot be used.
+        """
+        if self.family == 'fourier':
+            return FourierBasis(self.duration, self.harmonics)
+        if self.family == 'quintic':
+            return QuinticBasis(self.duration, self.poses)
+        return ChirpBasis(self.duration, self.lowest, self.highest)
+
+
+class ToolSettings(StrictSettings):
+    """A point of the robot that stays inside a box.
+
+    Attributes:
+        link: Link the point is fixed to.
+        point: The point in that link's frame in [m].
+        lower: Corner of the box with the smallest coordinates, in the base frame in [m].
+        upper: Corner with the largest.
+    """
+
+    link: str
+    point: Triple = (0.0, 0.0, 0.0)
+    lower: Triple
+    upper: Triple
+
+    def build(self, robot: RobotModel) -> KeepIn:
+        """The constraint.
+
+        Raises:
+            ConfigurationError: There is no such moving link.
+        """
+        link = next((link for link in robot.links if link.name == self.link), None)
+        if link is None or link.body not in robot.body_names:
+            names = [link.name for link in robot.links if link.body in robot.body_names]
+            raise ConfigurationError(
+                'there is no such moving link', where='clearance.tool.link',
+                found=repr(self.link), allowed=', '.join(names),
+                fix=did_you_mean(self.link, names),
+            )
+        x, y, z = (float(value) for value in link.pose[:3] @ np.append(self.point, 1.0))
+        box = Box('the box of the tool', self.lower, self.upper)
+        return KeepIn(robot.joint_of_body(link.body) - 1, (x, y, z), box)
+
+
+class ClearanceSettings(StrictSettings):
+    """The ``clearance:`` section: what must not be touched.
+
+    Attributes:
+        self_collision: Whether the robot keeps clear of itself.
+        distance: Least distance in [m].
+        capsule_radius: Radius of the capsules around bodies without simple collision
+            shapes, in [m]; 6 % of the arm's length where left out.
+        boxes: Boxes that stand still, in the base frame.
+        tool: A point of the robot that stays inside a box.
+    """
+
+    self_collision: bool = True
+    distance: float = Field(default=0.02, ge=0.0)
+    capsule_radius: float | None = Field(default=None, gt=0.0)
+    boxes: tuple[Box, ...] = ()
+    tool: ToolSettings | None = None
+
+    def build(self, robot: RobotModel, rest: np.ndarray) -> tuple[Constraint, ...]:
+        """The constraints.
+
+        Args:
+            robot: The robot.
+            rest: Joint positions at which it is known to be clear of itself, ``(n,)``.
+        """
+        capsules = capsules_of(robot, self.capsule_radius)
+        constraints: list[Constraint] = []
+        if self.self_collision:
+            own = self_clearance(robot, capsules, rest, self.distance)
+            constraints += [own] if len(own.pairs) else []
+        if self.boxes:
+            constraints.append(BoxClearance(capsules, self.boxes, self.distance))
+        if self.tool is not None:
+            constraints.append(self.tool.build(robot))
+        return tuple(constraints)
+
+
+class ExcitationSettings(StrictSettings):
+    """A settings file for ``sysid excite``.
+
+    Attributes:
+        robot: The robot and its joint terms, as for a fit.
+        motion: The family of motions.
+        limits: Limits per joint that replace or complete those of the description: lower,
+            upper, velocity, acceleration, jerk, effort.
+        torque_noise: Torque noise by joint in [N·m] or [N]; a hundredth of the effort limit
+            where left out.
+        rest: Positions by joint in [rad] or [m] at which the robot is known to be clear of
+            itself; the middle of the range where left out.
+        clearance: What must not be touched.
+        design: How the motion is searched for.
+    """
+
+    robot: RobotSettings
+    motion: MotionSettings = MotionSettings()
+    limits: dict[str, dict[str, float]] = {}
+    torque_noise: dict[str, float] = {}
+    rest: dict[str, float] = {}
+    clearance: ClearanceSettings = ClearanceSettings()
+    design: DesignSettings = DesignSettings()
+
+
+@dataclass(frozen=True)
+class ExcitationPlan:
+    """Settings together with the folder that their file names are relative to."""
+
+    settings: ExcitationSettings
+    base: Path
+
+    @classmethod
+    def load(cls, path: str | Path) -> ExcitationPlan:
+        """Read a settings file.
+
+        Raises:
+            ConfigurationError: The file cannot be read, or a key or value is not right.
+        """
+        path = Path(path)
+        return cls(parse_settings(ExcitationSettings, load_yaml(path), str(path)), path.parent)
+
+    def designer(self, collected: np.ndarray | None = None) -> Designer:
+        """The search for a motion.
+
+        Args:
+            collected: Information on all p parameters from recordings, shape ``(p, p)``.
+
+        Raises:
+            ModelError: The description cannot be used.
+            ConfigurationError: A limit is missing, or a name does not exist in the robot.
+        """
+        settings = self.settings
+        model = settings.robot.build(self.base)
+        limits = MotionLimits.of(model.robot, settings.limits)
+        noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
+        rest = _by_joint(model, 'rest', settings.rest, limits.centre)
+        return Designer(
+            model, Information.of(model, limits, noise=noise, collected=collected), limits,
+            settings.motion.build(), settings.design, settings.clearance.build(model.robot, rest),
+        )
+
+
+def _by_joint(
+    model: TorqueModel, key: str, given: dict[str, float], default: np.ndarray
+) -> np.ndarray:
+    """Values in the order of the joints, shape ``(n,)``."""
+    values = np.array(default)
+    for joint, value in given.items():
+        if joint not in model.robot.joint_names:
+            raise ConfigurationError(
+                'there is no such moving joint', where=key, found=repr(joint),
+                allowed=', '.join(model.robot.joint_names),
+                fix=did_you_mean(joint, model.robot.joint_names),
+            )
+        values[model.robot.joint_index(joint)] = value
+    return values

@@ -1,0 +1,68 @@
+"""A motion in words and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.information import Information
+from sysid_ros.excitation.verification import Verification
+from sysid_ros.report.tables import table
+
+# Base parameters whose expected uncertainty is below this part of their usual change are well
+# known; so many of the least known are named.
+_WELL, _NAMED = 0.1, 5
+
+
+def excitation_summary(
+    excitation: Excitation, verification: Verification, information: Information,
+    deviations: np.ndarray,
+) -> str:
+    """What a motion uses of the limits, and what it will tell.
+
+    Args:
+        excitation: The motion.
+        verification: What was found on it on a dense grid.
+        information: What rows tell.
+        deviations: Expected standard deviations after it, in parts of usual changes, ``(r,)``.
+
+    Returns:
+        Lines for a terminal.
+    """
+    lines = [
+        f'Motion of {excitation.duration:.4g} s at {100.0 * excitation.speed:.4g} % speed, '
+        f'seed {excitation.design.get("seed", "unknown")}\n',
+        limits_table(excitation.joint_names, verification),
+        '\nLargest part of each limit, margins included, that is used, in %.',
+    ]
+    if np.isfinite(verification.clearance):
+        lines.append(
+            f'Smallest clearance beyond what is required: {1e3 * verification.clearance:.0f} mm.'
+        )
+    well = int(np.count_nonzero(deviations < _WELL))
+    lines.append(
+        f'\nExpected after this motion: {well} of {len(deviations)} base parameters to better '
+        f'than {100.0 * _WELL:.0f} % of their usual size, median {_part(np.median(deviations))}.'
+    )
+    names = information.model.parameters.names
+    least = np.argsort(-deviations)[:_NAMED]
+    told = [
+        f'{names[information.base.independent[k]]} ({_part(deviations[k])})'
+        for k in least if deviations[k] >= _WELL
+    ]
+    if told:
+        lines.append(f'Least known, with what they are combined with: {", ".join(told)}.')
+    return '\n'.join(lines)
+
+
+def limits_table(joint_names: tuple[str, ...], verification: Verification) -> str:
+    """Share of every limit that is used, joint by joint, in percent."""
+    rows = [
+        [name, *(f'{100.0 * share[k]:.0f}' for share in verification.used.values())]
+        for k, name in enumerate(joint_names)
+    ]
+    return table(['joint', *verification.used], rows)
+
+
+def _part(value: float) -> str:
+    return f'{100.0 * value:.2g} %' if value < 1.0 else f'{value:.2g} times'

@@ -1,0 +1,118 @@
+"""``sysid excite``: from a settings file to a motion, its files, and the verification of any."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.excitation.files import load_excitation
+
+arm_urdf = runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py'))['arm_urdf']
+SETTINGS = """\
+robot: {urdf: arm.urdf}
+motion: {duration: 4.0, harmonics: [1, 2, 3]}
+clearance:
+  boxes: [{name: wall, lower: [0.9, -2, -2], upper: [1.2, 2, 2]}]
+design: {starts: 1, iterations: 5, seed: 4}
+"""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / 'arm.urdf').write_text(arm_urdf())
+    path = tmp_path / 'arm.yaml'
+    path.write_text(SETTINGS)
+    return path
+
+
+def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, capsys):
+    folder = tmp_path / 'motions'
+    assert main(['excite', str(settings), '-o', str(folder), '--count', '2']) == ExitCode.OK
+    said = capsys.readouterr().out
+    assert 'base parameters to better than' in said and 'Smallest clearance' in said
+    names = {'excitation_{}.yaml', 'trajectory_{}.yaml', 'motion_{}.csv', 'summary_{}.txt',
+             'preview_{}.png'}
+    assert {path.name for path in folder.iterdir()} == {
+        name.format(k) for name in names for k in (1, 2)
+    }
+    first, second = (load_excitation(folder / f'excitation_{k}.yaml') for k in (1, 2))
+    assert first.design['seed'] == 4
+    assert not np.allclose(first.coefficients, second.coefficients)
+    trajectory = yaml.safe_load((folder / 'trajectory_1.yaml').read_text())
+    assert trajectory['joint_names'] == list(first.joint_names)
+    for name in ('excitation_1.yaml', 'motion_1.csv'):
+        assert main(['excite', str(settings), '--check', str(folder / name)]) == ExitCode.OK
+        assert 'may be played' in capsys.readouterr().out
+    capsys.readouterr()
+    again = ['excite', str(settings), '-o', str(tmp_path / 'again')]
+    assert main([*again, '--after', str(folder / 'excitation_1.yaml')]) == ExitCode.OK
+    repeated = load_excitation(tmp_path / 'again' / 'excitation.yaml')
+    np.testing.assert_array_equal(repeated.coefficients, second.coefficients)
+
+
+def test_a_motion_that_breaks_limits_is_not_to_be_played(settings, tmp_path, capsys):
+    names = ExcitationPlan.load(settings).designer().limits.joint_names
+    t = np.arange(0.0, 2.0, 0.01)
+    q = np.outer(1.5 * np.sin(8.0 * t), np.ones(len(names)))
+    rows = np.column_stack([t, q, np.gradient(q, t, axis=0),
+                            np.gradient(np.gradient(q, t, axis=0), t, axis=0)])
+    header = ['time'] + [f'{kind}.{name}' for kind in ('position', 'velocity', 'acceleration')
+                         for name in names]
+    table = tmp_path / 'wild.csv'
+    np.savetxt(table, rows, delimiter=',', header=','.join(header), comments='')
+    assert main(['excite', str(settings), '--check', str(table)]) == ExitCode.BAD_INPUT
+    said = capsys.readouterr().out
+    assert 'does not begin at rest' in said and 'The velocity of' in said
+    assert 'must not be played' in said
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    ({'motion': {'duration': -1.0}}, 'the duration cannot be used'),
+    ({'motion': {'family': 'waltz'}}, 'motion.family'),
+    ({'motion': {'harmonics': [1, 1, 2]}}, 'the harmonics cannot be used'),
+    ({'design': {'critereon': 'determinant'}}, "Did you mean 'criterion'"),
+    ({'design': {'criterion': 'beauty'}}, 'there is no such criterion'),
+    ({'design': {'starts': 0}}, 'design.starts'),
+    ({'design': {'margin': 1.0}}, 'design.margin'),
+    ({'limits': {'elbw': {'velocity': 1.0}}}, "Did you mean 'elbow'"),
+    ({'limits': {'elbow': {'speed': 1.0}}}, 'there is no such limit'),
+    ({'limits': {'elbow': {'velocity': float('nan')}}}, 'not finite'),
+    ({'torque_noise': {'elbow': 0.0}}, 'the torque noise cannot be used'),
+    ({'rest': {'elbw': 0.0}}, "Did you mean 'elbow'"),
+    ({'clearance': {'boxes': [{'name': 'wall', 'lower': [1, 1, 1], 'upper': [0, 2, 2]}]}},
+     'do not make a box'),
+    ({'clearance': {'tool': {'link': 'hnd', 'lower': [0, 0, 0], 'upper': [1, 1, 1]}}},
+     'there is no such moving link'),
+])
+def test_settings_that_cannot_be_used_are_refused(settings, change, words, capsys):
+    settings.write_text(yaml.safe_dump(yaml.safe_load(SETTINGS) | change))
+    assert main(['excite', str(settings)]) == ExitCode.BAD_INPUT
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('option', ['--speed', '--count', '--rate'])
+def test_options_that_cannot_be_used_are_refused(settings, option, capsys):
+    assert main(['excite', str(settings), option, '0']) == ExitCode.BAD_INPUT
+    assert option in capsys.readouterr().err
+
+
+def test_a_tool_is_kept_in_its_box(settings, tmp_path):
+    plan = ExcitationPlan.load(settings)
+    hand = plan.designer().model.robot.links[-1].name
+    box = {'lower': [-5.0, -5.0, -5.0], 'upper': [5.0, 5.0, 5.0]}
+    change = {'clearance': {'self_collision': False, 'tool': {'link': hand, **box}}}
+    settings.write_text(yaml.safe_dump(yaml.safe_load(SETTINGS) | change))
+    constraint, = ExcitationPlan.load(settings).designer().obstacles
+    assert constraint.labels()[0] == 'lower x of the box of the tool'
+
+
+def test_the_documented_settings_are_the_defaults():
+    path = Path(__file__).parents[2] / 'config' / 'excitation.yaml'
+    plan = ExcitationPlan.load(path)
+    bare = type(plan.settings).model_validate({'robot': {'urdf': 'robot.urdf'}})
+    assert plan.settings == bare
