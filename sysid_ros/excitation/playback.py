@@ -1,0 +1,304 @@
+r"""Playing a motion: blend in, play, stop on the way, hold; one state machine, without ROS.
+
+A stop slows the time along the path down, :math:`q(s(t))` with :math:`\dot s` from 1 to 0: the
+robot never leaves the path that was verified, wherever it is stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.basis import QuinticBasis
+from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.limits import MotionLimits
+
+# A robot this near to the start, and this slow, in parts of its reach and speed, is there.
+_NEAR, _SLOW = 1e-3, 1e-2
+# Part of the limits of velocity and acceleration that blending in may use.
+_GENTLE = 0.2
+# Peaks of a quintic step over one second: velocity, acceleration, jerk.
+_PEAKS = (1.875, 5.7735026918962576, 60.0)
+# Stops are tried at so many instants, each on so many samples, until they are this exact.
+_INSTANTS, _SAMPLES, _HALVINGS = 60, 15, 8
+# A motion that takes longer to stop than this in [s] is not played.
+_LONGEST_STOP = 1.0
+_SHORTEST_BLEND = 0.5
+
+
+class Phase(Enum):
+    """What a playback is doing, in words."""
+
+    IDLE = 'nothing to play'
+    ARMED = 'a verified motion waits for its start'
+    BLENDING = 'on the way to the beginning of the motion'
+    PLAYING = 'playing'
+    STOPPING = 'slowing down along the path'
+    HOLDING = 'at rest where it was stopped'
+    DONE = 'played to its end, at rest'
+
+    @property
+    def moving(self) -> bool:
+        """Whether the robot moves."""
+        return self in (Phase.BLENDING, Phase.PLAYING, Phase.STOPPING)
+
+
+@dataclass(frozen=True, eq=False)
+class Setpoint:
+    """What the robot is to do at an instant.
+
+    Attributes:
+        q: Positions in [rad] or [m], shape ``(n,)``.
+        v: Velocities in [rad/s] or [m/s], shape ``(n,)``.
+        a: Accelerations in [rad/s²] or [m/s²], shape ``(n,)``.
+        phase: What the playback is doing.
+        progress: Part of the motion that was played, from 0 to 1.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    phase: Phase
+    progress: float
+
+
+class Playback:
+    """One motion at a time, from rest to rest.
+
+    Times are those of any clock that does not run backwards, in [s].
+
+    Args:
+        designer: Robot, limits and obstacles that motions are verified with.
+    """
+
+    def __init__(self, designer: Designer) -> None:
+        self._designer = designer
+        self._phase = Phase.IDLE
+        self._run = ''
+        self._motion: Excitation | None = None
+        self._path: Excitation | None = None
+        self._began = self._slowing = self._stop_time = 0.0
+        self._reason = ''
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return self._phase
+
+    @property
+    def run(self) -> str:
+        """Name of the motion that is armed, played, or was played last."""
+        return self._run
+
+    @property
+    def reason(self) -> str:
+        """Why it was stopped; empty when nobody stopped it."""
+        return self._reason
+
+    def arm(self, run: str, motion: Excitation) -> None:
+        """Take a motion, after verifying it and every stop on the way.
+
+        Args:
+            run: A name for it, for messages.
+            motion: The motion.
+
+        Raises:
+            ExcitationError: Another motion is being played, this one must not be played, or
+                it cannot be stopped soon enough.
+        """
+        self._refuse_while_moving(run)
+        designer = self._designer
+        if motion.joint_names != designer.limits.joint_names:
+            raise ExcitationError(
+                'the motion is one of another robot', where=run,
+                found=', '.join(motion.joint_names),
+                allowed=', '.join(designer.limits.joint_names),
+            )
+        designer.verify(motion.grid(designer.settings.verification_rate)).require()
+        self._stop_time = stopping_time(designer, motion)
+        self._phase, self._run, self._motion, self._reason = Phase.ARMED, run, motion, ''
+
+    def start(self, now: float, q: np.ndarray, v: np.ndarray) -> float:
+        """Begin, with a slow blend to where the motion begins.
+
+        Args:
+            now: The time in [s].
+            q: Measured positions in [rad] or [m], shape ``(n,)``.
+            v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
+
+        Returns:
+            When the motion will have ended in [s].
+
+        Raises:
+            ExcitationError: A motion is being played, none is armed, the robot moves or its
+                state is not known, or the way to the beginning is not free.
+        """
+        self._refuse_while_moving(self._run)
+        if self._phase is not Phase.ARMED or self._motion is None:
+            raise ExcitationError(
+                'no motion is armed', found=self._phase.value, fix='Arm one first'
+            )
+        limits, first = self._designer.limits, self._motion.sample(np.zeros(1)).q[0]
+        if not (np.isfinite(q).all() and (np.abs(v) <= _SLOW * limits.velocity).all()):
+            raise ExcitationError(
+                'the robot is not at rest', found=f'positions {q}, velocities {v}',
+                fix='Wait until it stands still, and check its joint states',
+            )
+        if (np.abs(q - first) <= _NEAR * limits.reach).all():
+            self._path, self._phase = self._motion, Phase.PLAYING
+        else:
+            self._path, self._phase = self._blend(q, first), Phase.BLENDING
+            self._stop_time = max(self._stop_time, stopping_time(self._designer, self._path))
+        self._began = now
+        blending = self._path.duration if self._phase is Phase.BLENDING else 0.0
+        return now + blending + self._motion.duration
+
+    def stop(self, now: float, reason: str) -> None:
+        """Come to rest along the path; it is accepted in every state, and once is enough.
+
+        Args:
+            now: The time in [s].
+            reason: Why, for people.
+        """
+        if self._phase in (Phase.BLENDING, Phase.PLAYING):
+            self.tick(now)
+        if self._phase in (Phase.BLENDING, Phase.PLAYING):
+            self._slowing, self._phase, self._reason = now, Phase.STOPPING, reason
+        elif self._phase is Phase.ARMED:
+            self._phase, self._reason = Phase.IDLE, reason
+
+    def tick(self, now: float) -> Setpoint | None:
+        """What the robot is to do now; None while there is nothing to hold or to play.
+
+        Args:
+            now: The time in [s], not before that of the last call.
+        """
+        if self._path is None or self._phase in (Phase.IDLE, Phase.ARMED):
+            return None
+        if self._phase is Phase.BLENDING and now - self._began >= self._path.duration:
+            assert self._motion is not None
+            self._began += self._path.duration
+            self._path, self._phase = self._motion, Phase.PLAYING
+        if self._phase is Phase.PLAYING and now - self._began >= self._path.duration:
+            self._phase = Phase.DONE
+        if self._phase is Phase.STOPPING and now - self._slowing >= self._stop_time:
+            self._phase = Phase.HOLDING
+        return self._setpoint(now)
+
+    def _setpoint(self, now: float) -> Setpoint:
+        assert self._path is not None
+        s, rate, slope = now - self._began, 1.0, 0.0
+        if self._phase in (Phase.STOPPING, Phase.HOLDING):
+            elapsed = min((now - self._slowing) / self._stop_time, 1.0)
+            advance, rate, slope = (float(x) for x in slowed(elapsed))
+            s = self._slowing - self._began + advance * self._stop_time
+            slope /= self._stop_time
+        s = min(max(s, 0.0), self._path.duration)
+        sample = self._path.sample(np.array([s]))
+        moving = self._phase.moving
+        v = rate * sample.v[0] if moving else np.zeros_like(sample.v[0])
+        a = rate**2 * sample.a[0] + slope * sample.v[0] if moving else np.zeros_like(v)
+        progress = s / self._path.duration if self._path is self._motion else 0.0
+        return Setpoint(sample.q[0], v, a, self._phase, progress)
+
+    def _blend(self, q: np.ndarray, goal: np.ndarray) -> Excitation:
+        """A slow, straight way in joint space, verified like any motion."""
+        designer = self._designer
+        way = blend(designer.limits, q, goal)
+        found = designer.verify(way.grid(designer.settings.verification_rate))
+        if not found.allowed:
+            raise ExcitationError(
+                'the way to the beginning of the motion is not free',
+                found=' '.join(found.findings),
+                fix='Bring the robot near to the beginning by other means',
+            )
+        return way
+
+    def _refuse_while_moving(self, run: str) -> None:
+        if self._phase.moving:
+            raise ExcitationError(
+                'another motion is being played', where=run, found=self._run,
+                fix='Wait for its end, or stop it',
+            )
+
+
+def blend(limits: MotionLimits, start: np.ndarray, goal: np.ndarray) -> Excitation:
+    """A gentle motion from rest to rest, straight in joint space.
+
+    Args:
+        limits: Limits of the joints.
+        start: Where it begins in [rad] or [m], shape ``(n,)``.
+        goal: Where it ends, shape ``(n,)``.
+
+    Returns:
+        A quintic step that uses at most a fifth of the limits.
+    """
+    way = np.abs(goal - start)
+    bounds = (limits.velocity, limits.acceleration, limits.jerk)
+    times = [
+        (peak * way / (_GENTLE * bound)) ** (1.0 / order)
+        for order, (peak, bound) in enumerate(zip(_PEAKS, bounds, strict=True), start=1)
+    ]
+    duration = max(float(np.max(times)), _SHORTEST_BLEND)
+    return Excitation(limits.joint_names, QuinticBasis(duration, 2), np.array([start, goal]))
+
+
+def slowed(elapsed: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Time along the path while it slows to a stop over one second.
+
+    Args:
+        elapsed: Time since the stop began, from 0 to 1.
+
+    Returns:
+        Advance, its rate from 1 to 0, and the slope of the rate, which is zero at both ends.
+    """
+    x = np.asarray(elapsed, dtype=float)
+    return (
+        x - x**4 * (2.5 - 3.0 * x + x**2),
+        1.0 - x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
+        -30.0 * x**2 * (1.0 - x) ** 2,
+    )
+
+
+def stopping_time(designer: Designer, motion: Excitation) -> float:
+    """Shortest time in which a motion can be stopped anywhere, within accelerations and torques.
+
+    Args:
+        designer: The robot and its limits; a stop may use the margins of the plan.
+        motion: The motion, itself within the limits.
+
+    Returns:
+        The time in [s].
+
+    Raises:
+        ExcitationError: Even a stop of a second breaks a limit somewhere.
+    """
+
+    def allowed(time: float) -> bool:
+        begin = np.linspace(0.0, motion.duration, _INSTANTS)[:, None]
+        advance, rate, slope = slowed(np.linspace(0.0, 1.0, _SAMPLES))
+        s = np.minimum(begin + time * advance, motion.duration).ravel()
+        rate, slope = (np.tile(x, _INSTANTS)[:, None] for x in (rate, slope / time))
+        sample = motion.sample(s)
+        v, a = rate * sample.v, rate**2 * sample.a + slope * sample.v
+        model, limits = designer.model, designer.limits
+        torque = model.torque(model.parameters.prior, sample.q, v, a)
+        return bool(
+            (np.abs(a) <= limits.acceleration).all() and (np.abs(torque) <= limits.effort).all()
+        )
+
+    high = _LONGEST_STOP
+    if not allowed(high):
+        raise ExcitationError(
+            'the motion cannot be stopped soon enough', found=f'more than {high} s',
+            fix='Plan it with a larger margin, or play it slower',
+        )
+    low = 0.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if allowed(middle) else (middle, high)
+    return high

@@ -1,0 +1,195 @@
+"""Playing a motion from rest to rest, with stops anywhere on the way. FAULTS 31 and 33."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.kinematics import body_poses
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.basis import FourierBasis
+from sysid_ros.excitation.clearance import Box, BoxClearance
+from sysid_ros.excitation.constraints import Constraint
+from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.information import Information
+from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.playback import Phase, Playback, blend, slowed, stopping_time
+from sysid_ros.excitation.shapes import capsules_of
+
+STEP = 0.005
+
+
+@pytest.fixture(scope='module')
+def designer(model: TorqueModel, limits: MotionLimits) -> Designer:
+    return Designer(model, Information.of(model, limits), limits, FourierBasis(4.0, (1, 2, 3)))
+
+
+@pytest.fixture(scope='module')
+def motion(designer: Designer) -> Excitation:
+    """A random motion that meets its first limit."""
+    rest = designer.rest()
+    coefficients = rest + 0.99 * (designer.random_motion(rest, 1) - rest)
+    return Excitation(designer.limits.joint_names, designer.basis, coefficients)
+
+
+def first(motion: Excitation) -> np.ndarray:
+    return motion.sample(np.zeros(1)).q[0]
+
+
+def play(playback: Playback, begin: float, end: float) -> list:
+    return [playback.tick(now) for now in np.arange(begin, end, STEP)]
+
+
+def test_it_blends_in_plays_to_the_end_and_holds(designer: Designer, motion: Excitation) -> None:
+    playback = Playback(designer)
+    assert playback.tick(0.0) is None
+    playback.arm('first', motion)
+    assert playback.phase is Phase.ARMED and playback.tick(1.0) is None
+    start = first(motion) + np.array([0.2, -0.1, 0.3])
+    end = playback.start(5.0, start, np.zeros(3))
+    points = play(playback, 5.0, end + 0.1)
+    phases = [point.phase for point in points]
+    assert list(dict.fromkeys(phases)) == [Phase.BLENDING, Phase.PLAYING, Phase.DONE]
+    np.testing.assert_allclose(points[0].q, start, atol=1e-12)
+    np.testing.assert_allclose(points[-1].q, motion.sample(np.array([motion.duration])).q[0])
+    assert not points[-1].v.any() and not points[-1].a.any()
+    progress = [point.progress for point in points]
+    assert progress == sorted(progress) and progress[-1] == 1.0
+    _require_smooth(designer, points)
+
+
+def test_from_the_beginning_of_the_motion_it_plays_at_once(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    assert playback.start(2.0, first(motion), np.zeros(3)) == 2.0 + motion.duration
+    point = playback.tick(2.0 + 0.4 * motion.duration)
+    expected = motion.sample(np.array([0.4 * motion.duration]))
+    np.testing.assert_allclose([point.q, point.v, point.a],
+                               [expected.q[0], expected.v[0], expected.a[0]])
+
+
+@pytest.mark.parametrize('when', [0.05, 0.5, 1.7, 2.5, 3.6, 4.4])
+def test_a_stop_anywhere_stays_on_the_path_and_within_the_limits(
+    designer: Designer, motion: Excitation, when: float
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    end = playback.start(0.0, first(motion) + 0.3, np.zeros(3))
+    points = play(playback, 0.0, when)
+    playback.stop(when, 'somebody pressed the button')
+    playback.stop(when + 0.01, 'again')
+    points += play(playback, when, end + 1.0)
+    assert playback.reason == 'somebody pressed the button'
+    assert points[-1].phase is Phase.HOLDING
+    assert not points[-1].v.any()
+    _require_smooth(designer, points)
+    rest = next(k for k, point in enumerate(points) if point.phase is Phase.HOLDING)
+    assert rest * STEP - when <= 1.0
+    ways = [motion.grid(2000.0).q, blend(designer.limits, points[0].q, first(motion)).grid(500.0).q]
+    path = np.vstack(ways)
+    for point in points[::20]:
+        assert np.abs(path - point.q).max(axis=1).min() < 2e-3
+
+
+def _require_smooth(designer: Designer, points: list) -> None:
+    """Set-points belong together, and keep the limits of velocity, acceleration and torque."""
+    q, v, a = (np.array([getattr(point, name) for point in points]) for name in 'qva')
+    limits, model = designer.limits, designer.model
+    assert np.abs(np.diff(q, axis=0) / STEP - 0.5 * (v[1:] + v[:-1])).max() < 2e-3
+    assert np.abs(np.diff(v, axis=0) / STEP - 0.5 * (a[1:] + a[:-1])).max() < 0.1
+    torque = model.torque(model.parameters.prior, q, v, a)
+    for values, bound in ((v, limits.velocity), (a, limits.acceleration), (torque, limits.effort)):
+        assert (np.abs(values) <= bound).all()
+
+
+def test_the_course_of_a_stop_has_the_derivatives_it_claims() -> None:
+    x = np.linspace(0.0, 1.0, 2001)
+    advance, rate, slope = slowed(x)
+    np.testing.assert_allclose(np.gradient(advance, x)[1:-1], rate[1:-1], atol=1e-5)
+    np.testing.assert_allclose(np.gradient(rate, x)[1:-1], slope[1:-1], atol=1e-4)
+    assert (advance[0], rate[0], rate[-1], advance[-1]) == pytest.approx((0.0, 1.0, 0.0, 0.5))
+
+
+def test_gentler_motions_stop_sooner(designer: Designer, motion: Excitation) -> None:
+    assert stopping_time(designer, motion.at_speed(0.5)) < stopping_time(designer, motion)
+
+
+def test_33_a_second_start_is_refused_with_the_name_of_the_first(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    playback.start(0.0, first(motion), np.zeros(3))
+    for refused in (lambda: playback.arm('second', motion),
+                    lambda: playback.start(0.1, first(motion), np.zeros(3))):
+        with pytest.raises(ExcitationError, match='another motion is being played.*first'):
+            refused()
+    assert playback.run == 'first' and playback.phase is Phase.PLAYING
+
+
+def test_nothing_is_played_that_was_not_armed(designer: Designer, motion: Excitation) -> None:
+    playback = Playback(designer)
+    with pytest.raises(ExcitationError, match='no motion is armed'):
+        playback.start(0.0, first(motion), np.zeros(3))
+    playback.arm('first', motion)
+    playback.stop(0.0, 'not today')
+    assert playback.phase is Phase.IDLE and playback.reason == 'not today'
+    with pytest.raises(ExcitationError, match='no motion is armed'):
+        playback.start(0.0, first(motion), np.zeros(3))
+
+
+def test_a_motion_that_must_not_be_played_cannot_be_armed(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback = Playback(designer)
+    with pytest.raises(ExcitationError, match='must not be played'):
+        playback.arm('fast', motion.at_speed(2.0))
+    with pytest.raises(ExcitationError, match='another robot'):
+        playback.arm('foreign', replace(motion, joint_names=('a', 'b', 'c')))
+    assert playback.phase is Phase.IDLE
+
+
+@pytest.mark.parametrize(('q', 'v'), [
+    ([0.0, float('nan'), 0.0], [0.0, 0.0, 0.0]), ([0.0, 0.0, 0.0], [0.0, 0.5, 0.0]),
+    ([0.0, 0.0, 0.0], [float('nan'), 0.0, 0.0]),
+])
+def test_a_robot_that_moves_or_is_not_seen_does_not_start(
+    designer: Designer, motion: Excitation, q: list, v: list
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    with pytest.raises(ExcitationError, match='not at rest'):
+        playback.start(0.0, np.array(q), np.array(v))
+    assert playback.phase is Phase.ARMED
+
+
+def test_31_the_way_to_the_beginning_is_refused_where_something_stands(
+    designer: Designer, motion: Excitation
+) -> None:
+    far = first(motion) + np.array([0.0, 0.0, 0.0])
+    far[0] += 1.2
+    capsules = capsules_of(designer.model.robot)
+    wall = _between(designer, capsules, first(motion), far)
+    playback = Playback(replace(designer, obstacles=(wall,)))
+    quiet = replace(motion, coefficients=np.outer(motion.basis.pose, first(motion)))
+    playback.arm('still', quiet)
+    with pytest.raises(ExcitationError, match='the way to the beginning of the motion is not free'):
+        playback.start(0.0, far, np.zeros(3))
+    assert playback.phase is Phase.ARMED
+
+
+def _between(
+    designer: Designer, capsules: tuple, near: np.ndarray, far: np.ndarray
+) -> Constraint:
+    """A small box where the arm's end passes half-way."""
+    pose = body_poses(designer.model.robot, 0.5 * (near + far)[None])
+    end = capsules[-1]
+    point = pose.points(np.array([end.body]), np.array([end.end]))[0, 0]
+    box = Box('post', tuple(point - 0.01), tuple(point + 0.01))
+    return BoxClearance((end,), (box,), 0.0)
