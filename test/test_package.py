@@ -28,6 +28,7 @@ EXECUTABLES = dict(
 PROVIDERS = {
     'backports': ('backports-zstd', None),
     'clarabel': ('clarabel', None),
+    'coal': ('pin', 'pinocchio'),
     'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
     'jinja2': ('jinja2', 'python3-jinja2'),
     'lxml': ('lxml', 'python3-lxml'),

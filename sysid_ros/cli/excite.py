@@ -31,6 +31,7 @@ from sysid_ros.excitation.files import (
     load_motion_csv,
     motion_csv,
 )
+from sysid_ros.excitation.geometry import GeometryClearance
 from sysid_ros.excitation.information import CRITERIA, expected_deviations
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         return _check(plan.designer(), options.check)
     with stage('Loading the robot and what is known already'):
         designer = _informed(plan, options.after)
+    _tell_missing(designer)
     folder = options.output or Path('excitations') / options.settings.stem
     _create(folder)
     for number in range(1, options.count + 1):
@@ -142,6 +144,18 @@ def _informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
             _require_joints(path, excitation.joint_names, designer.limits.joint_names)
             designer = designer.after(excitation)
     return designer
+
+
+def _tell_missing(designer: Designer) -> None:
+    missing = [
+        link for check in designer.checks if isinstance(check, GeometryClearance)
+        for link in check.missing
+    ]
+    if missing:
+        print(
+            f'Meshes that were not found: {", ".join(missing)}. Capsules along the links stand '
+            'for them; mind their thickness (clearance: capsule_radius).'
+        )
 
 
 def _require_joints(path: Path, found: tuple[str, ...], allowed: tuple[str, ...]) -> None:

@@ -18,8 +18,8 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.segments import nearest_points, nearest_to_box
 
-# Distances are judged in this unit: the slack of a constraint this far away is 1.
-_UNIT = 0.1
+#: Distances are judged in this unit in [m]: the slack of a constraint this far away is 1.
+UNIT = 0.1
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class SelfClearance:
         poses = motion.poses
         _, first, second, normal = self._nearest(_ends(self.capsules, poses))
         bodies = np.array([capsule.body for capsule in self.capsules])[self.pairs]
-        push = weights[:, :, None] * normal / _UNIT
+        push = weights[:, :, None] * normal / UNIT
         gradient = np.zeros_like(motion.values)
         gradient[0] = poses.joint_forces(bodies[:, 0], first, push)
         gradient[0] -= poses.joint_forces(bodies[:, 1], second, push)
@@ -117,7 +117,7 @@ class SelfClearance:
         normal = apart / np.where(size > 0.0, size, 1.0)[..., None]
         radius = np.array([capsule.radius for capsule in self.capsules])
         room = size - radius[self.pairs].sum(axis=1) - self.distance
-        return room / _UNIT, first, second, normal
+        return room / UNIT, first, second, normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class BoxClearance:
         _, points, normal = self._nearest(poses)
         bodies = np.tile([capsule.body for capsule in self._moving], len(self.boxes))
         gradient = np.zeros_like(motion.values)
-        gradient[0] = poses.joint_forces(bodies, points, weights[:, :, None] * normal / _UNIT)
+        gradient[0] = poses.joint_forces(bodies, points, weights[:, :, None] * normal / UNIT)
         return gradient
 
     def _nearest(self, poses: BodyPoses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ class BoxClearance:
             size, points, normal = nearest_to_box(
                 start, end, np.array(box.lower), np.array(box.upper)
             )
-            parts.append(((size - radius - self.distance) / _UNIT, points, normal))
+            parts.append(((size - radius - self.distance) / UNIT, points, normal))
         slack, points, normal = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return slack, points, normal
 
@@ -199,12 +199,12 @@ class KeepIn:
         """Distance to the six sides in units of 0.1 m, shape ``(T, 6)``."""
         points = self._points(motion.poses)[:, 0]
         lower, upper = np.array(self.box.lower), np.array(self.box.upper)
-        return np.hstack([points - lower, upper - points]) / _UNIT
+        return np.hstack([points - lower, upper - points]) / UNIT
 
     def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``."""
         poses = motion.poses
-        push = (weights[:, :3] - weights[:, 3:])[:, None] / _UNIT
+        push = (weights[:, :3] - weights[:, 3:])[:, None] / UNIT
         gradient = np.zeros_like(motion.values)
         gradient[0] = poses.joint_forces(np.array([self.body]), self._points(poses), push)
         return gradient

@@ -16,6 +16,7 @@ from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticB
 from sysid_ros.excitation.clearance import Box, BoxClearance, KeepIn
 from sysid_ros.excitation.constraints import Constraint
 from sysid_ros.excitation.design import Designer, DesignSettings
+from sysid_ros.excitation.geometry import GeometryClearance
 from sysid_ros.excitation.information import Information, usual_noise
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.shapes import capsules_of, self_clearance
@@ -109,6 +110,22 @@ class ClearanceSettings(StrictSettings):
     boxes: tuple[Box, ...] = ()
     tool: ToolSettings | None = None
 
+    def checks(self, robot: RobotModel, rest: np.ndarray) -> tuple[GeometryClearance, ...]:
+        """Clearance of the described shapes themselves, where there are any.
+
+        Args:
+            robot: The robot.
+            rest: As for :meth:`build`.
+
+        Raises:
+            ModelError: A mesh cannot be read.
+        """
+        clearance = GeometryClearance.of(
+            robot, rest, boxes=self.boxes, self_collision=self.self_collision,
+            distance=self.distance,
+        )
+        return (clearance,) if clearance.pairs or clearance.missing else ()
+
     def build(self, robot: RobotModel, rest: np.ndarray) -> tuple[Constraint, ...]:
         """The constraints.
 
@@ -188,6 +205,7 @@ class ExcitationPlan:
         return Designer(
             model, Information.of(model, limits, noise=noise, collected=collected), limits,
             settings.motion.build(), settings.design, settings.clearance.build(model.robot, rest),
+            settings.clearance.checks(model.robot, rest),
         )
 
 

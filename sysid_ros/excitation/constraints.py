@@ -41,7 +41,7 @@ class MotionState:
         return body_poses(self.robot, self.values[0])
 
 
-class Constraint(Protocol):
+class Check(Protocol):
     """Inequalities on a motion at every instant."""
 
     def labels(self) -> tuple[str, ...]:
@@ -56,6 +56,10 @@ class Constraint(Protocol):
         Returns:
             Shape ``(T, k)``, without unit.
         """
+
+
+class Constraint(Check, Protocol):
+    """Inequalities that a search can follow."""
 
     def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of the sum of weighted slacks with respect to the motion.

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ExcitationError
 from sysid_ros.excitation.basis import Basis
-from sysid_ros.excitation.constraints import Constraint, JointLimitConstraint
+from sysid_ros.excitation.constraints import Check, Constraint, JointLimitConstraint
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Criterion, Information, criterion_of, determinant
 from sysid_ros.excitation.limits import MotionLimits
@@ -117,6 +117,7 @@ class Designer:
         basis: Family of motions.
         settings: How it searches.
         obstacles: Further constraints: clearance, a box to keep in.
+        checks: What a motion is verified with besides, too slow or too rough to search by.
     """
 
     model: TorqueModel
@@ -125,6 +126,7 @@ class Designer:
     basis: Basis
     settings: DesignSettings = DesignSettings()
     obstacles: Sequence[Constraint] = ()
+    checks: Sequence[Check] = ()
 
     def design(self, progress: Progress | None = None) -> Excitation:
         """The best motion found, verified on a dense grid.
@@ -162,7 +164,7 @@ class Designer:
     def verify(self, motion: Motion) -> Verification:
         """Check any motion against limits, margins and obstacles; see :func:`verify`."""
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
-        return verify(self.model, limits, motion, self.obstacles)
+        return verify(self.model, limits, motion, (*self.obstacles, *self.checks))
 
     def rest(self) -> np.ndarray:
         """A pose from which the robot can begin to move, as coefficients ``(k, n)``.
@@ -204,7 +206,8 @@ class Designer:
         """Random coefficients, scaled about rest until the first limit binds, ``(k, n)``."""
         random = np.random.default_rng((self.settings.seed, seed))
         motion = random.normal(size=rest.shape) * self.limits.reach
-        return rest + _largest(rest, motion, self.objective(self._grid_size())) * motion
+        objective = self.objective(self._grid_size())
+        return rest + _largest(lambda share: objective.allows(rest + share * motion)) * motion
 
     def cost(self, coefficients: np.ndarray) -> float:
         """Criterion of a motion, without constraints."""
@@ -277,7 +280,15 @@ class Designer:
         samples = int(np.ceil(self.basis.duration * self.settings.verification_rate)) + 1
         dense = self.objective(samples)
         motion = coefficients - rest
-        share = _largest(rest, motion, dense, most=1.0)
+
+        def checked(share: float) -> bool:
+            state = dense.motion(rest + share * motion)[0]
+            return all((check.slack(state) >= 0.0).all() for check in self.checks)
+
+        share = _largest(lambda share: dense.allows(rest + share * motion), most=1.0)
+        if share > 0.0 and self.checks:
+            whole = share
+            share *= _largest(lambda part: checked(part * whole), most=1.0)
         return rest + share * motion if share > 0.0 else None
 
     def _blocking(self, coefficients: np.ndarray) -> str:
@@ -294,14 +305,8 @@ class Designer:
         )
 
 
-def _largest(
-    rest: np.ndarray, motion: np.ndarray, objective: DesignObjective, most: float | None = None
-) -> float:
+def _largest(allowed: Callable[[float], bool], most: float | None = None) -> float:
     """How far a motion may be drawn out from rest, by halving; 0 where not at all."""
-
-    def allowed(share: float) -> bool:
-        return bool((objective.slack(objective.motion(rest + share * motion)[0]) >= 0.0).all())
-
     high = 1.0 if most is None else most
     if allowed(high):
         while most is None and allowed(2.0 * high):

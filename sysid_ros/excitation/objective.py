@@ -50,6 +50,10 @@ class DesignObjective:
         """Slacks of all constraints, shape ``(T, k)``."""
         return np.hstack([constraint.slack(motion) for constraint in self.constraints])
 
+    def allows(self, coefficients: np.ndarray) -> bool:
+        """Whether a motion keeps all constraints on the grid."""
+        return bool((self.slack(self.motion(coefficients)[0]) >= 0.0).all())
+
     def value_and_gradient(
         self, coefficients: np.ndarray, strength: float, near: float
     ) -> tuple[float, np.ndarray]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
-from lxml import etree
 
 from sysid_ros.excitation.clearance import Capsule, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
+from sysid_ros.robot.collision_shapes import CollisionShape, collision_shapes
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.numbers import number_of, vector_of
 
 # Bodies without a shape that can be read get a capsule along their length, this thick in parts
 # of the length of the whole arm.
@@ -19,9 +17,8 @@ _THICKNESS = 0.06
 def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule, ...]:
     """Capsules around the base and every moving body.
 
-    Spheres, cylinders and boxes among the collision shapes of a URDF are covered exactly or
-    from outside. Meshes are not loaded, and neither are the geoms of an MJCF: a body without
-    a shape that is read gets capsules from its origin to those of the bodies it carries.
+    Simple collision shapes are covered exactly or from outside. A body with meshes, or with
+    no shape at all, gets capsules from its origin to those of the bodies it carries.
 
     Args:
         robot: The robot.
@@ -30,7 +27,7 @@ def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule
     Returns:
         The capsules, body by body, the base first.
     """
-    shapes = _described_shapes(robot)
+    shapes = _described_capsules(robot)
     lengths = _spans(robot)
     if radius is None:
         radius = _THICKNESS * float(sum(np.linalg.norm(end) for _, end in lengths))
@@ -67,11 +64,9 @@ def self_clearance(
         rest: Joint positions in [rad] or [m] at which the robot is known to be free, ``(n,)``.
         distance: Least distance in [m].
     """
-    parent = robot.tree.parent
     pairs = np.array([
         (i, j) for i in range(len(capsules)) for j in range(i)
-        if (first := capsules[i].body) != (second := capsules[j].body)
-        and parent[first] != second and (second < 0 or parent[second] != first)
+        if apart(robot, capsules[i].body, capsules[j].body)
     ], dtype=int).reshape(-1, 2)
     clearance = SelfClearance(capsules, pairs, distance)
     motion = np.zeros((5, 1, len(robot.joint_names)))
@@ -80,42 +75,50 @@ def self_clearance(
     return SelfClearance(capsules, pairs[free], distance)
 
 
-def _described_shapes(robot: RobotModel) -> dict[int, list[Capsule]]:
-    """Capsules of the primitives in the description, by body, -1 for the base."""
-    elements = {link.get('name'): link for link in robot.description.root.findall('link')}
-    placed = [(-1, link) for link in robot.base_links]
-    placed += [(robot.joint_of_body(link.body) - 1, link) for link in robot.links]
-    shapes: dict[int, list[Capsule]] = {}
-    for body, link in placed:
-        element = elements.get(link.name)
-        for collision in () if element is None else element.findall('collision'):
-            capsule = _capsule(link.name, body, link.pose, collision)
-            if capsule is not None:
-                shapes.setdefault(body, []).append(capsule)
-    return shapes
+def apart(robot: RobotModel, first: int, second: int) -> bool:
+    """Whether two bodies, -1 for the base, are neither the same nor joined by a joint."""
+    parent = robot.tree.parent
+    joined = (first >= 0 and parent[first] == second) or (second >= 0 and parent[second] == first)
+    return first != second and not joined
 
 
-def _capsule(
-    name: str, body: int, link: np.ndarray, collision: etree._Element
-) -> Capsule | None:
-    """The capsule around a collision shape, or None around one that is not a primitive."""
-    geometry, origin = collision.find('geometry'), collision.find('origin')
-    shape = None if geometry is None else next(iter(geometry), None)
-    if shape is None or shape.tag not in ('sphere', 'cylinder', 'box'):
-        return None
-    half, radius = np.zeros(3), number_of(shape, 'radius', 0.0)
-    if shape.tag == 'cylinder':
-        half[2] = 0.5 * number_of(shape, 'length', 0.0)
-    elif shape.tag == 'box':
-        sides = 0.5 * np.array(vector_of(shape, 'size'))
-        longest = int(np.argmax(sides))
-        half[longest] = sides[longest]
-        radius = float(np.linalg.norm(np.delete(sides, longest)))
-    pose = link @ pin.SE3(
-        pin.rpy.rpyToMatrix(*vector_of(origin, 'rpy')), np.array(vector_of(origin, 'xyz'))
-    ).homogeneous
+def placed_shapes(robot: RobotModel) -> list[tuple[int, CollisionShape, np.ndarray]]:
+    """Collision shapes with the index of their body, -1 for the base, and their pose in it."""
+    places = {link.name: (-1, link.pose) for link in robot.base_links}
+    places |= {
+        link.name: (robot.joint_of_body(link.body) - 1, link.pose) for link in robot.links
+    }
+    return [
+        (places[shape.link][0], shape, places[shape.link][1] @ shape.pose)
+        for shape in collision_shapes(robot.description) if shape.link in places
+    ]
+
+
+def _described_capsules(robot: RobotModel) -> dict[int, list[Capsule]]:
+    """Capsules of bodies all of whose shapes are known, by body."""
+    capsules: dict[int, list[Capsule]] = {}
+    placed = placed_shapes(robot)
+    for body, shape, pose in placed:
+        if shape.kind != 'mesh':
+            capsules.setdefault(body, []).append(_covering(shape, body, pose))
+    meshed = {body for body, shape, _ in placed if shape.kind == 'mesh'}
+    return {body: own for body, own in capsules.items() if body not in meshed}
+
+
+def _covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
+    """The capsule along the longest axis that holds a shape, exactly or from outside."""
+    half = np.zeros(3)
+    if shape.kind in ('box', 'ellipsoid'):
+        longest = int(np.argmax(shape.size))
+        others = np.delete(shape.size, longest)
+        # Of a box the edges are farthest out.
+        radius = float(np.linalg.norm(others) if shape.kind == 'box' else others.max())
+        half[longest] = shape.size[longest] - (radius if shape.kind == 'ellipsoid' else 0.0)
+    else:
+        radius = shape.size[0]
+        half[2] = shape.size[1] if len(shape.size) > 1 else 0.0
     start, end = (pose[:3, :3] @ (sign * half) + pose[:3, 3] for sign in (-1.0, 1.0))
-    return Capsule(name, body, _triple(start), _triple(end), radius)
+    return Capsule(shape.link, body, _triple(start), _triple(end), radius)
 
 
 def _spans(robot: RobotModel) -> list[tuple[int, np.ndarray]]:

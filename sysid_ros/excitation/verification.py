@@ -9,11 +9,12 @@ import numpy as np
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.clearance import UNIT
 from sysid_ros.excitation.constraints import (
     ANGULAR_UNITS,
     LINEAR_UNITS,
     QUANTITIES,
-    Constraint,
+    Check,
     JointLimitConstraint,
     MotionState,
 )
@@ -67,7 +68,7 @@ class Verification:
 
 def verify(
     model: TorqueModel, limits: MotionLimits, motion: Motion,
-    obstacles: Sequence[Constraint] = (),
+    obstacles: Sequence[Check] = (),
 ) -> Verification:
     """Check a motion sample by sample.
 
@@ -89,14 +90,14 @@ def verify(
     state = MotionState(
         model.robot, np.array([motion.q, motion.v, motion.a, motion.jerk, torque])
     )
-    room = [constraint.slack(state).min() for constraint in obstacles]
+    room = [constraint.slack(state).min(initial=np.inf) for constraint in obstacles]
     return Verification(
         findings=(
             *_jumps(limits, motion), *_ends(limits, motion),
             *_beyond(JointLimitConstraint(limits), state), *_too_near(obstacles, state),
         ),
         used=_used(limits, state),
-        clearance=min((0.1 * float(slack) for slack in room), default=np.inf),
+        clearance=min((UNIT * float(slack) for slack in room), default=np.inf),
     )
 
 
@@ -166,7 +167,7 @@ def _beyond(constraint: JointLimitConstraint, state: MotionState) -> list[str]:
     return findings
 
 
-def _too_near(obstacles: Sequence[Constraint], state: MotionState) -> list[str]:
+def _too_near(obstacles: Sequence[Check], state: MotionState) -> list[str]:
     findings = []
     for constraint in obstacles:
         slack = constraint.slack(state)

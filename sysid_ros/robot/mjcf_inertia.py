@@ -67,6 +67,22 @@ def _geom_inertial(
     attributes: Mapping[str, str], frame: np.ndarray, compiler: Compiler
 ) -> tuple[np.ndarray, np.ndarray]:
     """Parameters in the geom's own frame, and its pose in the body."""
+    kind, sizes, pose = placed_geom(attributes, frame, compiler)
+    volume, moments = _volume_and_moments(kind, sizes)
+    mass = value_of(attributes, 'mass', value_of(attributes, 'density', _WATER) * volume)
+    return inertial_parameters(mass, np.zeros(3), mass * np.diag(moments)), pose
+
+
+def placed_geom(
+    attributes: Mapping[str, str], frame: np.ndarray, compiler: Compiler
+) -> tuple[str, tuple[float, ...], np.ndarray]:
+    """Kind, half sizes in [m] and pose in the body, ``(4, 4)``, of a simple geom.
+
+    Args:
+        attributes: Its attributes.
+        frame: Pose of the frame it is written in, shape ``(4, 4)``.
+        compiler: What the numbers mean.
+    """
     kind = attributes.get('type', 'sphere')
     sizes = values_of(attributes, 'size', (0.0, 0.0, 0.0))
     local = dict(attributes)
@@ -79,10 +95,7 @@ def _geom_inertial(
             'pos': ' '.join(repr(float(x)) for x in ends.mean(axis=0)),
             'zaxis': ' '.join(repr(float(x)) for x in ends[0] - ends[1]),
         }
-    volume, moments = _volume_and_moments(kind, sizes)
-    mass = value_of(attributes, 'mass', value_of(attributes, 'density', _WATER) * volume)
-    inertial = inertial_parameters(mass, np.zeros(3), mass * np.diag(moments))
-    return inertial, frame @ compiler.pose(local)
+    return kind, sizes, frame @ compiler.pose(local)
 
 
 def _volume_and_moments(kind: str, sizes: tuple[float, ...]) -> tuple[float, np.ndarray]:

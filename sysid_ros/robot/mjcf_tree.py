@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,6 +63,7 @@ class MjcfBody:
         inertial: Inertial parameters in the body frame, shape ``(10,)``.
         written: Whether they come from its ``<inertial>``.
         unknown: Geoms that carry mass which their sizes do not tell.
+        geoms: Attributes of every geom, and the pose of the frame it is written in.
     """
 
     index: int
@@ -73,6 +75,7 @@ class MjcfBody:
     inertial: np.ndarray
     written: bool
     unknown: tuple[str, ...]
+    geoms: tuple[tuple[Mapping[str, str], np.ndarray], ...] = ()
 
 
 @dataclass
@@ -149,6 +152,7 @@ class _Reader:
             inertial=bounded(inertial, self._compiler),
             written=written,
             unknown=unknown,
+            geoms=tuple(content.geoms),
         ))
         for child, pose, own_class in content.bodies:
             self.read(child, pose, own_class, index)

@@ -1,0 +1,130 @@
+"""Collision shapes of a robot description, in the same words whatever its format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from sysid_ros.robot.mjcf_inertia import SHAPES, WEIGHTLESS, placed_geom
+from sysid_ros.robot.mjcf_tree import read_bodies
+from sysid_ros.robot.mjcf_values import Compiler, value_of
+from sysid_ros.robot.numbers import number_of, vector_of
+from sysid_ros.robot.urdf import RobotDescription
+
+_PACKAGE = 'package://'
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionShape:
+    """A shape that is fixed to a link.
+
+    Attributes:
+        link: Name of the link.
+        kind: ``sphere``, ``capsule``, ``cylinder``, ``box``, ``ellipsoid`` or ``mesh``.
+        size: Radius of a sphere; radius and half the length of a capsule, without its ends,
+            or of a cylinder; half axes of a box or an ellipsoid; scale of a mesh; in [m].
+        pose: Pose in the link's frame, shape ``(4, 4)``; capsules and cylinders along z.
+        file: Of a mesh, where it was found; None where it was not.
+    """
+
+    link: str
+    kind: str
+    size: tuple[float, ...]
+    pose: np.ndarray
+    file: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.pose.setflags(write=False)
+
+
+def collision_shapes(description: RobotDescription) -> tuple[CollisionShape, ...]:
+    """All collision shapes, link by link.
+
+    Args:
+        description: A description that was checked. Meshes are looked for, not read; those
+            of an MJCF are not even looked for.
+    """
+    if description.format == 'mjcf':
+        return _of_mjcf(description.root)
+    folder = Path() if description.path is None else description.path.parent
+    return tuple(
+        shape for link in description.root.findall('link')
+        for collision in link.findall('collision')
+        if (shape := _of_urdf(str(link.get('name')), collision, folder)) is not None
+    )
+
+
+def _of_urdf(link: str, collision: etree._Element, folder: Path) -> CollisionShape | None:
+    geometry, origin = collision.find('geometry'), collision.find('origin')
+    element = None if geometry is None else next(geometry.iterchildren('*'), None)
+    if element is None:
+        return None
+    pose = pin.SE3(
+        pin.rpy.rpyToMatrix(*vector_of(origin, 'rpy')), np.array(vector_of(origin, 'xyz'))
+    ).homogeneous
+    radius = number_of(element, 'radius', 0.0)
+    if element.tag == 'sphere':
+        return CollisionShape(link, 'sphere', (radius,), pose)
+    if element.tag in ('cylinder', 'capsule'):
+        half = 0.5 * number_of(element, 'length', 0.0)
+        return CollisionShape(link, str(element.tag), (radius, half), pose)
+    if element.tag == 'box':
+        x, y, z = vector_of(element, 'size')
+        return CollisionShape(link, 'box', (0.5 * x, 0.5 * y, 0.5 * z), pose)
+    scale = vector_of(element, 'scale') if element.get('scale') else (1.0, 1.0, 1.0)
+    file = mesh_file(element.get('filename', ''), folder)
+    return CollisionShape(link, 'mesh', tuple(scale), pose, file)
+
+
+def mesh_file(written: str, folder: Path) -> Path | None:
+    """The file that a description means by the name of a mesh; None where there is none.
+
+    Args:
+        written: A path, a ``file://`` address, or ``package://<package>/<path>``, looked for
+            in ``share`` of every prefix of ``AMENT_PREFIX_PATH`` and in ``ROS_PACKAGE_PATH``.
+        folder: Folder that relative paths start from.
+    """
+    if not written.startswith(_PACKAGE):
+        path = folder / written.removeprefix('file://')
+        return path if path.is_file() else None
+    inside = written.removeprefix(_PACKAGE)
+    folders = [
+        *(Path(prefix) / 'share' for prefix in _paths('AMENT_PREFIX_PATH')),
+        *map(Path, _paths('ROS_PACKAGE_PATH')),
+    ]
+    return next((path for base in folders if (path := base / inside).is_file()), None)
+
+
+def _paths(variable: str) -> list[str]:
+    return [path for path in os.environ.get(variable, '').split(os.pathsep) if path]
+
+
+def _of_mjcf(root: etree._Element) -> tuple[CollisionShape, ...]:
+    compiler = Compiler.of(root)
+    return tuple(
+        _of_geom(body.name, attributes, frame, compiler)
+        for body in read_bodies(root)[1:] for attributes, frame in body.geoms
+        if _collides(attributes) and attributes.get('type', 'sphere') not in WEIGHTLESS
+    )
+
+
+def _of_geom(
+    link: str, attributes: Mapping[str, str], frame: np.ndarray, compiler: Compiler
+) -> CollisionShape:
+    if attributes.get('type', 'sphere') not in SHAPES or 'mesh' in attributes:
+        return CollisionShape(link, 'mesh', (1.0, 1.0, 1.0), np.array(frame))
+    kind, sizes, pose = placed_geom(attributes, frame, compiler)
+    count = {'sphere': 1, 'capsule': 2, 'cylinder': 2}.get(kind, 3)
+    return CollisionShape(link, kind, tuple(sizes[:count]), pose)
+
+
+def _collides(attributes: Mapping[str, str]) -> bool:
+    return value_of(attributes, 'contype', 1.0) != 0.0 or (
+        value_of(attributes, 'conaffinity', 1.0) != 0.0
+    )

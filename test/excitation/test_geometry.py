@@ -1,0 +1,163 @@
+"""Clearance of collision shapes: capsules hold them, and what is skipped is never too near."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import coal
+import numpy as np
+import pytest
+
+from sysid_ros.errors import ModelError
+from sysid_ros.excitation.clearance import UNIT, Box
+from sysid_ros.excitation.constraints import MotionState
+from sysid_ros.excitation.geometry import GeometryClearance
+from sysid_ros.excitation.shapes import capsules_of
+from sysid_ros.robot.model import RobotModel
+
+_LINK = (
+    '<link name="{0}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" '
+    'ixz="0" iyz="0"/></inertial>{1}</link>'
+)
+_JOINT = (
+    '<joint name="j_{1}" type="revolute"><parent link="{0}"/><child link="{1}"/>'
+    '<origin xyz="0 0 {2}"/><axis xyz="{3}"/>'
+    '<limit lower="-3" upper="3" velocity="2" effort="50"/></joint>'
+)
+_SHAPE = '<collision><origin xyz="0 0 0.15" rpy="0.1 0.2 0"/><geometry>{}</geometry></collision>'
+SHAPES = (
+    '<box size="0.05 0.08 0.3"/>', '<cylinder radius="0.04" length="0.3"/>',
+    '<capsule radius="0.04" length="0.2"/>', '<sphere radius="0.1"/>',
+)
+CUBE = """solid cube
+{}
+endsolid cube
+"""
+
+
+def arm(shapes: tuple[str, ...] = SHAPES, folder: Path | None = None) -> RobotModel:
+    parts = ['<link name="base"/>']
+    previous = 'base'
+    for k, shape in enumerate(shapes):
+        name, axis = f'link{k}', '0 1 0' if k % 2 else '1 0 0'
+        parts.append(_LINK.format(name, _SHAPE.format(shape)))
+        parts.append(_JOINT.format(previous, name, 0.0 if k == 0 else 0.35, axis))
+        previous = name
+    text = f'<robot name="arm">{"".join(parts)}</robot>'
+    if folder is None:
+        return RobotModel.from_urdf(text)
+    (folder / 'arm.urdf').write_text(text)
+    return RobotModel.from_urdf(folder / 'arm.urdf')
+
+
+def motion_of(robot: RobotModel, samples: int, seed: int = 0, rate: float = 0.0) -> MotionState:
+    """Random poses, or with a rate a smooth motion."""
+    random = np.random.default_rng(seed)
+    values = np.zeros((5, samples, len(robot.joint_names)))
+    values[0] = random.uniform(-2.5, 2.5, values[0].shape)
+    if rate:
+        phase = random.uniform(0.0, 2.0 * np.pi, len(robot.joint_names))
+        values[0] = 2.0 * np.sin(rate * np.arange(samples)[:, None] + phase)
+    return MotionState(robot, values)
+
+
+def every_distance(clearance: GeometryClearance, motion: MotionState) -> np.ndarray:
+    """Slacks with every distance asked for, one sample at a time."""
+    return np.vstack([
+        clearance.slack(MotionState(motion.robot, motion.values[:, t:t + 1]))
+        for t in range(motion.values.shape[1])
+    ])
+
+
+def test_what_is_not_asked_for_is_never_judged_too_far() -> None:
+    robot = arm()
+    clearance = GeometryClearance.of(
+        robot, np.zeros(4), boxes=(Box('wall', (0.4, -1, -1), (0.5, 1, 1)),))
+    assert len(clearance.pairs) == 3 + 4
+    motion = motion_of(robot, 400, rate=0.01)
+    found, exact = clearance.slack(motion), every_distance(clearance, motion)
+    assert (found <= exact + 1e-9).all()
+    # The verdict is the same: where a distance is too small it was asked for.
+    np.testing.assert_array_equal(found.min(axis=0) < 0.0, exact.min(axis=0) < 0.0)
+    assert (found.min(axis=0) < 0.0).any() and (found.min(axis=0) > 0.0).any()
+
+
+def test_capsules_hold_the_shapes_they_stand_for() -> None:
+    robot = arm()
+    motion, box = motion_of(robot, 60), Box('post', (0.3, 0.1, 0.3), (0.35, 0.2, 0.9))
+    shapes = GeometryClearance.of(robot, np.zeros(4), boxes=(box,), self_collision=False)
+    exact = UNIT * every_distance(shapes, motion) + shapes.distance
+    post, pose = coal.Box(0.05, 0.1, 0.6), coal.Transform3s(np.eye(3), np.array([0.325, 0.15, 0.6]))
+    for k, capsule in enumerate(capsules_of(robot)[-4:]):
+        ends = np.array([capsule.start, capsule.end])
+        points = motion.poses.points(np.array([k, k]), ends)
+        for t in range(60):
+            start, end = points[t]
+            length, axis = np.linalg.norm(end - start), end - start
+            rotation = _rotation(axis)
+            where = coal.Transform3s(rotation, 0.5 * (start + end))
+            distance = coal.distance(
+                coal.Capsule(capsule.radius, length), where, post, pose,
+                coal.DistanceRequest(), coal.DistanceResult())
+            if exact[t, k] > 0.0:
+                assert distance <= exact[t, k] + 1e-6
+
+
+def _rotation(axis: np.ndarray) -> np.ndarray:
+    """A frame whose z axis is the given one."""
+    if not axis.any():
+        return np.eye(3)
+    z = axis / np.linalg.norm(axis)
+    x = np.cross(z, [0.3, 0.5, 0.8])
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def cube_stl(half: float) -> str:
+    corners = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
+             (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
+    lines = []
+    for face in faces:
+        vertices = ''.join('vertex {} {} {}\n'.format(*corners[k]) for k in face)
+        lines.append(f'facet normal 0 0 0\nouter loop\n{vertices}endloop\nendfacet')
+    return CUBE.format('\n'.join(lines))
+
+
+def test_a_mesh_is_as_far_away_as_the_box_it_draws(tmp_path: Path) -> None:
+    (tmp_path / 'cube.stl').write_text(cube_stl(50.0))
+    mesh = '<mesh filename="cube.stl" scale="0.001 0.001 0.001"/>'
+    drawn = arm((SHAPES[0], SHAPES[1], mesh), tmp_path)
+    simple = arm((SHAPES[0], SHAPES[1], '<box size="0.1 0.1 0.1"/>'))
+    motion = motion_of(drawn, 80, seed=3)
+    found, expected = (
+        every_distance(GeometryClearance.of(robot, np.zeros(3)), motion)
+        for robot in (drawn, simple)
+    )
+    apart = expected > 0.0
+    assert apart.sum() > 40
+    np.testing.assert_allclose(found[apart], expected[apart], atol=1e-5)
+    np.testing.assert_array_equal(found < 0.0, expected < 0.0)
+
+
+def test_a_mesh_that_is_missing_is_named_and_one_that_is_broken_refused(tmp_path: Path) -> None:
+    robot = arm((*SHAPES[:2], '<mesh filename="missing.stl"/>'), tmp_path)
+    assert GeometryClearance.of(robot, np.zeros(3)).missing == ('link2',)
+    (tmp_path / 'broken.stl').write_text('nothing of the kind')
+    robot = arm((*SHAPES[:2], '<mesh filename="broken.stl"/>'), tmp_path)
+    with pytest.raises(ModelError, match='the mesh cannot be read'):
+        GeometryClearance.of(robot, np.zeros(3))
+
+
+def test_pairs_that_touch_at_rest_do_not_count() -> None:
+    robot = arm()
+    all_of_them = GeometryClearance.of(robot, np.zeros(4), distance=0.15)
+    motion = motion_of(robot, 200)
+    slack = every_distance(all_of_them, motion)
+    sample = int(np.argmin(slack.min(axis=1)))
+    folded, touching = motion.values[0, sample], slack[sample] <= 0.0
+    assert touching.any() and not touching.all()
+    kept = GeometryClearance.of(robot, folded, distance=0.15)
+    assert len(kept.pairs) == len(all_of_them.pairs) - np.count_nonzero(touching)
+    assert replace(kept, pairs=()).slack(motion).shape == (200, 0)
