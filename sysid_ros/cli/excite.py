@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.check is not None:
         return _check(plan.designer(), options.check)
     with stage('Loading the robot and what is known already'):
-        designer = _informed(plan, options.after)
+        designer = informed(plan, options.after)
     _tell_missing(designer)
     folder = options.output or Path('excitations') / options.settings.stem
     _create(folder)
@@ -119,8 +119,16 @@ def _check(designer: Designer, path: Path) -> ExitCode:
     return ExitCode.OK if found.allowed else ExitCode.BAD_INPUT
 
 
-def _informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
-    """The search, given runs and motions."""
+def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
+    """The search for a motion that shows what runs and other motions do not.
+
+    Args:
+        plan: Settings.
+        known: Folders of runs, and files of motions.
+
+    Raises:
+        SysidError: A path is neither, or is of another robot.
+    """
     runs = [path for path in known if path.is_dir()]
     designer = plan.designer()
     names = designer.model.parameters.names

@@ -7,18 +7,33 @@ import numpy as np
 import pytest
 import yaml
 
+from sysid_ros.cli.excite import informed
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 
-arm_urdf = runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py'))['arm_urdf']
+TESTS = Path(__file__).parents[1]
+arm_urdf = runpy.run_path(str(TESTS / 'golden_problems.py'))['arm_urdf']
+SimulatedArm = runpy.run_path(str(TESTS / 'simulated_arm.py'))['SimulatedArm']
 SETTINGS = """\
 robot: {urdf: arm.urdf}
 motion: {duration: 4.0, harmonics: [1, 2, 3]}
 clearance:
   boxes: [{name: wall, lower: [0.9, -2, -2], upper: [1.2, 2, 2]}]
 design: {starts: 1, iterations: 5, seed: 4}
+"""
+
+RECORDED = """\
+robot: {{urdf: arm.urdf}}
+recording:
+  format: csv
+  file: recording.csv
+  joints: [{}]
+  time: {{column: t}}
+  position: {{columns: [q0, q1, q2, q3]}}
+  effort: {{columns: [f0, f1, f2, f3], unit: N·m}}
+processing: {{parallel_filter: {{cutoff: 10.0, decimate_to: 25.0}}}}
 """
 
 
@@ -53,6 +68,32 @@ def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, cap
     assert main([*again, '--after', str(folder / 'excitation_1.yaml')]) == ExitCode.OK
     repeated = load_excitation(tmp_path / 'again' / 'excitation.yaml')
     np.testing.assert_array_equal(repeated.coefficients, second.coefficients)
+
+
+def test_what_a_recording_told_already_is_known(tmp_path, capsys):
+    arm = SimulatedArm(1)
+    t = np.arange(1000) / 100.0
+    np.savetxt(tmp_path / 'recording.csv', np.column_stack([t, arm.motion(t)[0], arm.torque(t)]),
+               delimiter=',', comments='', header='t,q0,q1,q2,q3,f0,f1,f2,f3')
+    (tmp_path / 'arm.urdf').write_text(arm.description)
+    recorded, planned = tmp_path / 'recorded.yaml', tmp_path / 'planned.yaml'
+    recorded.write_text(RECORDED.format(', '.join(arm.joint_names)))
+    planned.write_text('robot: {urdf: arm.urdf}\nmotion: {harmonics: [1, 2, 3]}\n'
+                       'design: {starts: 1, iterations: 2}')
+    run = tmp_path / 'run'
+    assert main(['fit', str(recorded), '--estimator', 'wls', '-o', str(run)]) in (0, 1)
+    known = ExcitationPlan.load(planned).designer().information.known
+    capsys.readouterr()
+    command = ['excite', str(planned), '-o', str(tmp_path / 'motions'), '--after', str(run)]
+    assert main(command) == ExitCode.OK
+    told = capsys.readouterr().out
+    # Friction of every joint was recorded, so nothing of it is among the least known.
+    assert 'friction' not in told
+    designer = informed(ExcitationPlan.load(planned), [run])
+    assert (np.linalg.eigvalsh(designer.information.known - known) > -1e-6).all()
+    planned.write_text('robot: {urdf: arm.urdf, terms: {torque_offset: []}}')
+    assert main(command) == ExitCode.BAD_INPUT
+    assert 'other parameters than the motion' in capsys.readouterr().err
 
 
 def test_a_motion_that_breaks_limits_is_not_to_be_played(settings, tmp_path, capsys):
