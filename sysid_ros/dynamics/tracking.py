@@ -27,7 +27,7 @@ from sysid_ros.errors import ModelError
 # of the loop, is simulated before it and thrown away.
 _SETTLING = 10.0
 # Shortest window in samples, and in lengths of its transient.
-_SHORTEST = 256
+_SHORTEST = 64
 _LENGTHS = 2
 # Velocities beyond this have left every bound.
 _RUNAWAY = 1e6
@@ -86,7 +86,11 @@ class TrackingRobot:
             ahead = self._acceleration(q + v / rate, v + a / rate, reference[after])
             q, v = q + (v + 0.5 * a / rate) / rate, v + 0.5 * (a + ahead) / rate
             if not np.abs(v).max() < _RUNAWAY:
-                raise ModelError('the simulated robot does not stay near its reference')
+                raise ModelError(
+                    'the simulated robot does not stay near its reference',
+                    found=f'a speed beyond {_RUNAWAY:g} rad/s or m/s',
+                    fix='Its parameters are too far from those that its controller knows',
+                )
         return motion[0], motion[1], motion[2]
 
     @property

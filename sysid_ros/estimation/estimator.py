@@ -9,6 +9,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.instrumental import InstrumentalVariables
 from sysid_ros.estimation.regression.irls import ReweightedLeastSquares
 from sysid_ros.estimation.regression.least_squares import (
     OrdinaryLeastSquares,
@@ -31,6 +32,7 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
         OrdinaryLeastSquares,
         WeightedLeastSquares,
         ReweightedLeastSquares,
+        InstrumentalVariables,
         SemidefiniteLeastSquares,
         EntropicLeastSquares,
         LogCholeskyLeastSquares,

@@ -14,6 +14,7 @@ from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.joint_factors import JointFactors
+from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.signals import ParallelFilter
@@ -39,6 +40,8 @@ class RegressionProblem:
         rate: Rows per second in [Hz].
         provenance: Where the rows came from.
         warnings: What the data had to be mended for, in words.
+        motion: Where the rows came from, for estimators that need more than the rows; None
+            where that does not fit into memory.
     """
 
     model: TorqueModel
@@ -50,6 +53,7 @@ class RegressionProblem:
     rate: float
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    motion: Motion | None = None
 
     def __post_init__(self) -> None:
         samples, joints, columns = self.regressor.shape
@@ -78,6 +82,7 @@ class RegressionProblem:
         parallel_filter: ParallelFilter | None = None,
         minimum_velocity: float | Sequence[float] = 0.0,
         parameters: ParameterSet | None = None,
+        reference: np.ndarray | None = None,
     ) -> RegressionProblem:
         """Build the rows of a dataset, both sides filtered alike.
 
@@ -88,13 +93,16 @@ class RegressionProblem:
             minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
                 one number, or one per joint.
             parameters: Prior, bounds and mask in place of the model's own.
+            reference: Positions that the robot was commanded at the samples of the dataset, in
+                [rad] or [m], shape ``(T, n)``, for estimators that simulate it.
 
         Returns:
             The problem.
 
         Raises:
             ConfigurationError: A per-joint list of the wrong length.
-            RecordingError: The joints differ, or the filter leaves nothing.
+            RecordingError: The joints or the shape of the reference differ, or the filter
+                leaves nothing.
         """
         require_joints(model, dataset)
         parallel = parallel_filter or ParallelFilter()
@@ -102,7 +110,8 @@ class RegressionProblem:
         shape = (count, len(model.robot.joint_names), len(model.parameters))
         rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
         rows.add(dataset)
-        return cls._from_rows(rows, dataset, parameters, dataset.warnings)
+        problem = cls._from_rows(rows, dataset, parameters, dataset.warnings)
+        return replace(problem, motion=Motion(dataset, parallel, reference))
 
     @classmethod
     def from_windows(

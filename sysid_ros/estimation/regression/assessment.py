@@ -27,6 +27,7 @@ def assess(
     status: Status = Status.CONVERGED,
     strength: float = 0.0,
     curvature: np.ndarray | None = None,
+    instruments: np.ndarray | None = None,
     iterations: int = 1,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
@@ -43,6 +44,8 @@ def assess(
         strength: Weight of the prior in the objective, where its curvature is that alone.
         curvature: Hessian of all else than the rows' misfit in the prior's steps, shape
             ``(f, f)``; by default ``strength`` times the unit matrix.
+        instruments: Rows that the values were solved with in place of the regressor's own, if
+            any, shape ``(T, n, p)``; not looked at unless ``status.ok``.
         iterations: Iterations of the solver.
         notes: What else to tell.
 
@@ -55,9 +58,11 @@ def assess(
     theta = _silent_terms_kept(problem, directions, theta)
     parameters = problem.parameters.with_values(theta)
     statistics = residual_statistics(problem, theta)
-    covariance = directions.base_covariance(
-        theta, strength if curvature is None else curvature
-    )
+    if instruments is not None and status.ok:
+        covariance = directions.instrumented_covariance(theta, instruments)
+    else:
+        covariance = directions.base_covariance(
+            theta, strength if curvature is None else curvature)
     equations = problem.base.equations
     return Estimate(
         estimator=estimator,

@@ -111,7 +111,7 @@ class DataDirections:
             entries for base parameters in an unknown direction; the curvature P of the prior
             counts as the information of one draw from it.
         """
-        columns = self._step @ self.known
+        columns = self._columns
         gram = np.zeros((columns.shape[1],) * 2)
         for factor, sigma in zip(self.problem.factors, self.sigma, strict=True):
             rows = factor[:, self.problem.base.independent] @ columns / sigma
@@ -119,7 +119,45 @@ class DataDirections:
         prior = self._reduced(curvature)
         inverse = np.linalg.inv(gram + prior)
         information = noise_information(self.problem, theta, self.sigma, columns, inverse)
-        covariance = columns @ inverse @ (information + prior) @ inverse @ columns.T
+        return self._lost_as_infinite(
+            columns @ inverse @ (information + prior) @ inverse @ columns.T)
+
+    def instrumented_covariance(self, theta: np.ndarray, instruments: np.ndarray) -> np.ndarray:
+        r"""Covariance of the base parameters that were solved with instruments Z.
+
+        Args:
+            theta: Fitted values, shape ``(p,)``; their residuals tell the noise.
+            instruments: Rows of another regressor, shape ``(T, n, p)``, that show every known
+                direction.
+
+        Returns:
+            :math:`G^{-1} B G^{-T}`, shape ``(r, r)``, with :math:`G = Z^T W \Gamma` and the
+            noise B that the instruments let through, at their frequencies; infinite entries as
+            in :meth:`base_covariance`.
+
+        References:
+            Söderström and Stoica 1989, eq. (8.31).
+        """
+        rows, own = self._weighed(instruments), self._weighed(self.problem.regressor)
+        # The fit leaves no residual along the instruments, as least squares on them would.
+        inverse = np.linalg.inv(rows.T @ rows)
+        information = noise_information(
+            self.problem, theta, self.sigma, self._columns, inverse, instruments)
+        back = self._columns @ np.linalg.inv(rows.T @ own)
+        return self._lost_as_infinite(back @ information @ back.T)
+
+    def _weighed(self, regressor: np.ndarray) -> np.ndarray:
+        """Weighted usable rows in the known directions, shape ``(T n, k)``."""
+        rows = regressor[:, :, self.problem.base.independent] @ self._columns
+        rows *= (self.problem.usable / self.sigma)[..., None]
+        return rows.reshape(-1, rows.shape[2])
+
+    @property
+    def _columns(self) -> np.ndarray:
+        """Change of the base parameters by the known directions, shape ``(r, k)``."""
+        return self._step @ self.known
+
+    def _lost_as_infinite(self, covariance: np.ndarray) -> np.ndarray:
         touched = self.undetermined
         covariance[touched, :] = np.inf
         covariance[:, touched] = np.inf

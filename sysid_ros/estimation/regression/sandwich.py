@@ -23,7 +23,7 @@ _LEFT = 1e-3
 
 def noise_information(
     problem: RegressionProblem, theta: np.ndarray, sigma: np.ndarray, columns: np.ndarray,
-    inverse: np.ndarray,
+    inverse: np.ndarray, regressor: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""The middle B of the sandwich.
 
@@ -38,6 +38,8 @@ def noise_information(
         sigma: Torque noise per joint that weighted the rows, shape ``(n,)``.
         columns: Fitted directions of the base parameters, shape ``(r, k)``.
         inverse: Inverse of the objective's Hessian in them, shape ``(k, k)``.
+        regressor: Rows that the noise is weighed with, shape ``(T, n, p)``; those of the
+            problem where left out. Residuals are always the problem's.
 
     Returns:
         Shape ``(k, k)``.
@@ -46,9 +48,10 @@ def noise_information(
         White 1980; Andrews 1991; Dempster, Laird and Rubin 1977.
     """
     residual = problem.residuals(theta) / sigma
+    regressor = problem.regressor if regressor is None else regressor
     joints = []
     for joint in np.flatnonzero(np.any(residual != 0.0, axis=0)):
-        rows = problem.regressor[:, joint, problem.base.independent] @ (columns / sigma[joint])
+        rows = regressor[:, joint, problem.base.independent] @ (columns / sigma[joint])
         usable = problem.usable[:, joint]
         joints.append(_JointSpectra.of(rows * usable[:, None], residual[:, joint], usable))
     information = np.zeros_like(inverse)

@@ -1,0 +1,42 @@
+"""The motion behind the rows of a problem, for estimators that need more than the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.signals import ParallelFilter
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Where the rows of a problem came from.
+
+    Attributes:
+        dataset: Motion and torque before filtering.
+        parallel_filter: Low-pass and decimation that made rows of them.
+        reference: Positions that the robot was commanded, in [rad] or [m], shape ``(T, n)`` at
+            the samples of the dataset, where they were recorded.
+
+    Raises:
+        RecordingError: The reference does not belong to the samples, or is not finite.
+    """
+
+    dataset: Dataset
+    parallel_filter: ParallelFilter
+    reference: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.reference is None:
+            return
+        if self.reference.shape != self.dataset.q.shape or not np.isfinite(self.reference).all():
+            raise RecordingError(
+                'the commanded positions do not fit the data', where=self.dataset.source,
+                found=f'shape {self.reference.shape}, '
+                f'{int(np.sum(~np.isfinite(self.reference)))} values that are not finite',
+                allowed=f'shape {self.dataset.q.shape}, all finite',
+                fix='Give them at the samples of the data, one column per joint',
+            )
