@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.problem import RegressionProblem
 
 
@@ -27,7 +28,8 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
     """Split the rows into stretches of time, each held out once.
 
     Neighbouring rows resemble each other, so rows are never drawn one by one, and those
-    beside a held-out stretch are left out of the training, too.
+    beside a held-out stretch are left out of the training, too. Rows are compressed once for
+    all folds.
 
     Args:
         problem: Rows and prior.
@@ -49,10 +51,41 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
         raise ConfigurationError('the gap is negative', found=gap, allowed='0 s or more')
     margin = round(gap * problem.rate)
     edges = np.linspace(0, samples, count + 1).round().astype(int)
+    pieces = _Pieces.of(problem, [edges, edges - margin, edges + margin])
     folds = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         held_out, training = np.zeros(samples, dtype=bool), np.ones(samples, dtype=bool)
         held_out[start:stop] = True
         training[max(start - margin, 0):stop + margin] = False
-        folds.append(Fold(problem.restricted(training), problem.restricted(held_out)))
+        folds.append(Fold(pieces.joined(training), pieces.joined(held_out)))
     return tuple(folds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """Compressed rows of stretches that folds begin and end with."""
+
+    problem: RegressionProblem
+    starts: np.ndarray
+    factors: tuple[JointFactors, ...]
+
+    @classmethod
+    def of(cls, problem: RegressionProblem, cuts: list[np.ndarray]) -> _Pieces:
+        edges = np.unique(np.clip(np.concatenate(cuts), 0, len(problem.torque)))
+        empty = JointFactors.empty(problem.torque.shape[1], len(problem.parameters))
+        factors = tuple(
+            empty.folded(problem.regressor[i:j], problem.torque[i:j], problem.usable[i:j])
+            for i, j in zip(edges[:-1], edges[1:], strict=True)
+        )
+        return cls(problem, edges[:-1], factors)
+
+    def joined(self, rows: np.ndarray) -> RegressionProblem:
+        """The problem with only some of its rows, all or none of each piece."""
+        chosen = [
+            factors for start, factors in zip(self.starts, self.factors, strict=True)
+            if rows[start]
+        ]
+        part = self.problem.restricted(rows)
+        if chosen:
+            part.__dict__['factors'] = JointFactors.merged(chosen).triangles
+        return part

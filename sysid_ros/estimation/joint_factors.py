@@ -6,6 +6,7 @@ are made one triangle. Nothing but rounding is lost, which the normal equations 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,6 +84,21 @@ class JointFactors:
                 fix='Check the recording and the filters',
             )
         return JointFactors(triangles, self.counts + usable.sum(axis=0))
+
+    @classmethod
+    def merged(cls, parts: Sequence[JointFactors]) -> JointFactors:
+        """Factors of all rows that one or more factors hold.
+
+        Args:
+            parts: Factors of the same joints and parameters.
+        """
+        first, *others = parts
+        triangles, counts = first.triangles.copy(), first.counts.copy()
+        for part in others:
+            for triangle, below in zip(triangles, part.triangles, strict=True):
+                _fold(triangle, below[:, :-1], below[:, -1], np.any(below, axis=1))
+            counts += part.counts
+        return cls(triangles, counts)
 
     def rank(self) -> ColumnRank:
         """How many combinations of the p parameters the rows of all joints determine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,17 @@ def test_rows_beside_a_held_out_stretch_are_not_fitted(problem: RegressionProble
         predicted = np.flatnonzero(fold.held_out.usable.any(axis=1))
         distance = np.abs(fitted[:, None] - predicted).min()
         assert distance > 0.2 * problem.rate
+
+
+def test_compressed_rows_are_those_of_the_fold(problem: RegressionProblem) -> None:
+    random = np.random.default_rng(0).random(problem.usable.shape) > 0.2
+    for fold in time_folds(replace(problem, usable=random), 4, gap=0.2):
+        for part in (fold.training, fold.held_out):
+            plain = replace(part)  # without what was compressed before
+            for found, expected in zip(part.factors, plain.factors, strict=True):
+                np.testing.assert_allclose(
+                    found.T @ found, expected.T @ expected, rtol=1e-9,
+                    atol=1e-12 * np.abs(expected.T @ expected).max())
 
 
 def test_the_base_parameters_are_those_of_the_whole(problem: RegressionProblem) -> None:

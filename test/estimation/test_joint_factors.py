@@ -54,6 +54,21 @@ def assert_same_objective(found, expected, tolerance=1e-12):
         assert np.all(error <= tolerance * np.outer(size, size))
 
 
+def test_merged_factors_are_those_of_all_rows(rows):
+    regressor, torque, usable = rows
+    parts = [
+        empty(regressor).folded(regressor[i:j], torque[i:j], usable[i:j])
+        for i, j in ((0, 5), (5, 700), (700, 700), (700, 1200))
+    ]
+    before = [part.triangles.copy() for part in parts]
+    merged = JointFactors.merged(parts)
+    whole = empty(regressor).folded(regressor, torque, usable)
+    assert_same_objective(merged.triangles, whole.triangles)
+    np.testing.assert_array_equal(merged.counts, whole.counts)
+    for part, triangles in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part.triangles, triangles)
+
+
 def test_the_triangles_hold_all_usable_rows(rows):
     regressor, torque, usable = rows
     found = empty(regressor).folded(regressor, torque, usable)

@@ -198,6 +198,7 @@ def test_masses_lean_on_their_ranges_to_seven_digits():
     # One of them does lean on a bound, or nothing was shown.
     slack = [1.02 - ratio.max(), ratio.min() - 1.0 / 1.02, 0.005 - abs(total - 1.0)]
     assert min(slack) < 1e-6
+    assert any('leans on these bounds' in note for note in estimate.notes)
 
 
 def test_a_body_some_of_whose_values_are_fixed_keeps_them_to_the_digit():

@@ -52,18 +52,21 @@ class ConsistentLeastSquares(ABC):
         """
         directions, notes = weighted_directions(problem)
         allowed = feasible_set(problem, self.plausibility)
-        z, status, iterations = self.minimise(directions, allowed)
-        if status.ok and not allowed.contains(z, _VIOLATION):
-            status = Status.INACCURATE
-        theta = problem.reference + problem.scale @ z
-        # Rounding may leave a hair of a violation; a drive's inertia of -1e-12 is refused later.
-        bounds = problem.parameters
-        theta = np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
+        z, status, iterations = self.checked(directions, allowed)
         return assess(
-            problem, theta, directions.sigma, estimator=self.name,
+            problem, parameters_of(problem, z), directions.sigma, estimator=self.name,
             settings=self.describe(), status=status, strength=self.prior_strength,
             iterations=iterations, notes=(*notes, *(_held_back(allowed, z) if status.ok else ())),
         )
+
+    def checked(
+        self, directions: DataDirections, allowed: FeasibleSet
+    ) -> tuple[np.ndarray, Status, int]:
+        """What :meth:`minimise` finds, not believed unless it is allowed indeed."""
+        z, status, iterations = self.minimise(directions, allowed)
+        if status.ok and not allowed.contains(z, _VIOLATION):
+            status = Status.INACCURATE
+        return z, status, iterations
 
     @abstractmethod
     def minimise(
@@ -86,6 +89,14 @@ class ConsistentLeastSquares(ABC):
             'plausibility': self.plausibility.model_dump(),
             'max_iterations': self.max_iterations,
         }
+
+
+def parameters_of(problem: RegressionProblem, z: np.ndarray) -> np.ndarray:
+    """Parameters ``(p,)`` at steps of the prior ``(f,)``, inside their bounds."""
+    theta = problem.reference + problem.scale @ z
+    # Rounding may leave a hair of a violation; a drive's inertia of -1e-12 is refused later.
+    bounds = problem.parameters
+    return np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
 
 
 def _held_back(allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:

@@ -13,17 +13,16 @@ and armature come to rest on their bounds and masses on the ends of their ranges
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.chart_objective import ChartObjective, Multipliers
-from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
-from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
+from sysid_ros.estimation.regression.directions import DataDirections
+from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 
 # Sufficient decrease and shortest step of the line search.
 _ARMIJO = 1e-4
@@ -40,12 +39,10 @@ _HELD = 1e-7
 # After the first update, what is left to gain is this part of what was.
 _FINER = 1e-4
 _MAX_UPDATES = 20
-# What the check of the result allows, as in the other estimators.
-_VIOLATION = 1e-6
 
 
 @dataclass(frozen=True)
-class LogCholeskyLeastSquares:
+class LogCholeskyLeastSquares(ConsistentLeastSquares):
     """Weighted nonlinear least squares in the log-Cholesky chart.
 
     Args:
@@ -57,47 +54,36 @@ class LogCholeskyLeastSquares:
     """
 
     prior_strength: float = 0.1
-    plausibility: Plausibility = field(default_factory=Plausibility)
-    tolerance: float = 1e-8
     max_iterations: int = 500
+    tolerance: float = 1e-8
 
     name: ClassVar[str] = 'log_cholesky'
 
-    def __post_init__(self) -> None:
-        require_prior(self.prior_strength)
-
-    def fit(self, problem: RegressionProblem) -> Estimate:
-        """Fit the problem.
+    def minimise(
+        self, directions: DataDirections, allowed: FeasibleSet
+    ) -> tuple[np.ndarray, Status, int]:
+        """The steps of the prior with the smallest objective.
 
         Args:
-            problem: Rows and prior.
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
 
         Returns:
-            The estimate. Unless the iteration converged and the masses are in their
-            ranges, its values are the prior.
+            Steps z, shape ``(f,)``; how the iteration ended; its steps.
+
+        Raises:
+            ConfigurationError: The prior is not strictly inside of what is allowed.
         """
-        directions, notes = weighted_directions(problem)
-        allowed = feasible_set(problem, self.plausibility)
-        objective = ChartObjective(problem, directions, allowed, self.plausibility.margin)
-        x, status, iterations = self._minimise(objective)
-        theta = np.where(problem.free, objective.chart.theta(x), problem.reference)
-        if status.ok and not allowed.contains(objective.steps(theta), _VIOLATION):
-            status = Status.INACCURATE
-        return assess(
-            problem, theta, directions.sigma, estimator=self.name, settings=self.describe(),
-            status=status, strength=self.prior_strength, iterations=iterations, notes=notes,
-        )
+        objective = ChartObjective(
+            directions.problem, directions, allowed, self.plausibility.margin)
+        x, status, iterations = self._follow(objective)
+        return objective.steps(objective.chart.theta(x)), status, iterations
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
-        return {
-            'prior_strength': self.prior_strength,
-            'plausibility': self.plausibility.model_dump(),
-            'tolerance': self.tolerance,
-            'max_iterations': self.max_iterations,
-        }
+        return {**super().describe(), 'tolerance': self.tolerance}
 
-    def _minimise(self, objective: ChartObjective) -> tuple[np.ndarray, Status, int]:
+    def _follow(self, objective: ChartObjective) -> tuple[np.ndarray, Status, int]:
         """Follow the minimiser from a dominant prior down to the strength asked for.
 
         Far from the minimum of a weak prior the chart is bent; a stronger prior is near its
