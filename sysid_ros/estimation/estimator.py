@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import fields
 from typing import Any, Protocol
 
 from sysid_ros.errors import ConfigurationError
@@ -50,6 +51,25 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
+    kind = _registered(name)
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        raise ConfigurationError(
+            f'{name} has no such setting: {error}', found=', '.join(settings)
+        ) from error
+
+
+def settings_of(name: str) -> frozenset[str]:
+    """Names of the settings of an estimator.
+
+    Raises:
+        ConfigurationError: There is no such estimator.
+    """
+    return frozenset(field.name for field in fields(_registered(name)))
+
+
+def _registered(name: str) -> type:
     if name not in REGRESSION_ESTIMATORS:
         nearest = difflib.get_close_matches(name, REGRESSION_ESTIMATORS, n=1)
         raise ConfigurationError(
@@ -57,9 +77,4 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
             allowed=', '.join(REGRESSION_ESTIMATORS),
             fix=f'Did you mean {nearest[0]!r}' if nearest else None,
         )
-    try:
-        return REGRESSION_ESTIMATORS[name](**settings)
-    except TypeError as error:
-        raise ConfigurationError(
-            f'{name} has no such setting: {error}', found=', '.join(settings)
-        ) from error
+    return REGRESSION_ESTIMATORS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,9 +12,11 @@ from pydantic import Field
 from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.estimator import Estimator, make_estimator
+from sysid_ros.estimation.estimator import Estimator, make_estimator, settings_of
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
 from sysid_ros.recording.align import align
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
@@ -27,26 +29,33 @@ from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
-CONSISTENT = ('lmi', 'entropic', 'log_cholesky')
+_AUTO = 'auto'
 
 
 class FitSettings(StrictSettings):
     """The ``fit:`` section of a settings file.
 
     Attributes:
-        estimator: ``ols``, ``wls``, ``lmi`` or ``entropic``.
+        estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
+            ``lmi``, ``entropic`` or ``log_cholesky``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
-        prior_strength: Weight of the prior in a consistent estimator.
+        prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
+            cross-validation within the training data.
+        strength_search: How that is done.
         plausibility: Margins and ranges of masses in a consistent estimator.
+        reference_cutoff: Cut-off in [Hz] of the reference that the simulated robot of
+            instrumental variables tracks; by default from the band of the motion.
     """
 
     estimator: str = 'entropic'
     minimum_velocity: float | tuple[float, ...] = 0.0
     fixed: tuple[str, ...] = ()
-    prior_strength: float | None = Field(default=None, gt=0.0)
+    prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
+    strength_search: StrengthSearch = StrengthSearch()
     plausibility: Plausibility | None = None
+    reference_cutoff: float | None = Field(default=None, gt=0.0)
 
     def build(self, name: str | None = None) -> Estimator:
         """The estimator, with the settings that apply to it.
@@ -58,11 +67,18 @@ class FitSettings(StrictSettings):
             ConfigurationError: There is no such estimator.
         """
         name = name or self.estimator
-        options: dict[str, Any] = {}
-        if name in CONSISTENT:
-            given = {'prior_strength': self.prior_strength, 'plausibility': self.plausibility}
-            options = {key: value for key, value in given.items() if value is not None}
-        return make_estimator(name, **options)
+        auto = self.prior_strength == _AUTO
+        given: dict[str, Any] = {
+            'prior_strength': None if auto else self.prior_strength,
+            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
+        }
+        known = settings_of(name)
+        estimator = make_estimator(name, **{
+            key: value for key, value in given.items() if key in known and value is not None
+        })
+        if auto and isinstance(estimator, ConsistentLeastSquares):
+            return CrossValidatedPrior(estimator, self.strength_search)
+        return estimator
 
 
 class IdentificationSettings(StrictSettings):

@@ -83,6 +83,7 @@ class Contender:
             name: value if np.isfinite(value) else None for name, value in numbers.items()
         } | {
             'worst_joint': joint, 'consistent': estimate.consistent, 'known': self.known,
+            'prior_strength': estimate.settings.get('prior_strength'),
             'committable': verdict.committable, 'reasons': list(verdict.reasons),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.estimation.regression.prior_strength import StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison, Contender
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
@@ -61,6 +62,30 @@ def simulation_section(simulation: Simulation) -> str:
     for label, errors in (('identified', simulation.candidate), ('prior', simulation.prior)):
         lines += _trouble(label, errors)
     return '\n'.join(lines)
+
+
+def strengths_section(choice: StrengthChoice) -> str:
+    """Errors of cross-validation by strength of the prior, and the strength that was taken."""
+    relative = choice.relative_errors.mean(axis=0)
+    rows = []
+    for k, strength in enumerate(choice.strengths):
+        marks = {choice.chosen: 'taken', choice.least: 'least'}
+        if choice.chosen == choice.least:
+            marks = {choice.chosen: 'taken, least'}
+        rows.append([
+            f'{strength:.3g}', number(choice.errors[:, k].mean()), number(choice.excess[k]),
+            number(choice.standard_error[k], 2), percent(relative[k]), marks.get(k, ''),
+        ])
+    rule = {
+        'minimum': 'the least error is taken',
+        'one_standard_error': 'the strongest within one SE of the least is taken',
+    }[choice.rule]
+    return '\n'.join([
+        f'Strength of the prior: {len(choice.errors)} stretches of the training data, each '
+        'predicted by a fit to the others',
+        table(['strength', 'error σ', 'excess', '± SE', 'error %', ''], rows),
+        f'  σ: standard deviations of the torque noise; {rule}',
+    ])
 
 
 def _trouble(label: str, errors: SimulationErrors) -> list[str]:

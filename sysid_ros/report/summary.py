@@ -8,13 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.recording.quality import DataQuality
-from sysid_ros.report.evidence import comparison_section, folds_section, simulation_section
+from sysid_ros.report.evidence import (
+    comparison_section,
+    folds_section,
+    simulation_section,
+    strengths_section,
+)
 from sysid_ros.report.tables import percent, table
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -41,6 +47,7 @@ def summary(
         _verdict(evaluation.verdict),
         comparison_section(comparison) if comparison else '',
         _fit(estimate),
+        _strengths(estimate),
         _ERRORS + errors_table(predictions),
         folds_section(evaluation.folds) if evaluation.folds else '',
         simulation_section(evaluation.simulation) if evaluation.simulation else '',
@@ -122,6 +129,11 @@ def _fit(estimate: Estimate) -> str:
         f'{len(estimate.base_names)} base parameters; {estimate.iterations} iterations',
         f'  physically consistent: {consistent} (smallest margin {margin:.2g}; prior 1, limit 0)',
     ])
+
+
+def _strengths(estimate: Estimate) -> str:
+    search = estimate.settings.get(SEARCH_KEY)
+    return '' if search is None else strengths_section(StrengthChoice.from_json(search))
 
 
 def _remarks(verdict: Verdict) -> str:

@@ -148,6 +148,7 @@ def test_all_estimators_are_compared_and_the_recommended_one_is_written(
     comparison = json.loads((run / 'comparison.json').read_text())
     tried = [row['estimator'] for row in comparison['estimators']] + list(comparison['failures'])
     assert sorted(tried) == sorted(REGRESSION_ESTIMATORS)
+    assert comparison['failures'] == {}
     recommended = comparison['recommended']
     assert json.loads((run / 'estimate.json').read_text())['estimator'] == recommended
     table = (run / 'comparison.txt').read_text()
@@ -155,6 +156,23 @@ def test_all_estimators_are_compared_and_the_recommended_one_is_written(
     assert table.strip() in capsys.readouterr().out
     assert {'unseen_error', 'training_error', 'milliseconds', 'committable'} <= set(
         comparison['estimators'][0])
+
+
+def test_a_strength_found_by_cross_validation_is_in_the_summary_and_the_run_folder(
+    recordings, tmp_path, capsys
+):
+    settings = recordings[0].with_name('auto.yaml')
+    settings.write_text(
+        recordings[0].read_text() + 'fit: {estimator: lmi, prior_strength: auto}\n')
+    run = tmp_path / 'run'
+    code = main(['fit', str(settings), '--validate', str(recordings[1]), '-o', str(run)])
+    assert code == ExitCode.OK
+    for text in (capsys.readouterr().out, (run / 'summary.txt').read_text()):
+        assert 'Strength of the prior: 5 stretches of the training data' in text
+    estimate = json.loads((run / 'estimate.json').read_text())
+    search = estimate['settings']['prior_strength_search']
+    assert estimate['settings']['prior_strength'] == search['chosen']
+    assert len(search['errors']) == 5
 
 
 def test_where_every_estimator_fails_each_reason_is_said(

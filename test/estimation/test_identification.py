@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import ConfigurationError, ParameterError
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.identification import FitSettings, Identification
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -162,3 +164,42 @@ def test_the_whole_way_from_a_file_to_an_estimate(folder):
     assert estimate.status.ok
     assert estimate.consistent
     assert estimate.residuals.relative_error == pytest.approx(0.01, rel=0.15)
+
+
+@pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky'])
+def test_the_strength_of_the_prior_may_be_left_to_cross_validation(folder, name):
+    text = (
+        f'fit: {{estimator: {name}, prior_strength: auto, plausibility: {{mass_factor: 2.0}},\n'
+        '      strength_search: {folds: 4, rule: minimum, strengths: [1, 0.1]}}\n'
+    )
+    estimator = load(folder, text).settings.fit.build()
+    assert isinstance(estimator, CrossValidatedPrior)
+    assert estimator.estimator == make_estimator(name, plausibility=Plausibility(mass_factor=2.0))
+    assert estimator.search == StrengthSearch(folds=4, rule='minimum', strengths=(0.1, 1.0))
+
+
+@pytest.mark.parametrize('name', ['ols', 'wls', 'irls', 'iv'])
+def test_estimators_without_a_prior_do_not_look_for_its_strength(folder, name):
+    settings = load(folder, 'fit: {prior_strength: auto}\n').settings.fit
+    assert settings.build(name) == make_estimator(name)
+
+
+def test_the_cut_off_of_the_reference_is_that_of_instrumental_variables(folder):
+    settings = load(folder, 'fit: {reference_cutoff: 4.0, prior_strength: 2.0}\n').settings.fit
+    assert settings.build('iv') == make_estimator('iv', reference_cutoff=4.0)
+    assert settings.build('log_cholesky') == make_estimator('log_cholesky', prior_strength=2.0)
+    for name in REGRESSION_ESTIMATORS:
+        settings.build(name)
+
+
+@pytest.mark.parametrize(('text', 'key'), [
+    ('prior_strength: atuo', 'fit.prior_strength'), ('prior_strength: 0', 'fit.prior_strength'),
+    ('prior_strength: -1', 'fit.prior_strength'), ('reference_cutoff: 0', 'reference_cutoff'),
+    ('strength_search: {rule: best}', 'strength_search.rule'),
+    ('strength_search: {folds: 1}', 'strength_search.folds'),
+    ('strength_search: {gap: -1}', 'strength_search.gap'),
+    ('strength_search: {strengths: [1]}', 'strengths: there is nothing to choose from'),
+])
+def test_a_search_that_cannot_be_made_is_refused(folder, text, key):
+    with pytest.raises(ConfigurationError, match=key):
+        load(folder, f'fit: {{{text}}}\n')

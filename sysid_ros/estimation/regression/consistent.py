@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,14 +60,28 @@ class ConsistentLeastSquares(ABC):
             iterations=iterations, notes=(*notes, *(_held_back(allowed, z) if status.ok else ())),
         )
 
+    def minimise_each(
+        self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
+    ) -> Iterator[tuple[np.ndarray, Status]]:
+        """What the estimator finds with other strengths of the prior.
+
+        Args:
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
+            strengths: Falling strengths, in place of the estimator's own.
+
+        Yields:
+            Steps z, shape ``(f,)``, and how the solver ended, for each strength.
+        """
+        for strength in strengths:
+            yield replace(self, prior_strength=strength).checked(directions, allowed)[:2]
+
     def checked(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
         """What :meth:`minimise` finds, not believed unless it is allowed indeed."""
         z, status, iterations = self.minimise(directions, allowed)
-        if status.ok and not allowed.contains(z, _VIOLATION):
-            status = Status.INACCURATE
-        return z, status, iterations
+        return z, verified(allowed, z, status), iterations
 
     @abstractmethod
     def minimise(
@@ -89,6 +104,12 @@ class ConsistentLeastSquares(ABC):
             'plausibility': self.plausibility.model_dump(),
             'max_iterations': self.max_iterations,
         }
+
+
+def verified(allowed: FeasibleSet, z: np.ndarray, status: Status) -> Status:
+    """A status that is not good unless the steps z, shape ``(f,)``, are allowed indeed."""
+    believed = not status.ok or allowed.contains(z, _VIOLATION)
+    return status if believed else Status.INACCURATE
 
 
 def parameters_of(problem: RegressionProblem, z: np.ndarray) -> np.ndarray:

@@ -13,14 +13,15 @@ and armature come to rest on their bounds and masses on the ends of their ranges
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.chart_objective import ChartObjective, Multipliers
-from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares, verified
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 
@@ -74,48 +75,103 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
         """
-        objective = ChartObjective(
-            directions.problem, directions, allowed, self.plausibility.margin)
-        x, status, iterations = self._follow(objective)
-        return objective.steps(objective.chart.theta(x)), status, iterations
+        objective = self._objective(directions, allowed)
+        path = _Path.start(objective).down_to(self.prior_strength, self)
+        return path.steps, path.status, path.iterations
+
+    def minimise_each(
+        self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
+    ) -> Iterator[tuple[np.ndarray, Status]]:
+        """What the estimator finds with falling strengths, each starting from the one before.
+
+        After one that did not converge the weaker ones are not tried, and have its status.
+        """
+        path = _Path.start(self._objective(directions, allowed))
+        for strength in strengths:
+            if path.status.ok:
+                path = path.down_to(strength, self)
+            yield path.steps, verified(allowed, path.steps, path.status)
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
         return {**super().describe(), 'tolerance': self.tolerance}
 
-    def _follow(self, objective: ChartObjective) -> tuple[np.ndarray, Status, int]:
-        """Follow the minimiser from a dominant prior down to the strength asked for.
+    def _objective(self, directions: DataDirections, allowed: FeasibleSet) -> ChartObjective:
+        return ChartObjective(directions.problem, directions, allowed, self.plausibility.margin)
 
-        Far from the minimum of a weak prior the chart is bent; a stronger prior is near its
-        own, and each minimiser starts the next.
-        """
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """The minimiser on its way from a dominant prior to a weak one.
+
+    Far from the minimum of a weak prior the chart is bent; a stronger prior is near its own,
+    and each minimiser starts the next.
+
+    Attributes:
+        objective: What is minimised.
+        x: Coordinates, shape ``(m,)``.
+        multipliers: Forces of the constraints there.
+        strength: Weight of the prior that they belong to.
+        status: How the last stage ended.
+        iterations: Gauss-Newton steps of the way from the last strength that was asked for.
+    """
+
+    objective: ChartObjective
+    x: np.ndarray
+    multipliers: Multipliers
+    strength: float
+    status: Status = Status.CONVERGED
+    iterations: int = 0
+
+    @classmethod
+    def start(cls, objective: ChartObjective) -> _Path:
+        """The prior, and a strength at which it is near the minimum."""
         x = objective.chart.start.copy()
-        iterations, multipliers = 0, objective.unconstrained()
-        for strength in _strengths(objective.misfit(x) / len(x), self.prior_strength):
-            final = strength == self.prior_strength
-            multipliers = objective.stiffened(multipliers, x, strength)
-            tolerance = self.tolerance if final else _FOLLOW
-            for _ in range(_MAX_UPDATES):
-                x, status, used = _gauss_newton(
-                    objective, multipliers, x, strength, tolerance,
-                    self.max_iterations - iterations,
-                )
-                iterations += used
-                if not status.ok:
-                    return x, status, iterations
-                multipliers, miss = objective.updated(multipliers, x)
-                if not final or miss <= _HELD:
-                    break
-                tolerance = _FINER * self.tolerance
-            else:
-                return x, Status.INACCURATE, iterations
-        return x, status, iterations
+        return cls(objective, x, objective.unconstrained(), objective.misfit(x) / len(x))
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps of the prior z, shape ``(f,)``."""
+        return self.objective.steps(self.objective.chart.theta(self.x))
+
+    def down_to(self, strength: float, settings: LogCholeskyLeastSquares) -> _Path:
+        """The minimiser at a strength of the prior."""
+        path = replace(self, iterations=0)
+        for stage in _strengths(self.strength, strength):
+            path = path._stage(stage, stage == strength, settings)
+            if not path.status.ok:
+                break
+        return path
+
+    def _stage(self, strength: float, final: bool, settings: LogCholeskyLeastSquares) -> _Path:
+        """The minimiser at one strength, near which the path is; a rough one unless final."""
+        objective, x, iterations = self.objective, self.x, self.iterations
+        multipliers = objective.stiffened(self.multipliers, x, strength)
+        tolerance = settings.tolerance if final else _FOLLOW
+        for _ in range(_MAX_UPDATES):
+            x, status, used = _gauss_newton(
+                objective, multipliers, x, strength, tolerance,
+                settings.max_iterations - iterations,
+            )
+            iterations += used
+            if not status.ok:
+                break
+            multipliers, miss = objective.updated(multipliers, x)
+            if not final or miss <= _HELD:
+                break
+            tolerance = _FINER * settings.tolerance
+        else:
+            status = Status.INACCURATE
+        return replace(
+            self, x=x, multipliers=multipliers, strength=strength, status=status,
+            iterations=iterations,
+        )
 
 
 def _strengths(first: float, last: float) -> list[float]:
     """Falling weights of the prior, each a fixed part of the one before."""
-    stages = max(int(np.ceil(np.log(max(first / last, 1.0)) / np.log(_REDUCTION))), 0)
-    return [last * _REDUCTION**stage for stage in range(stages, -1, -1)]
+    stages = max(int(np.ceil(np.log(max(first / last, 1.0)) / np.log(_REDUCTION))), 1)
+    return [last * _REDUCTION**stage for stage in range(stages - 1, -1, -1)]
 
 
 def _gauss_newton(
