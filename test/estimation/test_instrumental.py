@@ -14,7 +14,11 @@ import pytest
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.instrumental import InstrumentalVariables, InstrumentedFit
+from sysid_ros.estimation.regression.instrumental import (
+    InstrumentalVariables,
+    InstrumentedFit,
+    InstrumentedRows,
+)
 from sysid_ros.estimation.regression.least_squares import (
     OrdinaryLeastSquares,
     WeightedLeastSquares,
@@ -74,7 +78,7 @@ def test_with_the_regressor_as_its_own_instrument_it_is_weighted_least_squares()
     problem = simulated.golden('arm').problem(0.02)
     expected = WeightedLeastSquares().fit(problem)
     _, sigma, _ = WeightedLeastSquares().iterate(problem)
-    fitted = InstrumentedFit.of(problem, problem.regressor, sigma)
+    fitted = InstrumentedFit.of(InstrumentedRows.of(problem, problem.regressor), sigma)
     assert fitted.strength == pytest.approx(1.0, abs=1e-9)
     np.testing.assert_allclose(
         problem.base.values(fitted.theta), expected.base_values, rtol=1e-6, atol=1e-8)
@@ -87,7 +91,7 @@ def test_the_solution_is_the_textbook_formula():
     problem = simulated.golden('single joint').problem(0.05)
     rng = np.random.default_rng(0)
     instruments = problem.regressor + 0.1 * rng.normal(size=problem.regressor.shape)
-    fitted = InstrumentedFit.of(problem, instruments, np.array([2.0]))
+    fitted = InstrumentedFit.of(InstrumentedRows.of(problem, instruments), np.array([2.0]))
     own = problem.base.independent
     steps = problem.scale @ fitted.directions.principal_rows()[1].T
     gamma, z = ((x @ steps).reshape(-1, len(own)) for x in (problem.regressor, instruments))
@@ -107,8 +111,8 @@ def test_the_covariance_is_that_of_repeated_coloured_noise():
         # The derivative of white noise: all of it is fast, next to none where the motion is.
         noise = np.diff(rng.normal(size=samples + 1))[:, None]
         noise += 0.1 * rng.normal(size=(samples, 1))
-        fitted = InstrumentedFit.of(
-            simulated.with_torque(problem, problem.torque + noise), instruments, sigma)
+        disturbed = simulated.with_torque(problem, problem.torque + noise)
+        fitted = InstrumentedFit.of(InstrumentedRows.of(disturbed, instruments), sigma)
         errors.append(problem.base.values(fitted.theta))
         claimed.append(np.diag(
             fitted.directions.instrumented_covariance(fitted.theta, instruments)))
@@ -166,6 +170,17 @@ def test_a_joint_whose_motion_is_encoder_noise_alone_is_told_and_its_interval_is
     assert any('hardly shows what the measured one does' in note for note in estimate.notes)
     k = estimate.parameters.index('wrist.viscous_friction')
     assert estimate.standard_deviation[k] > 10.0 * golden.truth[k]
+
+
+def test_instruments_that_tell_nothing_of_a_joint_give_no_estimate(monkeypatch):
+    problem = simulated.golden('arm').problem(0.02)
+    blind = problem.regressor.copy()
+    blind[:, :, problem.parameters.index('wrist.viscous_friction')] = 0.0
+    monkeypatch.setattr(SimulatedRows, 'regressor', lambda *_: blind)
+    estimate = InstrumentalVariables().fit(problem)
+    assert estimate.status is Status.FAILED
+    np.testing.assert_array_equal(estimate.parameters.values, problem.reference)
+    assert any('foremost wrist.viscous_friction' in note for note in estimate.notes)
 
 
 def test_an_estimate_that_cannot_be_simulated_leaves_the_instruments_of_the_prior():

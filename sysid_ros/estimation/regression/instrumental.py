@@ -26,6 +26,7 @@ import scipy.linalg
 
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
 from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
 from sysid_ros.estimation.regression.directions import DataDirections
@@ -37,6 +38,14 @@ from sysid_ros.estimation.regression.simulated_rows import SimulatedRows
 # are weak, and below which they tell nothing.
 _WEAK = 0.1
 _NOTHING = 1e-3
+# Size of instruments beside the largest, in the directions of the regressor, that is rounding.
+_MISSING = 1e-9
+# Relative change of noise levels at which weights have settled, and most rounds until then. That
+# rows are weighed by something else costs precision, not correctness.
+_SETTLED = 1e-4
+_MOST_WEIGHTINGS = 100
+# Rows that are compressed at once.
+_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -92,26 +101,36 @@ class InstrumentalVariables:
         self._require_reference(problem)
         simulation = SimulatedRows.of(problem, self.reference_cutoff)
         problem = simulation.problem
-        theta, sigma, _ = WeightedLeastSquares().iterate(problem)
-        values = problem.reference
-        notes: tuple[str, ...] = (_assumption(simulation),)
-        status, before, iteration = Status.ITERATION_LIMIT, None, 0
-        while status is Status.ITERATION_LIMIT and iteration < self.max_iterations:
-            iteration += 1
-            instruments, notes = _instruments(simulation, values, notes)
-            fitted = InstrumentedFit.of(problem, instruments, sigma)
-            if fitted.strength < _NOTHING:
-                status = Status.FAILED
-            elif before is not None and fitted.change(before) < self.tolerance:
-                status = Status.CONVERGED
-            values = before = theta = fitted.theta
-            sigma = noise_level(problem, theta)
+        fitted, status, iterations, notes = self._iterate(simulation)
         if fitted.strength < _WEAK:
             notes = (*notes, fitted.weakness())
         return assess(
-            problem, theta, fitted.sigma, estimator=self.name, settings=asdict(self),
-            status=status, instruments=instruments, iterations=iteration, notes=notes,
+            problem, fitted.theta, fitted.sigma, estimator=self.name, settings=asdict(self),
+            status=status, instruments=fitted.rows.instruments, iterations=iterations,
+            notes=(_assumption(simulation), *notes),
         )
+
+    def _iterate(
+        self, simulation: SimulatedRows
+    ) -> tuple[InstrumentedFit, Status, int, tuple[str, ...]]:
+        """The last fit, how it ended, simulations, and what to tell of them."""
+        problem = simulation.problem
+        _, sigma, _ = WeightedLeastSquares().iterate(problem)
+        of_prior = InstrumentedRows.of(problem, simulation.regressor(problem.reference))
+        fitted = InstrumentedFit.weighted(of_prior, sigma)
+        notes: tuple[str, ...] = ()
+        for iteration in range(2, self.max_iterations + 1):
+            if fitted.strength < _NOTHING:
+                return fitted, Status.FAILED, iteration - 1, notes
+            before, notes = fitted.theta, ()
+            try:
+                rows = InstrumentedRows.of(problem, simulation.regressor(before))
+            except ModelError as error:
+                rows, notes = of_prior, (f'The instruments are those of the prior: {error}',)
+            fitted = InstrumentedFit.weighted(rows, fitted.sigma)
+            if fitted.change(before) < self.tolerance:
+                return fitted, Status.CONVERGED, iteration, notes
+        return fitted, Status.ITERATION_LIMIT, self.max_iterations, notes
 
     def _require_reference(self, problem: RegressionProblem) -> None:
         motion = problem.motion
@@ -123,26 +142,73 @@ class InstrumentalVariables:
 
 
 @dataclass(frozen=True, eq=False)
+class InstrumentedRows:
+    r"""Rows of instruments beside those of a problem, compressed alike.
+
+    Attributes:
+        problem: The problem.
+        instruments: Rows of another regressor, shape ``(T, n, p)``.
+        factors: Triangular factors of :math:`[Z_j \mid \Gamma_j \mid \tau_j]`, shape
+            ``(n, 2 p + 1, 2 p + 1)``.
+    """
+
+    problem: RegressionProblem
+    instruments: np.ndarray
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, problem: RegressionProblem, instruments: np.ndarray) -> InstrumentedRows:
+        """Compress instruments, shape ``(T, n, p)``, with the rows of a problem."""
+        joints, columns = instruments.shape[1:]
+        factors = JointFactors.empty(joints, 2 * columns)
+        for start in range(0, len(instruments), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            both = np.concatenate([instruments[part], problem.regressor[part]], axis=2)
+            factors = factors.folded(both, problem.torque[part], problem.usable[part])
+        return cls(problem, instruments, factors.triangles)
+
+    def weighted(self, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Instruments, regressor and torque, weighted and compressed.
+
+        Args:
+            sigma: Noise per joint to weigh by, shape ``(n,)``.
+
+        Returns:
+            Shapes ``(R, p)``, ``(R, p)`` and ``(R,)`` with the same inner products as all rows.
+        """
+        joints, size, _ = self.factors.shape
+        rows = (self.factors / sigma[:, None, None]).reshape(joints * size, size)
+        columns = size // 2
+        return rows[:, :columns], rows[:, columns:-1], rows[:, -1]
+
+
+@dataclass(frozen=True, eq=False)
 class InstrumentedFit:
     r"""One solution with given instruments, in the k directions that the rows determine.
 
     Attributes:
-        problem: The problem.
-        directions: What its weighted rows tell.
+        rows: The problem and its instruments.
+        directions: What the problem's weighted rows tell.
         theta: Fitted values, shape ``(p,)``.
         step: Change of the parameters per standard deviation of noise along each of k
             orthonormal combinations of the weighted instruments, shape ``(p, k)``.
         strength: Correlation of instruments and regressor in their worst direction: 1 for
             instruments that are the regressor, 0 for ones that tell nothing of it.
-        weakest: That direction in the parameters, shape ``(p,)``.
+        shown: Part of each parameter's torque that the instruments show, shape ``(p,)``; 1 where
+            there is none, or the parameter is fixed.
     """
 
-    problem: RegressionProblem
+    rows: InstrumentedRows
     directions: DataDirections
     theta: np.ndarray
     step: np.ndarray
     strength: float
-    weakest: np.ndarray
+    shown: np.ndarray
+
+    @property
+    def problem(self) -> RegressionProblem:
+        """The problem that is solved."""
+        return self.rows.problem
 
     @property
     def sigma(self) -> np.ndarray:
@@ -150,35 +216,51 @@ class InstrumentedFit:
         return self.directions.sigma
 
     @classmethod
-    def of(
-        cls, problem: RegressionProblem, instruments: np.ndarray, sigma: np.ndarray
-    ) -> InstrumentedFit:
-        """Solve with instruments.
+    def weighted(cls, rows: InstrumentedRows, sigma: np.ndarray) -> InstrumentedFit:
+        """Solve with weights that go with the residuals.
 
         Args:
-            problem: The problem.
-            instruments: Rows of another regressor, shape ``(T, n, p)``.
+            rows: The problem and its instruments.
+            sigma: Noise per joint to begin with, shape ``(n,)``.
+        """
+        for _ in range(_MOST_WEIGHTINGS):
+            fitted = cls.of(rows, sigma)
+            updated = noise_level(rows.problem, fitted.theta)
+            if fitted.strength < _NOTHING or np.abs(updated / sigma - 1.0).max() < _SETTLED:
+                break
+            sigma = updated
+        return fitted
+
+    @classmethod
+    def of(cls, rows: InstrumentedRows, sigma: np.ndarray) -> InstrumentedFit:
+        """Solve with given weights.
+
+        Args:
+            rows: The problem and its instruments.
             sigma: Noise per joint to weigh by, shape ``(n,)``.
         """
+        problem = rows.problem
         directions = DataDirections(problem, sigma)
         steps = problem.scale @ directions.principal_rows()[1].T
-        weights = problem.usable / sigma
-        count = steps.shape[1]
-
-        def weighted(columns: np.ndarray) -> np.ndarray:
-            return (columns @ steps * weights[..., None]).reshape(-1, count)
-
-        rows, triangle = np.linalg.qr(weighted(problem.regressor))
-        basis, _ = np.linalg.qr(weighted(instruments))
-        left, cosines, right = np.linalg.svd(basis.T @ rows)
+        instruments, regressor, torque = rows.weighted(sigma)
+        own, triangle = np.linalg.qr(regressor @ steps)
+        # In the directions of the regressor, so that instruments that are missing are seen.
+        instruments = scipy.linalg.solve_triangular(
+            triangle, (instruments @ steps).T, trans='T').T
+        basis, sizes, _ = np.linalg.svd(instruments, full_matrices=False)
+        basis = basis[:, sizes > _MISSING * sizes[0]]
+        left, cosines, right = np.linalg.svd(basis.T @ own)
+        cosines = np.pad(cosines, (0, len(right) - len(cosines)))
         # Instruments that tell nothing are not solved with; the caller looks at the strength.
         safe = np.maximum(cosines, np.finfo(float).eps)
         back = steps @ scipy.linalg.solve_triangular(triangle, right.T / safe)
-        target = (weights * (problem.torque - problem.regressor @ problem.reference)).ravel()
-        step = back @ left.T
+        step = back[:, :len(left)] @ left.T
+        target = torque - regressor @ problem.reference
+        sizes = np.linalg.norm(regressor, axis=0)
+        shown = np.linalg.norm(basis.T @ regressor, axis=0) / np.where(sizes > 0.0, sizes, np.inf)
         return cls(
-            problem, directions, problem.reference + step @ (basis.T @ target),
-            step, float(cosines[-1]), back[:, -1],
+            rows, directions, problem.reference + step @ (basis.T @ target), step,
+            float(cosines[-1]), np.where(problem.free & (sizes > 0.0), shown, 1.0),
         )
 
     def change(self, before: np.ndarray) -> float:
@@ -196,28 +278,12 @@ class InstrumentedFit:
 
     def weakness(self) -> str:
         """What the simulated motion hardly shows, in words."""
-        steps = np.linalg.norm(self.problem.scale, axis=1)
-        share = np.abs(self.weakest) / np.where(steps > 0.0, steps, np.inf)
-        name = self.problem.parameters.names[int(np.argmax(share))]
+        name = self.problem.parameters.names[int(np.argmin(self.shown))]
         return (
             f'The simulated motion hardly shows what the measured one does (correlation '
             f'{self.strength:.2g}), foremost {name}: look for a joint that stands still, fix the '
             'parameter, or raise reference_cutoff.'
         )
-
-
-def _instruments(
-    simulation: SimulatedRows, values: np.ndarray, notes: tuple[str, ...]
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Rows of the robot with the values or, where it cannot be simulated, with the prior."""
-    try:
-        return simulation.regressor(values), notes
-    except ModelError as error:
-        prior = simulation.problem.reference
-        if values is prior:
-            raise
-        note = f'The instruments are those of the prior, since {error}.'
-        return simulation.regressor(prior), (*notes, *(() if note in notes else (note,)))
 
 
 def _assumption(simulation: SimulatedRows) -> str:

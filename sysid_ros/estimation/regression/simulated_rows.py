@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from sysid_ros.dynamics.tracking import TrackingRobot
 from sysid_ros.errors import EstimationError
@@ -20,7 +21,7 @@ _POWER = 0.99
 _BAND = 3.0
 _HIGHEST = 0.2
 # The loop is this many times faster than the reference, and no faster than this part of the
-# sampling rate, so that it can be integrated at the samples.
+# rate at which it is integrated: that of the samples or, where they are closer than needed, less.
 _LOOP = 5.0
 _FASTEST = 0.05
 
@@ -99,11 +100,29 @@ class SimulatedRows:
         data = motion.dataset
         bandwidth = min(_LOOP * self.cutoff, _FASTEST * data.rate)
         robot = TrackingRobot(model, values, self.problem.reference, bandwidth)
-        q, v, a = robot.track(self.q, self.v, self.a, data.rate, self.segments)
+        q, v, a = self._tracked(robot, data.rate)
         rows = RowBuilder(
             model, motion.parallel_filter, 0.0, MemoryStore(self.problem.regressor.shape))
         rows.add(replace(data, q=q, v=v, a=a))
         return rows.finish()[0]
+
+    def _tracked(self, robot: TrackingRobot, rate: float) -> np.ndarray:
+        """Simulated positions, velocities and accelerations, shape ``(3, T, n)``."""
+        # Integrated no more often than the loop needs; what lies between is smooth.
+        stride = max(int(_FASTEST * rate / robot.bandwidth), 1)
+        samples = [np.arange(start, stop, stride) for start, stop in self.segments]
+        edges = np.cumsum([0, *map(len, samples)])
+        parts = list(zip(edges[:-1], edges[1:], strict=True))
+        chosen = np.concatenate(samples)
+        coarse = np.array(robot.track(
+            self.q[chosen], self.v[chosen], self.a[chosen], rate / stride, parts))
+        if stride == 1 and len(chosen) == len(self.q):
+            return coarse
+        motion = np.zeros((3, *self.q.shape))
+        for (start, stop), (first, last), at in zip(self.segments, parts, samples, strict=True):
+            between = CubicSpline(at, coarse[:, first:last], axis=1)
+            motion[:, start:stop] = between(np.arange(start, stop))
+        return motion
 
 
 def _motion(problem: RegressionProblem) -> Motion:
