@@ -94,6 +94,15 @@ def with_error(found, factor):
     return replace(found, held_out=replace(found.held_out, candidate=worse))
 
 
+def test_an_estimator_that_cannot_be_applied_is_left_out_with_its_reason(problem, judged):
+    rows = replace(problem, motion=None)
+    found = compare(makers('ols', 'iv'), rows, judged, preferred='ols')
+    assert [each.name for each in found.contenders] == ['ols']
+    assert 'the motion behind the rows is needed' in found.failures['iv']
+    assert 'iv failed: ' in comparison_section(found)
+    assert found.recommended.name == 'ols'
+
+
 def test_the_committable_come_before_the_others(problem, judged):
     changes = {
         'ols': not_committable, 'entropic': not_committable,
