@@ -18,25 +18,25 @@ class Motion:
     Attributes:
         dataset: Motion and torque before filtering.
         parallel_filter: Low-pass and decimation that made rows of them.
-        reference: Positions that the robot was commanded, in [rad] or [m], shape ``(T, n)`` at
+        commanded: Positions that the robot was commanded, in [rad] or [m], shape ``(T, n)`` at
             the samples of the dataset, where they were recorded.
 
     Raises:
-        RecordingError: The reference does not belong to the samples, or is not finite.
+        RecordingError: The commanded positions do not belong to the samples, or are not finite.
     """
 
     dataset: Dataset
     parallel_filter: ParallelFilter
-    reference: np.ndarray | None = None
+    commanded: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.reference is None:
+        if self.commanded is None:
             return
-        if self.reference.shape != self.dataset.q.shape or not np.isfinite(self.reference).all():
+        if self.commanded.shape != self.dataset.q.shape or not np.isfinite(self.commanded).all():
             raise RecordingError(
                 'the commanded positions do not fit the data', where=self.dataset.source,
-                found=f'shape {self.reference.shape}, '
-                f'{int(np.sum(~np.isfinite(self.reference)))} values that are not finite',
+                found=f'shape {self.commanded.shape}, '
+                f'{int(np.sum(~np.isfinite(self.commanded)))} values that are not finite',
                 allowed=f'shape {self.dataset.q.shape}, all finite',
                 fix='Give them at the samples of the data, one column per joint',
             )

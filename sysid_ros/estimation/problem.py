@@ -82,7 +82,7 @@ class RegressionProblem:
         parallel_filter: ParallelFilter | None = None,
         minimum_velocity: float | Sequence[float] = 0.0,
         parameters: ParameterSet | None = None,
-        reference: np.ndarray | None = None,
+        commanded: np.ndarray | None = None,
     ) -> RegressionProblem:
         """Build the rows of a dataset, both sides filtered alike.
 
@@ -93,7 +93,7 @@ class RegressionProblem:
             minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
                 one number, or one per joint.
             parameters: Prior, bounds and mask in place of the model's own.
-            reference: Positions that the robot was commanded at the samples of the dataset, in
+            commanded: Positions that the robot was commanded at the samples of the dataset, in
                 [rad] or [m], shape ``(T, n)``, for estimators that simulate it.
 
         Returns:
@@ -101,7 +101,7 @@ class RegressionProblem:
 
         Raises:
             ConfigurationError: A per-joint list of the wrong length.
-            RecordingError: The joints or the shape of the reference differ, or the filter
+            RecordingError: The joints or the shape of the commanded positions differ, or the filter
                 leaves nothing.
         """
         require_joints(model, dataset)
@@ -111,7 +111,7 @@ class RegressionProblem:
         rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
         rows.add(dataset)
         problem = cls._from_rows(rows, dataset, parameters, dataset.warnings)
-        return replace(problem, motion=Motion(dataset, parallel, reference))
+        return replace(problem, motion=Motion(dataset, parallel, commanded))
 
     @classmethod
     def from_windows(

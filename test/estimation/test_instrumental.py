@@ -64,7 +64,7 @@ def test_with_coarse_encoders_least_squares_is_biased_beyond_its_interval_and_th
 def test_a_recorded_reference_gives_instruments_without_encoder_noise():
     problem = noisy()
     wanted, _, _ = coarse.true_motion(len(problem.motion.dataset))
-    told = replace(problem, motion=replace(problem.motion, reference=wanted))
+    told = replace(problem, motion=replace(problem.motion, commanded=wanted))
     told.__dict__['base'] = problem.base
     estimate = InstrumentalVariables(measured_reference=False).fit(told)
     error = estimate.base_values - coarse.truth(problem)
@@ -141,7 +141,7 @@ def test_a_reference_of_another_length_is_refused():
     golden = simulated.golden('arm')
     data = golden.dataset()
     with pytest.raises(RecordingError, match='commanded positions do not fit'):
-        RegressionProblem.from_dataset(golden.model, data, reference=data.q[:-1])
+        RegressionProblem.from_dataset(golden.model, data, commanded=data.q[:-1])
 
 
 def test_segments_too_short_to_be_smoothed_do_not_count():

@@ -134,7 +134,7 @@ class InstrumentalVariables:
 
     def _require_reference(self, problem: RegressionProblem) -> None:
         motion = problem.motion
-        if motion is not None and motion.reference is None and not self.measured_reference:
+        if motion is not None and motion.commanded is None and not self.measured_reference:
             raise EstimationError(
                 'the commanded positions were not recorded', where=motion.dataset.source,
                 fix='Record them, or let the measured ones stand in (measured_reference)',
@@ -289,7 +289,7 @@ class InstrumentedFit:
 def _assumption(simulation: SimulatedRows) -> str:
     """What the instruments rest on, in words."""
     motion = simulation.problem.motion
-    if motion is not None and motion.reference is not None:
+    if motion is not None and motion.commanded is not None:
         return 'The instruments are those of a simulated robot that tracks the recorded reference.'
     return (
         'No reference was recorded: the instruments are those of a simulated robot that tracks '

@@ -72,7 +72,7 @@ class SimulatedRows:
                 allowed=f'more than {longer / data.rate:.3g} s',
                 fix='Record longer without gaps, or raise reference_cutoff',
             )
-        measured = data.q if motion.reference is None else motion.reference
+        measured = data.q if motion.commanded is None else motion.commanded
         q, v, a = (np.zeros(data.q.shape) for _ in range(3))
         covered = np.zeros(data.q.shape, dtype=bool)
         for start, stop in segments:
