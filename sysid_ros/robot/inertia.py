@@ -14,7 +14,6 @@ is positive definite (Wensing, Kim and Slotine 2018).
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from sysid_ros.errors import ParameterError
 
@@ -181,8 +180,8 @@ def consistency_margin(phi: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 def log_det_divergence(
     phi: np.ndarray, prior: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    r"""Log-determinant (Bregman) divergence of one body from its prior.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Log-determinant (Bregman) divergence of bodies from their priors.
 
     .. math:: D(\phi \| \phi_0) = \mathrm{tr}(L_0^{-1} L) - \log\det(L_0^{-1} L) - 4
 
@@ -190,11 +189,12 @@ def log_det_divergence(
     on the frame or the units the parameters are written in.
 
     Args:
-        phi: Consistent inertial parameters, shape ``(10,)``.
-        prior: Consistent inertial parameters, shape ``(10,)``.
+        phi: Consistent inertial parameters, shape ``(..., 10)``.
+        prior: Consistent inertial parameters, shape ``(..., 10)``.
 
     Returns:
-        Value, gradient ``(10,)`` and Hessian ``(10, 10)`` with respect to ``phi``.
+        Value ``(...)``, gradient ``(..., 10)`` and Hessian ``(..., 10, 10)`` with respect to
+        ``phi``.
 
     Raises:
         ParameterError: Wrong shape, a non-finite entry, or an inconsistent body.
@@ -202,17 +202,17 @@ def log_det_divergence(
     References:
         Lee, Wensing and Park 2020, "Geometric robot dynamic identification", eq. (24).
     """
+    here, there = pseudo_inertia(phi), pseudo_inertia(prior)
     try:
-        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(pseudo_inertia(phi)), np.eye(4))
-        prior_matrix = pseudo_inertia(prior)
-        inverse_prior = scipy.linalg.cho_solve(scipy.linalg.cho_factor(prior_matrix), np.eye(4))
+        roots = [np.linalg.inv(np.linalg.cholesky(matrix)) for matrix in (here, there)]
     except np.linalg.LinAlgError as error:
         raise ParameterError('an inconsistent body has no log-det divergence') from error
-    ratio = inverse_prior @ pseudo_inertia(phi)
-    value = float(np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 4.0)
-    gradient = np.tensordot(PSEUDO_INERTIA_BASIS, inverse_prior - inverse, axes=2)
-    scaled = inverse @ PSEUDO_INERTIA_BASIS
-    hessian = np.einsum('kij,lji->kl', scaled, scaled)
+    inverse, inverse_prior = (np.swapaxes(root, -1, -2) @ root for root in roots)
+    ratio = inverse_prior @ here
+    value = np.trace(ratio, axis1=-2, axis2=-1) - np.linalg.slogdet(ratio)[1] - 4.0
+    gradient = np.tensordot(inverse_prior - inverse, PSEUDO_INERTIA_BASIS, axes=((-2, -1), (1, 2)))
+    scaled = inverse[..., None, :, :] @ PSEUDO_INERTIA_BASIS
+    hessian = np.einsum('...kij,...lji->...kl', scaled, scaled)
     return value, gradient, hessian
 
 

@@ -164,6 +164,16 @@ def test_margins_of_several_bodies_are_those_of_each(rng):
         assert margins[k] == pytest.approx(float(consistency_margin(phi[k], prior[k])))
 
 
+def test_the_divergence_of_many_bodies_is_that_of_each():
+    rng = np.random.default_rng(0)
+    bodies, priors = ([random_body(rng) for _ in range(3)] for _ in range(2))
+    together = log_det_divergence(np.array(bodies), np.array(priors))
+    for k, pair in enumerate(zip(bodies, priors, strict=True)):
+        for found, expected in zip(together, log_det_divergence(*pair), strict=True):
+            np.testing.assert_allclose(found[k], expected, rtol=1e-12, atol=1e-12)
+
+
+
 def test_the_divergence_is_zero_with_zero_gradient_at_the_prior_and_positive_elsewhere(rng):
     for _ in range(BODIES):
         prior = random_body(rng)

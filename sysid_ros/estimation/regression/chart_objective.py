@@ -109,7 +109,8 @@ class ChartObjective:
         margin: float,
     ) -> None:
         self.chart = ParameterChart(problem, margin)
-        self._reference, self._prior = problem.reference, problem.parameters.prior
+        self._reference, self._entries = problem.reference, self.chart.entries
+        self._prior = problem.parameters.prior[self._entries]
         weights, principal, self._target = directions.principal_rows()
         # Steps of the prior from parameters: z = back (theta - theta_0).
         free = np.flatnonzero(problem.free)
@@ -150,8 +151,7 @@ class ChartObjective:
         residual, z = self._residual(theta), self._back[self._terms] @ (theta - self._reference)
         prior = 0.5 * float(z @ z)
         try:
-            for body in self.chart.bodies:
-                prior += log_det_divergence(theta[body.block], self._prior[body.block])[0]
+            prior += float(log_det_divergence(theta[self._entries], self._prior)[0].sum())
         except ParameterError:
             return np.inf
         force, stiffness = self._force(theta, multipliers), multipliers.stiffness
@@ -191,11 +191,11 @@ class ChartObjective:
             gradient is R^T y.
         """
         roots, right = np.zeros((len(x), len(x))), np.zeros(len(x))
-        for k, body in enumerate(self.chart.bodies):
+        _, gradients, hessians = log_det_divergence(theta[self._entries], self._prior)
+        for k, (body, gradient, hessian) in enumerate(
+            zip(self.chart.bodies, gradients, hessians, strict=True)
+        ):
             own = slice(10 * k, 10 * k + 10)
-            _, gradient, hessian = log_det_divergence(
-                theta[body.block], self._prior[body.block]
-            )
             along = slopes[body.block, own]
             bend = body.curvature(x[own], pull[body.block] + strength * gradient)
             values, vectors = np.linalg.eigh(strength * along.T @ hessian @ along + bend)

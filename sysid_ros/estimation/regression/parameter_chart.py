@@ -149,7 +149,8 @@ class ParameterChart:
             ) for k in np.flatnonzero(free & ~inertial)
         ]
         self._reference = problem.reference
-        self._entries = np.reshape(
+        #: Where the parameters of the b bodies lie, shape ``(b, 10)``.
+        self.entries = np.reshape(
             [np.arange(body.block.start, body.block.stop) for body in self.bodies], (-1, 10)
         ).astype(int)
         self._matrices = np.reshape([body.matrix for body in self.bodies], (-1, 10, 10))
@@ -166,7 +167,7 @@ class ParameterChart:
         """Parameters ``(p,)`` of coordinates ``(m,)``."""
         theta = self._reference.copy()
         seen = self._margin + from_log_cholesky(self._etas(x))
-        theta[self._entries] = np.einsum('bij,bj->bi', self._matrices, seen)
+        theta[self.entries] = np.einsum('bij,bj->bi', self._matrices, seen)
         for term, coordinate in zip(self.terms, x[10 * len(self.bodies):], strict=True):
             theta[term.index] = term.value(coordinate)[0]
         return theta
