@@ -47,6 +47,12 @@ class SimulatedArm:
         """The n joints."""
         return self.model.robot.joint_names
 
+    @property
+    def truth(self) -> np.ndarray:
+        """True values of the model's parameters, shape ``(p,)``; the offsets are zero."""
+        dry, viscous = self._friction
+        return np.concatenate([self._inertials, viscous, dry, np.zeros_like(dry)])
+
     def motion(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sums of five sines below 1 Hz and their derivatives, ``(T, n)`` each."""
         omega, phase, amplitude = self._waves
@@ -87,9 +93,10 @@ class SimulatedArm:
         """
         t = np.arange(round(seconds * rate)) / rate
         q, _, _ = self.motion(t)
-        late = np.zeros(q.shape[1]) if delays is None else delays
-        # A delay applies to one joint's torque: every joint is simulated at its own time.
-        tau = np.stack([self.torque(t - d)[:, j] for j, d in enumerate(late)], axis=1)
+        tau = self.torque(t)
+        if delays is not None:
+            # A delay applies to one joint's torque: every joint is simulated at its own time.
+            tau = np.stack([self.torque(t - d)[:, j] for j, d in enumerate(delays)], axis=1)
         random = np.random.default_rng(self.seed + 1000)
         tau += noise * np.sqrt(np.mean(tau**2, axis=0)) * random.normal(size=tau.shape)
         if bits is not None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.fft
 
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.spectrum import Autoregression, thinning
 
-# Rounds of putting back what the fit took out of the residuals; each leaves but the part
-# that the fit has of a band, some tenths.
-_ROUNDS = 6
+# Rounds of putting back what the fit took out of the residuals, and the change that ends them.
+# Each leaves but the part that the fit has of a band, some tenths.
+_ROUNDS, _SETTLED = 10, 1e-3
 # What the fit leaves of a frequency, at least, as a part of the noise there.
 _LEFT = 1e-3
 
@@ -55,17 +56,21 @@ def noise_information(
         usable = problem.usable[:, joint]
         joints.append(_JointSpectra.of(rows * usable[:, None], residual[:, joint], usable))
     information = np.zeros_like(inverse)
+    taken = [joint.form(inverse) / joint.pairs[0] for joint in joints]
     expected = [joint.power for joint in joints]
     for _ in range(_ROUNDS):
         noise = [joint.noise(power) for joint, power in zip(joints, expected, strict=True)]
+        before = information
         information = sum(
             (joint.weighted(spectrum) for joint, spectrum in zip(joints, noise, strict=True)),
             start=np.zeros_like(inverse),
         )
+        if np.linalg.norm(information - before) <= _SETTLED * np.linalg.norm(information):
+            break
         error = inverse @ information @ inverse
         expected = [
-            joint.expected_power(spectrum, inverse, error)
-            for joint, spectrum in zip(joints, noise, strict=True)
+            joint.expected_power(spectrum, part, error)
+            for joint, spectrum, part in zip(joints, noise, taken, strict=True)
         ]
     return information
 
@@ -75,13 +80,15 @@ class _JointSpectra:
     """Rows and residuals of one joint by frequency.
 
     Attributes:
-        transform: Spectrum of the rows up to the last frequency of the noise, ``(F, k)``.
+        frequencies: Up to the last one of the noise, in cycles per row, shape ``(F,)``.
+        transform: Spectrum of the rows there, shape ``(F, k)``.
         weights: Share of each of these frequencies in a sum over all, shape ``(F,)``.
         power: Squared spectrum of the residuals over all frequencies, shape ``(L / 2 + 1,)``.
         pairs: Usable pairs of rows by lag, shape ``(T,)``.
         stride: Rows from one value of the noise's autoregression to the next.
     """
 
+    frequencies: np.ndarray
     transform: np.ndarray
     weights: np.ndarray
     power: np.ndarray
@@ -92,18 +99,16 @@ class _JointSpectra:
     def of(cls, rows: np.ndarray, residual: np.ndarray, usable: np.ndarray) -> _JointSpectra:
         # Twice the length: products of the end with the beginning are none.
         samples = len(rows)
-        length = 2 * samples
+        length = 2 * scipy.fft.next_fast_len(samples, real=True)
         pairs = _products(np.abs(np.fft.rfft(usable.astype(float), length)) ** 2, samples)
         pairs = np.maximum(np.round(pairs), 1.0)
         power = np.abs(np.fft.rfft(residual, length)) ** 2
         stride = thinning(_products(power, samples) / pairs)
-        count = samples // stride + 1
-        weights = np.full(count, 2.0 / length)
-        weights[0] = 1.0 / length
-        if count == samples + 1:
-            weights[-1] = 1.0 / length
-        transform = np.fft.rfft(rows, length, axis=0)[:count]
-        return cls(transform, weights, power, pairs, stride)
+        frequencies = np.arange(length // 2 // stride + 1) / length
+        # Those between zero and half the rate stand for their negatives, too.
+        weights = np.where((frequencies > 0.0) & (frequencies < 0.5), 2.0, 1.0) / length
+        transform = np.fft.rfft(rows.T, length).T[:len(frequencies)]
+        return cls(frequencies, transform, weights, power, pairs, stride)
 
     def noise(self, power: np.ndarray) -> np.ndarray:
         """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""
@@ -111,7 +116,7 @@ class _JointSpectra:
         model = Autoregression.of(
             _products(power, samples) / self.pairs, float(self.pairs[0]), self.stride
         )
-        return model.spectrum(np.arange(len(self.weights)) / (2 * samples))
+        return model.spectrum(self.frequencies)
 
     def weighted(self, noise: np.ndarray) -> np.ndarray:
         """Rows times the noise's covariance times rows, shape ``(k, k)``."""
@@ -119,27 +124,26 @@ class _JointSpectra:
         return part.real.T @ part.real + part.imag.T @ part.imag
 
     def expected_power(
-        self, noise: np.ndarray, inverse: np.ndarray, error: np.ndarray
+        self, noise: np.ndarray, taken: np.ndarray, error: np.ndarray
     ) -> np.ndarray:
         """Squared spectrum of the noise, given the residuals and what the fit does to them.
 
         Args:
             noise: Spectrum that the noise is taken to have, shape ``(F,)``.
-            inverse: Inverse Hessian of the fit, shape ``(k, k)``.
+            taken: Part of each frequency that the fit takes out, shape ``(F,)``.
             error: Covariance of the fit, shape ``(k, k)``.
         """
         rows = self.pairs[0]
-        taken = self._form(inverse) / rows
         # Covariance of noise and residual, and variance of the residual.
         shared = noise * np.maximum(1.0 - taken, _LEFT)
-        residual = np.maximum(noise * (1.0 - 2.0 * taken) + self._form(error) / rows, shared)
+        residual = np.maximum(noise * (1.0 - 2.0 * taken) + self.form(error) / rows, shared)
         gain = shared / residual
         power = self.power.copy()
         count = len(noise)
         power[:count] = gain**2 * power[:count] + rows * (noise - gain * shared)
         return power
 
-    def _form(self, matrix: np.ndarray) -> np.ndarray:
+    def form(self, matrix: np.ndarray) -> np.ndarray:
         """The quadratic form of each frequency's row, shape ``(F,)``."""
         real, imaginary = self.transform.real, self.transform.imag
         return np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1)
@@ -147,4 +151,4 @@ class _JointSpectra:
 
 def _products(power: np.ndarray, samples: int) -> np.ndarray:
     """Sums of products of rows by lag, shape ``(samples,)``."""
-    return np.fft.irfft(power, 2 * samples)[:samples]
+    return np.fft.irfft(power)[:samples]
