@@ -37,6 +37,7 @@ class Knowledge(Enum):
 
     DATA = 'known from this data'
     COMBINATION = 'known only in combination with others; its share comes from the prior'
+    COUPLED = 'unidentifiable: no effect on torque in this data; from the prior, after its body'
     PRIOR = 'this data does not tell; the prior is kept'
     FIXED = 'fixed by request'
 

@@ -155,7 +155,8 @@ def cross_validate(
 
     Raises:
         ConfigurationError: The recording cannot be cut into so many stretches.
-        EstimationError: A fold has too few rows for its parameters.
+        EstimationError: A fold has too few rows for its parameters, or its rows are
+            ill-conditioned for an estimator without a prior.
     """
     results = []
     for number, fold in enumerate(time_folds(problem, count, gap), start=1):

@@ -110,6 +110,34 @@ def test_the_gradient_is_that_of_finite_differences_with_constraints_acting():
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+def test_the_curvature_of_the_prior_is_that_of_finite_differences():
+    # Against the divergence written out: tr(L0^-1 L) - log det(L0^-1 L), and half of z^2.
+    problem = noisy()
+    objective = objective_of(problem)
+    theta = objective.chart.theta(somewhere(objective.chart))
+    here, parameters = objective.steps(theta), problem.parameters
+    terms = slice(10 * len(parameters.bodies), None)
+
+    def prior(z):
+        values = problem.reference + problem.scale @ z
+        total = 0.5 * np.sum(z[terms] ** 2)
+        for block in map(parameters.body_slice, parameters.bodies):
+            ratio = np.linalg.solve(
+                pseudo_inertia(parameters.prior[block]), pseudo_inertia(values[block]))
+            total += np.trace(ratio) - np.linalg.slogdet(ratio)[1]
+        return total
+
+    hessian = objective.prior_curvature(theta, 0.3)
+    for k in range(0, len(here), 3):
+        along, other = np.eye(len(here))[k] * 1e-3, np.eye(len(here))[k // 2] * 1e-3
+        expected = (
+            prior(here + along + other) - prior(here + along - other)
+            - prior(here - along + other) + prior(here - along - other)) / 4e-6
+        assert hessian[k, k // 2] == pytest.approx(0.3 * expected, rel=1e-3, abs=1e-4)
+        curved = (prior(here + along) - 2.0 * prior(here) + prior(here - along)) / 1e-6
+        assert hessian[k, k] == pytest.approx(0.3 * curved, rel=1e-3)
+
+
 def test_at_the_minimum_the_model_has_the_true_hessian():
     problem = simulated.golden('arm').problem(0.02)
     objective = objective_of(problem)

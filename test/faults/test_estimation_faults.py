@@ -15,6 +15,7 @@ from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.interior_point import program
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
@@ -67,7 +68,7 @@ def test_51_combinations_without_data_are_named_and_their_uncertainty_is_infinit
     infinite = np.isinf(estimate.base_standard_deviation())
     assert tuple(np.array(estimate.base_names)[infinite]) == estimate.unidentified
     for entry, deviation in zip(estimate.knowledge, estimate.standard_deviation, strict=True):
-        if entry in (Knowledge.PRIOR, Knowledge.COMBINATION):
+        if entry in (Knowledge.PRIOR, Knowledge.COUPLED, Knowledge.COMBINATION):
             assert np.isinf(deviation)
 
 
@@ -92,6 +93,63 @@ def test_51_an_unexcited_robot_is_not_committable(golden):
     assert len(estimate.unidentified) == problem.base.rank
     np.testing.assert_array_equal(estimate.parameters.values, problem.parameters.prior)
     assert 'This data determines none of the parameters.' in judge(estimate, None).reasons
+
+
+def _in_a_small_arc(golden, part):
+    """Rows of the golden motion, shrunk around where it begins."""
+    data = golden.dataset()
+    q = data.q[0] + part * (data.q - data.q[0])
+    problem = RegressionProblem.from_dataset(
+        golden.model, replace(data, q=q, v=part * data.v, a=part * data.a))
+    noise = 0.01 * np.random.default_rng(0).normal(size=problem.torque.shape)
+    return simulated.with_torque(problem, problem.regressor @ golden.truth + noise)
+
+
+@pytest.mark.parametrize('name', ['ols', 'wls', 'irls'])
+def test_52_ill_conditioned_data_is_refused_past_a_threshold(golden, name):
+    with pytest.raises(EstimationError, match='hardly tells apart') as refusal:
+        make_estimator(name).fit(_in_a_small_arc(golden, 0.01))
+    number = float(refusal.value.found.removeprefix('condition number '))
+    assert number > 1e4
+    assert refusal.value.allowed == 'at most 1e+04'
+    assert refusal.value.where == 'simulated'
+    assert 'Move the joints farther' in refusal.value.fix
+    named = str(refusal.value).split('apart ')[1].split('; ')[0].split(': ')[0]
+    assert any(parameter in named for parameter in golden.model.parameters.names)
+
+
+@every_estimator
+def test_52_ill_conditioned_data_is_warned_of(golden, name):
+    problem = _in_a_small_arc(golden, 0.12)
+    estimate = make_estimator(name).fit(problem)
+    assert sum('ill-conditioned' in note for note in estimate.notes) == 1
+    well = make_estimator(name).fit(golden.problem(0.01))
+    assert not any('ill-conditioned' in note for note in well.notes)
+
+
+@pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky'])
+def test_52_with_a_prior_ill_conditioned_data_is_fitted_and_its_intervals_are_disowned(
+    golden, name
+):
+    estimate = make_estimator(name).fit(_in_a_small_arc(golden, 0.01))
+    assert any('not to be trusted' in note for note in estimate.notes)
+
+
+def test_52_the_condition_number_is_that_of_joints_and_columns_of_one_size(golden):
+    problem = golden.problem()
+    size = np.linalg.norm(problem.regressor @ problem.scale, axis=(0, 2))
+    rows = problem.regressor[:, :, problem.base.independent] / size[:, None]
+    rows = rows.reshape(-1, problem.base.rank)
+    expected = np.linalg.cond(rows / np.linalg.norm(rows, axis=0))
+    assert Conditioning.of(problem).number == pytest.approx(expected, rel=1e-8)
+
+
+def test_52_a_joint_without_noise_does_not_make_the_motion_ill_conditioned(golden):
+    problem = golden.problem()
+    noise = 0.01 * np.random.default_rng(0).normal(size=problem.torque.shape) * [0.0, 1.0, 1.0]
+    noisy = simulated.with_torque(problem, problem.torque + noise)
+    assert Conditioning.of(noisy).number < 1e3
+    assert make_estimator('wls').fit(noisy).status is Status.CONVERGED
 
 
 def _outcomes():

@@ -9,6 +9,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.robot.inertia import consistency_margin
@@ -18,74 +19,67 @@ _MOVED = 1e-2
 
 
 def assess(
-    problem: RegressionProblem,
-    theta: np.ndarray,
-    sigma: np.ndarray,
-    *,
-    estimator: str,
-    settings: Mapping[str, Any],
-    status: Status = Status.CONVERGED,
-    strength: float = 0.0,
-    curvature: np.ndarray | None = None,
-    instruments: np.ndarray | None = None,
-    iterations: int = 1,
+    problem: RegressionProblem, theta: np.ndarray, sigma: np.ndarray, *, estimator: str,
+    settings: Mapping[str, Any], status: Status = Status.CONVERGED, iterations: int = 1,
+    curvature: np.ndarray | float = 0.0, instruments: np.ndarray | None = None,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
     """Judge fitted values.
 
     Args:
         problem: The problem that was solved.
-        theta: Fitted values, shape ``(p,)``; ignored in favour of the prior unless
-            ``status.ok``.
-        sigma: Torque noise per joint that weighted the rows, shape ``(n,)``.
+        theta: Fitted values, shape ``(p,)``; the prior's in their place unless ``status.ok``.
+        sigma: Torque noise per joint that weighted the rows in [N·m] or [N], shape ``(n,)``.
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
         status: How the solver ended.
-        strength: Weight of the prior in the objective, where its curvature is that alone.
-        curvature: Hessian of all else than the rows' misfit in the prior's steps, shape
-            ``(f, f)``; by default ``strength`` times the unit matrix.
+        iterations: Iterations of the solver.
+        curvature: What the prior adds to the Hessian of the objective in the prior's steps,
+            shape ``(f, f)`` or a multiple of the unit matrix.
         instruments: Rows that the values were solved with in place of the regressor's own, if
             any, shape ``(T, n, p)``; not looked at unless ``status.ok``.
-        iterations: Iterations of the solver.
         notes: What else to tell.
 
     Returns:
         The estimate.
     """
-    if not status.ok:
-        theta = problem.reference
     directions = DataDirections(problem, sigma)
-    theta = _silent_terms_kept(problem, directions, theta)
-    parameters = problem.parameters.with_values(theta)
-    statistics = residual_statistics(problem, theta)
+    theta = _silent_terms_kept(problem, directions, theta if status.ok else problem.reference)
     if instruments is not None and status.ok:
         covariance = directions.instrumented_covariance(theta, instruments)
     else:
-        covariance = directions.base_covariance(
-            theta, strength if curvature is None else curvature)
-    equations = problem.base.equations
+        covariance = directions.base_covariance(theta, curvature)
     return Estimate(
-        estimator=estimator,
-        settings=settings,
-        status=status,
-        parameters=parameters,
+        estimator=estimator, settings=settings, status=status, iterations=iterations,
+        parameters=problem.parameters.with_values(theta),
         standard_deviation=directions.standard_deviation(covariance),
-        knowledge=_knowledge(problem, directions),
-        base_names=equations,
+        knowledge=_knowledge(problem, directions), margins=_margins(problem, theta),
+        base_names=problem.base.equations, base_covariance=covariance,
         base_values=problem.base.values(np.where(problem.free, theta, 0.0)),
-        base_covariance=covariance,
-        unidentified=tuple(
-            equation for equation, lost in zip(equations, directions.undetermined, strict=True)
-            if lost
-        ),
-        margins=_margins(problem, theta),
-        residuals=statistics,
-        iterations=iterations,
-        notes=(*problem.warnings, *_replaced_priors(problem),
-               *_moved_by_physics(problem, directions, theta), *notes),
-        provenance={**problem.provenance, 'base_seed': problem.base.seed,
-                    'rank_gap': list(problem.base.gap)},
+        unidentified=_unidentified(problem, directions),
+        residuals=residual_statistics(problem, theta),
+        notes=(*_notes(problem, directions, theta), *notes), provenance=_provenance(problem),
     )
+
+
+def _unidentified(problem: RegressionProblem, directions: DataDirections) -> tuple[str, ...]:
+    lost = zip(problem.base.equations, directions.undetermined, strict=True)
+    return tuple(equation for equation, undetermined in lost if undetermined)
+
+
+def _notes(
+    problem: RegressionProblem, directions: DataDirections, theta: np.ndarray
+) -> tuple[str, ...]:
+    return (
+        *problem.warnings, *_replaced_priors(problem), *Conditioning.of(problem).notes(),
+        *_moved_by_physics(problem, directions, theta),
+    )
+
+
+def _provenance(problem: RegressionProblem) -> dict[str, Any]:
+    return {
+        **problem.provenance, 'base_seed': problem.base.seed, 'rank_gap': list(problem.base.gap),
+    }
 
 
 def _silent_terms_kept(
@@ -116,17 +110,16 @@ def _moved_by_physics(
 
 
 def _knowledge(problem: RegressionProblem, directions: DataDirections) -> tuple[Knowledge, ...]:
-    knowledge = []
-    for free, alone, silent in zip(
-        problem.free, directions.alone, directions.silent, strict=True
-    ):
-        if not free:
-            knowledge.append(Knowledge.FIXED)
-        elif alone:
-            knowledge.append(Knowledge.DATA)
-        else:
-            knowledge.append(Knowledge.PRIOR if silent else Knowledge.COMBINATION)
-    return tuple(knowledge)
+    # The first that applies; a column of zeros may yet follow its body, which the prior's
+    # metric, the only one that does not depend on the frame of the parameters, relates it to.
+    cases = (
+        (~problem.free, Knowledge.FIXED), (directions.alone, Knowledge.DATA),
+        (directions.silent, Knowledge.PRIOR), (directions.absent, Knowledge.COUPLED),
+    )
+    return tuple(
+        next((kind for mask, kind in cases if mask[k]), Knowledge.COMBINATION)
+        for k in range(len(problem.parameters))
+    )
 
 
 def _margins(problem: RegressionProblem, theta: np.ndarray) -> dict[str, float]:

@@ -110,7 +110,7 @@ class ChartObjective:
     ) -> None:
         self.chart = ParameterChart(problem, margin)
         self._reference, self._entries = problem.reference, self.chart.entries
-        self._prior = problem.parameters.prior[self._entries]
+        self._prior, self._scale = problem.parameters.prior[self._entries], problem.scale
         weights, principal, self._target = directions.principal_rows()
         # Steps of the prior from parameters: z = back (theta - theta_0).
         free = np.flatnonzero(problem.free)
@@ -136,6 +136,21 @@ class ChartObjective:
     def steps(self, theta: np.ndarray) -> np.ndarray:
         """Steps of the prior z, shape ``(f,)``, of parameters ``(p,)``."""
         return self._back @ (theta - self._reference)
+
+    def prior_curvature(self, theta: np.ndarray, strength: float) -> np.ndarray:
+        """Hessian of the prior in its steps z, shape ``(f, f)``.
+
+        Args:
+            theta: Parameters, consistent, shape ``(p,)``.
+            strength: Weight of the prior.
+        """
+        hessian = np.zeros((self._scale.shape[1],) * 2)
+        hessian[self._terms, self._terms] = 1.0
+        of_bodies = log_det_divergence(theta[self._entries], self._prior)[2]
+        for body, of_body in zip(self.chart.bodies, of_bodies, strict=True):
+            slopes = self._scale[body.block]
+            hessian += slopes.T @ of_body @ slopes
+        return strength * hessian
 
     def misfit(self, x: np.ndarray) -> float:
         """Half the squared weighted residual."""

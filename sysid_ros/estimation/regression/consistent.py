@@ -36,6 +36,8 @@ class ConsistentLeastSquares(ABC):
     max_iterations: int = 200
 
     name: ClassVar[str]
+    #: What the intervals of a fit that leans on bounds are, in words.
+    near_bounds: ClassVar[str]
 
     def __post_init__(self) -> None:
         require_prior(self.prior_strength)
@@ -56,8 +58,11 @@ class ConsistentLeastSquares(ABC):
         z, status, iterations = self.checked(directions, allowed)
         return assess(
             problem, parameters_of(problem, z), directions.sigma, estimator=self.name,
-            settings=self.describe(), status=status, strength=self.prior_strength,
-            iterations=iterations, notes=(*notes, *(_held_back(allowed, z) if status.ok else ())),
+            settings=self.describe(), status=status, iterations=iterations,
+            curvature=(
+                self.prior_curvature(directions, allowed, z) if status.ok else self.prior_strength
+            ),
+            notes=(*notes, *(self._held_back(allowed, z) if status.ok else ())),
         )
 
     def minimise_each(
@@ -97,6 +102,21 @@ class ConsistentLeastSquares(ABC):
             Steps z, shape ``(f,)``; how the solver ended; its iterations.
         """
 
+    @abstractmethod
+    def prior_curvature(
+        self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
+    ) -> np.ndarray | float:
+        """What the prior adds to the Hessian of the objective at the solution.
+
+        Args:
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
+            z: The solution, shape ``(f,)``.
+
+        Returns:
+            In the prior's steps, shape ``(f, f)``, or a multiple of the unit matrix.
+        """
+
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
         return {
@@ -104,6 +124,13 @@ class ConsistentLeastSquares(ABC):
             'plausibility': self.plausibility.model_dump(),
             'max_iterations': self.max_iterations,
         }
+
+    def _held_back(self, allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:
+        """The bounds the solution leans on, and what that does to intervals, in words."""
+        labels = dict.fromkeys(allowed.active(z).labels)
+        return (
+            f'The fit leans on these bounds: {", ".join(labels)}. {self.near_bounds}',
+        ) if labels else ()
 
 
 def verified(allowed: FeasibleSet, z: np.ndarray, status: Status) -> Status:
@@ -118,9 +145,3 @@ def parameters_of(problem: RegressionProblem, z: np.ndarray) -> np.ndarray:
     # Rounding may leave a hair of a violation; a drive's inertia of -1e-12 is refused later.
     bounds = problem.parameters
     return np.where(problem.free, np.clip(theta, bounds.lower, bounds.upper), theta)
-
-
-def _held_back(allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:
-    """The bounds the solution leans on, in words."""
-    labels = dict.fromkeys(allowed.active(z).labels)
-    return (f'The fit leans on these bounds: {", ".join(labels)}.',) if labels else ()

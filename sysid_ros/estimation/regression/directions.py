@@ -23,6 +23,9 @@ _ALONE = 1e-8
 # A base parameter is lost when more than this part of its step lies in unknown directions.
 _LOST = 1e-6
 
+# Columns below this part of the largest act on no row.
+_ZERO_COLUMN = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class DataDirections:
@@ -44,14 +47,14 @@ class DataDirections:
         return triangle.T, directions.T
 
     @cached_property
-    def _step(self) -> np.ndarray:
-        """The matrix S, shape ``(r, r)``."""
+    def steps(self) -> np.ndarray:
+        """The matrix S: by row, each base parameter's change per prior step, ``(r, r)``."""
         return self._spread[0]
 
     @cached_property
     def _decomposition(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows, _ = self._weighted
-        return np.linalg.svd(rows[:, self.problem.base.independent] @ self._step)
+        return np.linalg.svd(rows[:, self.problem.base.independent] @ self.steps)
 
     @cached_property
     def _weighted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +158,7 @@ class DataDirections:
     @property
     def _columns(self) -> np.ndarray:
         """Change of the base parameters by the known directions, shape ``(r, k)``."""
-        return self._step @ self.known
+        return self.steps @ self.known
 
     def _lost_as_infinite(self, covariance: np.ndarray) -> np.ndarray:
         touched = self.undetermined
@@ -174,8 +177,15 @@ class DataDirections:
     @cached_property
     def undetermined(self) -> np.ndarray:
         """Mask of the base parameters that lie in an unknown direction, shape ``(r,)``."""
-        share = np.linalg.norm(self._step @ self.unknown, axis=1)
-        return share > _LOST * np.linalg.norm(self._step, axis=1)
+        share = np.linalg.norm(self.steps @ self.unknown, axis=1)
+        return share > _LOST * np.linalg.norm(self.steps, axis=1)
+
+    @cached_property
+    def absent(self) -> np.ndarray:
+        """Mask of the free parameters with zero columns, shape ``(p,)``."""
+        size = np.linalg.norm(self._weighted[0], axis=0)
+        size *= np.linalg.norm(self.problem.scale, axis=1)
+        return self.problem.free & (size <= _ZERO_COLUMN * size.max())
 
     @cached_property
     def alone(self) -> np.ndarray:
@@ -208,9 +218,7 @@ class DataDirections:
         finite = ~self.undetermined
         matrix = self.problem.base.matrix[finite]
         covariance = base_covariance[np.ix_(finite, finite)]
-        for k in np.flatnonzero(self.alone & self.problem.free):
-            unit = np.zeros(matrix.shape[1])
-            unit[k] = 1.0
-            weights = np.linalg.lstsq(matrix.T, unit, rcond=None)[0]
-            deviation[k] = np.sqrt(weights @ covariance @ weights)
+        known = self.alone & self.problem.free
+        weights = np.linalg.lstsq(matrix.T, np.eye(len(known))[:, known], rcond=None)[0]
+        deviation[known] = np.sqrt(np.einsum('rk,rs,sk->k', weights, covariance, weights))
         return deviation

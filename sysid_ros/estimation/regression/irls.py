@@ -24,6 +24,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.conditioning import require_conditioned
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import noise_level, residual_deviation
 
@@ -71,8 +72,12 @@ class ReweightedLeastSquares:
             The estimate, whose statistics are those of the rows that count. Its status is
             ``ITERATION_LIMIT`` when rows or noise levels did not settle, and ``FAILED``
             when a joint lost the larger part of its rows.
+
+        Raises:
+            EstimationError: There are too few rows, or they are ill-conditioned.
         """
         kept, theta, sigma, status, iterations = self._reweigh(problem)
+        require_conditioned(kept)
         estimate = assess(
             kept, theta, sigma, estimator=self.name, settings=asdict(self), status=status,
             iterations=iterations, notes=_left_out(problem, kept.usable),

@@ -11,6 +11,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
+from sysid_ros.estimation.regression.conditioning import require_conditioned
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.noise import noise_level
 
@@ -34,10 +35,15 @@ class OrdinaryLeastSquares:
 
         Returns:
             The estimate, with a sandwich covariance for the noise of each joint.
+
+        Raises:
+            EstimationError: There are too few rows, or they are ill-conditioned.
         """
         problem.require_rows()
         sigma = np.ones(problem.torque.shape[1])
-        theta = problem.reference + problem.scale @ DataDirections(problem, sigma).solve()
+        directions = DataDirections(problem, sigma)
+        require_conditioned(problem)
+        theta = problem.reference + problem.scale @ directions.solve()
         return assess(problem, theta, sigma, estimator=self.name, settings=asdict(self))
 
 
@@ -71,8 +77,12 @@ class WeightedLeastSquares:
 
         Returns:
             The estimate; ``ITERATION_LIMIT`` when the noise levels did not settle.
+
+        Raises:
+            EstimationError: There are too few rows, or they are ill-conditioned.
         """
         theta, sigma, iterations = self.iterate(problem)
+        require_conditioned(problem)
         status = Status.ITERATION_LIMIT if iterations > self.max_iterations else Status.CONVERGED
         return assess(
             problem, theta, sigma, estimator=self.name, settings=asdict(self), status=status,

@@ -10,6 +10,11 @@ allows it, it is the answer, elsewhere the interior-point method looks for it. C
 the user's own, and problems too hard for that method, go to cvxpy and Clarabel, as the search
 for the allowed point nearest to the free minimiser in the metric of the objective: with the
 normal matrix itself as the quadratic term the solver reports success far from the optimum.
+
+Intervals are those of the fit without the constraints, about the fit with them. The projection
+onto a convex set that holds the truth brings every point nearer to it in the metric of the
+objective, so they cover at least as often as they say; intervals along the active constraints
+alone would take a bound that noise chose for knowledge.
 """
 
 from __future__ import annotations
@@ -54,6 +59,9 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
     constraints: ConstraintBuilder | None = None
 
     name: ClassVar[str] = 'lmi'
+    near_bounds: ClassVar[str] = (
+        'Intervals are those of the fit without them, which are too wide rather than too narrow.'
+    )
 
     def minimise(
         self, directions: DataDirections, allowed: FeasibleSet
@@ -78,6 +86,18 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
                 if status in (Status.CONVERGED, Status.ITERATION_LIMIT):
                     return z, status, iterations
         return self._solve_in_general(directions, allowed, free)
+
+    def prior_curvature(
+        self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
+    ) -> float:
+        """Hessian of the weighted prior, this many times the unit matrix of the steps.
+
+        Args:
+            directions: What the weighted rows tell; it does not matter here.
+            allowed: What physics allows; it counts as no information.
+            z: Steps of the prior, shape ``(f,)``; the Hessian is the same everywhere.
+        """
+        return self.prior_strength
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""

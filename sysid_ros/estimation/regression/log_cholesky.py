@@ -8,7 +8,8 @@ consistent and friction and armature not negative, so the fit is one without con
 masses, which are no box in the chart, need multipliers; a result that misses them is refused.
 
 Unlike the barrier of the entropic estimator, whose divergence it shares, the chart lets friction
-and armature come to rest on their bounds and masses on the ends of their ranges.
+and armature come to rest on their bounds and masses on the ends of their ranges. Intervals are
+those of the posterior of the prior after Laplace; bounds and ranges count as no information.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.chart_objective import ChartObjective, Multipliers
-from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares, verified
+from sysid_ros.estimation.regression.consistent import (
+    ConsistentLeastSquares,
+    parameters_of,
+    verified,
+)
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 
@@ -59,6 +64,9 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
     tolerance: float = 1e-8
 
     name: ClassVar[str] = 'log_cholesky'
+    near_bounds: ClassVar[str] = (
+        'Intervals take bounds for no information, so they are too wide rather than too narrow.'
+    )
 
     def minimise(
         self, directions: DataDirections, allowed: FeasibleSet
@@ -91,6 +99,19 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
             if path.status.ok:
                 path = path.down_to(strength, self)
             yield path.steps, verified(allowed, path.steps, path.status)
+
+    def prior_curvature(
+        self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
+    ) -> np.ndarray:
+        """Hessian of the weighted divergence at the solution, shape ``(f, f)``.
+
+        Args:
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
+            z: Steps of the prior strictly inside, shape ``(f,)``.
+        """
+        theta = parameters_of(directions.problem, z)
+        return self._objective(directions, allowed).prior_curvature(theta, self.prior_strength)
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
