@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.robot.parameters import ParameterSet
 
 FORMAT = 'sysid_ros estimate 1'
@@ -84,6 +85,8 @@ class Estimate:
         iterations: Iterations of the solver.
         notes: What else a person should know.
         provenance: Data, model, seed and versions the estimate came from.
+        identifiability: Why parameters are not known and which motion would help, where it
+            was looked at.
     """
 
     estimator: str
@@ -101,6 +104,7 @@ class Estimate:
     iterations: int = 0
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    identifiability: Identifiability | None = None
 
     @property
     def consistent(self) -> bool:
@@ -137,6 +141,7 @@ class Estimate:
             'iterations': self.iterations,
             'notes': list(self.notes),
             'provenance': dict(self.provenance),
+            'identifiability': self.identifiability and self.identifiability.to_json(),
         }, indent=1, allow_nan=False)
 
     @classmethod
@@ -156,6 +161,7 @@ class Estimate:
                 name: np.array(value, dtype=float) for name, value in data['residuals'].items()
             }
             residuals['relative_error'] = float(residuals['relative_error'])
+            advice = data.get('identifiability')
             return cls(
                 estimator=data['estimator'],
                 settings=data['settings'],
@@ -172,6 +178,7 @@ class Estimate:
                 iterations=data['iterations'],
                 notes=tuple(data['notes']),
                 provenance=data['provenance'],
+                identifiability=advice and Identifiability.from_json(advice),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise EstimationError(f'cannot be read as an estimate: {error!r}') from error

@@ -49,7 +49,9 @@ def find_remarks(
 
 
 def _undetermined(estimate: Estimate) -> Iterator[str]:
-    if estimate.unidentified:
+    if estimate.identifiability is not None:
+        yield from estimate.identifiability.sentences
+    elif estimate.unidentified:
         yield (
             f'Not determined by this data: {"; ".join(estimate.unidentified)}. '
             'A motion that moves the joints they act on would help.'

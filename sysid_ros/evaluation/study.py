@@ -10,6 +10,7 @@ from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, Estimator
 from sysid_ros.estimation.identification import FitSettings, Identification
+from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
@@ -93,13 +94,14 @@ class Study:
 
         Raises:
             ConfigurationError: There is no such estimator.
-            EstimationError: There are too few rows.
+            EstimationError: There are too few rows, or they are ill-conditioned.
         """
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
 
     def evaluate(self, estimator: Estimator, estimate: Estimate) -> Evaluation:
-        """Judge what an estimator found."""
+        """Judge what an estimator found, and say what would tell more."""
+        estimate = with_identifiability(self.training, estimate)
         folds = None
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
