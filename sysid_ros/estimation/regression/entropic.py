@@ -51,14 +51,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
     def minimise(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """The steps of the prior with the smallest objective.
-
-        Args:
-            directions: What the weighted rows tell.
-            allowed: What physics allows.
-
-        Returns:
-            Steps z, shape ``(f,)``; how the solver ended; its iterations.
+        """The steps with the smallest objective; see :class:`ConsistentLeastSquares`.
 
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
@@ -85,13 +78,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray:
-        """Hessian of the weighted divergence at the solution, shape ``(f, f)``.
-
-        Args:
-            directions: What the weighted rows tell; it does not matter here.
-            allowed: What physics allows.
-            z: Steps of the prior strictly inside, shape ``(f,)``.
-        """
+        """Hessian of the weighted divergence, ``(f, f)``; see :class:`ConsistentLeastSquares`."""
         return self.prior_strength * (allowed.barrier_hessian(z) + np.diag(allowed.unbent))
 
     def describe(self) -> dict[str, Any]:

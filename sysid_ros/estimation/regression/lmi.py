@@ -66,15 +66,9 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
     def minimise(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """The allowed steps of the prior with the smallest objective.
+        """The steps with the smallest objective; see :class:`ConsistentLeastSquares`.
 
-        Args:
-            directions: What the weighted rows tell.
-            allowed: What physics allows.
-
-        Returns:
-            Steps z, shape ``(f,)``; how the solver ended; its iterations, none where the
-            free minimiser is allowed.
+        There are no iterations where the free minimiser is allowed.
         """
         free = directions.solve(self.prior_strength)
         if self.constraints is None:
@@ -90,13 +84,7 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> float:
-        """Hessian of the weighted prior, this many times the unit matrix of the steps.
-
-        Args:
-            directions: What the weighted rows tell; it does not matter here.
-            allowed: What physics allows; it counts as no information.
-            z: Steps of the prior, shape ``(f,)``; the Hessian is the same everywhere.
-        """
+        """The strength alone: the prior is quadratic; see :class:`ConsistentLeastSquares`."""
         return self.prior_strength
 
     def describe(self) -> dict[str, Any]:

@@ -71,14 +71,7 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
     def minimise(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """The steps of the prior with the smallest objective.
-
-        Args:
-            directions: What the weighted rows tell.
-            allowed: What physics allows.
-
-        Returns:
-            Steps z, shape ``(f,)``; how the iteration ended; its steps.
+        """The steps with the smallest objective; see :class:`ConsistentLeastSquares`.
 
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
@@ -103,13 +96,7 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray:
-        """Hessian of the weighted divergence at the solution, shape ``(f, f)``.
-
-        Args:
-            directions: What the weighted rows tell.
-            allowed: What physics allows.
-            z: Steps of the prior strictly inside, shape ``(f,)``.
-        """
+        """Hessian of the weighted divergence, ``(f, f)``; see :class:`ConsistentLeastSquares`."""
         theta = parameters_of(directions.problem, z)
         return self._objective(directions, allowed).prior_curvature(theta, self.prior_strength)
 
