@@ -1,6 +1,7 @@
 """What all tests share: the surroundings they run in, the shared recordings, random numbers."""
 
 import os
+import runpy
 from pathlib import Path
 
 # Before any test module imports the libraries that read these.
@@ -46,3 +47,27 @@ def shared_data():
 def rng():
     """Random numbers that are the same for a test whichever tests ran before it."""
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture(scope='session')
+def robot_factory():
+    """What makes random robots, by name: test/robot_factory.py."""
+    return runpy.run_path(str(PROJECT / 'test' / 'robot_factory.py'))
+
+
+@pytest.fixture(scope='session')
+def random_urdf(robot_factory):
+    """``random_urdf(seed, joints, ...)``: text of a random valid description."""
+    return robot_factory['random_urdf']
+
+
+@pytest.fixture(scope='session')
+def random_mjcf(robot_factory):
+    """``random_mjcf(seed, bodies)``: text of a random valid MJCF."""
+    return robot_factory['random_mjcf']
+
+
+@pytest.fixture(scope='session')
+def simulated_arm():
+    """``simulated_arm(seed, ...)``: an arm with known parameters, motion and torque."""
+    return runpy.run_path(str(PROJECT / 'test' / 'simulated_arm.py'))['SimulatedArm']
