@@ -99,10 +99,15 @@ def fit_to_folder(
         model = identification.model()
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
-    with stage('Reading the recording and building the regressor'):
+    friction = identification.settings.fit.friction_selection is not None
+    with stage('Reading the recording' + ', choosing the friction model' * friction
+               + ' and building the regressor'):
         study = Study.load(
-            identification, model, validation=validation, holdout=holdout, folds=folds
+            identification, model, validation=validation, holdout=holdout, folds=folds,
+            estimator=None if estimator == ALL else estimator,
         )
+    if friction:
+        run_folder.write_inputs(study.identification, study.training.model)
     comparison = None
     if estimator == ALL:
         with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _print_base(robot: RobotModel, equations: bool) -> None:
     inertial = base_parameters(TorqueModel(robot))
     terms = TermSettings().described(robot)
-    everything = base_parameters(TorqueModel(robot, terms.build()))
+    everything = base_parameters(TorqueModel(robot, terms.build(robot)))
     described = [name for name in ('armature', 'stiffness') if getattr(terms, name)]
     print(f'Base parameters: {inertial.rank} inertial, {everything.rank} with '
           f'{", ".join(["viscous and Coulomb friction", *described])} and offsets (rank gap '

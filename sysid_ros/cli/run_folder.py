@@ -22,7 +22,7 @@ from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
-from sysid_ros.report.evidence import comparison_section
+from sysid_ros.report.evidence import comparison_section, friction_section
 from sysid_ros.report.figures import torque_figure
 from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
@@ -36,6 +36,7 @@ _FILES = (
     _ESTIMATE, _SETTINGS, *_PRIOR.values(), *_IDENTIFIED.values(), 'identified.yaml',
     'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
+    'friction.txt', 'friction.json',
 )
 
 
@@ -117,13 +118,16 @@ class RunFolder:
         """
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
-        text = summary(evaluation, study.quality, comparison)
+        text = summary(evaluation, study.quality, comparison, study.friction)
         self._write('summary.txt', text.encode())
         self._write_json('verdict.json', evaluation.verdict.to_json())
         self._write_json('evaluation.json', evaluation.to_json())
         if comparison is not None:
             self._write('comparison.txt', comparison_section(comparison).encode() + b'\n')
             self._write_json('comparison.json', comparison.to_json())
+        if study.friction is not None:
+            self._write('friction.txt', friction_section(study.friction).encode() + b'\n')
+            self._write_json('friction.json', study.friction.to_json())
         self._draw(study, evaluation)
         return evaluation, text
 

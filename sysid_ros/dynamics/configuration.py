@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from sysid_ros.dynamics.drive_gain import DriveGain
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import (
+    PowerLawFriction,
+    SmoothCoulombFriction,
+    StribeckFriction,
+)
 from sysid_ros.dynamics.terms import (
     Armature,
+    AsymmetricCoulombFriction,
     CoulombFriction,
     CoupledAxis,
     JointTerm,
@@ -17,6 +25,7 @@ from sysid_ros.dynamics.terms import (
     TorqueOffset,
     ViscousFriction,
     described_dynamics,
+    driven_joints,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
@@ -52,7 +61,16 @@ class TermSettings(StrictSettings):
             whose description gives one.
         coupled_axes: Drives that turn with several joints.
         coulomb_smoothing: Velocity in [rad/s] or [m/s] over which the sign of dry friction
-            is smoothed; 0 for the sign itself.
+            is smoothed; 0 for the sign itself, ``identified`` for one per joint and axis that
+            the data tells.
+        asymmetric_coulomb: Joints whose dry friction differs between the directions; they
+            have neither Coulomb friction nor a torque offset then, which would say the same.
+        stribeck_friction: Joints and coupled axes whose dry friction is larger at low speed.
+        stribeck_exponent: How it decays, 2 as a Gaussian; ``identified`` for one each.
+        power_friction: Joints with friction that grows ever less with speed.
+        load_friction: Joints with dry friction proportional to the transmitted torque.
+        drive_gain: Joints whose torque per recorded unit is not known; see
+            :class:`~sysid_ros.dynamics.drive_gain.DriveGain` for what settles the scale.
     """
 
     viscous_friction: JointSelection = 'all'
@@ -61,7 +79,13 @@ class TermSettings(StrictSettings):
     armature: JointSelection = ()
     stiffness: JointSelection = ()
     coupled_axes: tuple[CoupledAxisSettings, ...] = ()
-    coulomb_smoothing: float = Field(default=0.0, ge=0.0)
+    coulomb_smoothing: Annotated[float, Field(ge=0.0)] | Literal['identified'] = 0.0
+    asymmetric_coulomb: JointSelection = ()
+    stribeck_friction: JointSelection = ()
+    stribeck_exponent: Annotated[float, Field(gt=0.0)] | Literal['identified'] = 2.0
+    power_friction: JointSelection = ()
+    load_friction: JointSelection = ()
+    drive_gain: JointSelection = ()
 
     def described(self, robot: RobotModel) -> TermSettings:
         """These settings, with the drives and springs of the description where left out."""
@@ -75,24 +99,110 @@ class TermSettings(StrictSettings):
         }
         return self.model_copy(update=found)
 
-    def build(self) -> list[JointTerm]:
-        """The terms, in the order of their columns."""
-        chosen: tuple[tuple[Callable[..., JointTerm], JointSelection, dict[str, float]], ...] = (
-            (ViscousFriction, self.viscous_friction, {}),
-            (CoulombFriction, self.coulomb_friction, {'smoothing': self.coulomb_smoothing}),
-            (TorqueOffset, self.torque_offset, {}),
-            (Armature, self.armature, {}),
-            (Stiffness, self.stiffness, {}),
-        )
-        terms: list[JointTerm] = [
-            term(None if joints == 'all' else joints, **options)
-            for term, joints, options in chosen if joints
-        ]
+    @model_validator(mode='after')
+    def _check(self) -> TermSettings:
+        if self.coulomb_smoothing == 'identified' and self.asymmetric_coulomb:
+            raise ConfigurationError(
+                'dry friction that differs between the directions has no identified smoothing',
+                where='coulomb_smoothing', found="'identified'", allowed='a velocity',
+            )
+        return self
+
+    def build(self, robot: RobotModel) -> list[JointTerm]:
+        """The terms, in the order of their columns.
+
+        Args:
+            robot: The robot, for the joints that ``all`` stands for.
+
+        Raises:
+            ConfigurationError: A joint has friction that shares its smoothing with Coulomb
+                friction which it has not.
+        """
+        joint_names = driven_joints(robot)
+        both = self.asymmetric_coulomb
+        coulomb = _without(self.coulomb_friction, both, joint_names)
+        offset = _without(self.torque_offset, both, joint_names)
+        terms: list[JointTerm] = []
+        terms += _on(self.viscous_friction, ViscousFriction)
+        terms += self._dry_friction(coulomb, joint_names)
+        terms += _on(offset, TorqueOffset)
+        terms += _on(self.armature, Armature)
+        terms += _on(self.stiffness, Stiffness)
         terms += [
-            CoupledAxis(axis.name, tuple(axis.weights.items()), self.coulomb_smoothing)
+            CoupledAxis(
+                axis.name, tuple(axis.weights.items()), self._fixed_smoothing or 0.0,
+                dry=self._fixed_smoothing is not None,
+            )
             for axis in self.coupled_axes
         ]
+        terms += _on(self.power_friction, PowerLawFriction)
+        terms += _on(self.load_friction, LoadFriction, smoothing=self._fixed_smoothing)
+        terms += _on(self.drive_gain, DriveGain)
         return terms
+
+    @property
+    def _fixed_smoothing(self) -> float | None:
+        return None if self.coulomb_smoothing == 'identified' else float(self.coulomb_smoothing)
+
+    def _dry_friction(
+        self, coulomb: JointSelection, joint_names: tuple[str, ...]
+    ) -> list[JointTerm]:
+        """Coulomb friction, in both directions or in each, and its peak at low speed."""
+        smoothing = self._fixed_smoothing
+        axes = tuple((axis.name, tuple(axis.weights.items())) for axis in self.coupled_axes)
+        terms: list[JointTerm] = []
+        if smoothing is not None:
+            terms += _on(coulomb, CoulombFriction, smoothing=smoothing)
+            terms += _on(self.asymmetric_coulomb, AsymmetricCoulombFriction, smoothing=smoothing)
+        else:
+            self._require_coulomb(coulomb, joint_names)
+            if coulomb or axes:
+                joints = None if coulomb == 'all' else coulomb
+                terms.append(SmoothCoulombFriction(joints, axes))
+        chosen = self.stribeck_friction
+        if chosen:
+            named = dict(axes)
+            identified = self.stribeck_exponent == 'identified'
+            terms.append(StribeckFriction(
+                None if chosen == 'all' else tuple(n for n in chosen if n not in named),
+                tuple(axis for axis in axes if chosen == 'all' or axis[0] in chosen),
+                smoothing=smoothing, identify_exponent=identified,
+                exponent=2.0 if identified else float(self.stribeck_exponent),
+            ))
+        return terms
+
+    def _require_coulomb(self, coulomb: JointSelection, joint_names: tuple[str, ...]) -> None:
+        if coulomb == 'all':
+            return
+        known = {*coulomb, *(axis.name for axis in self.coupled_axes)}
+        for key in ('stribeck_friction', 'load_friction'):
+            selection = getattr(self, key)
+            wanted = joint_names if selection == 'all' else selection
+            missing = [name for name in wanted if name not in known]
+            if missing:
+                raise ConfigurationError(
+                    'friction shares the identified smoothing of Coulomb friction, which the '
+                    'joint has not', where=key, found=', '.join(missing),
+                    allowed=', '.join(sorted(known)),
+                    fix='Add it to coulomb_friction, or give coulomb_smoothing a number',
+                )
+
+
+def _on(
+    joints: JointSelection, term: Callable[..., JointTerm], **options: Any
+) -> list[JointTerm]:
+    """A term on some joints, or none."""
+    return [term(None if joints == 'all' else joints, **options)] if joints else []
+
+
+def _without(
+    joints: JointSelection, others: JointSelection, joint_names: tuple[str, ...]
+) -> JointSelection:
+    """Joints that are not among others."""
+    if not others:
+        return joints
+    named = joint_names if joints == 'all' else joints
+    return () if others == 'all' else tuple(name for name in named if name not in others)
 
 
 class RobotSettings(StrictSettings):
@@ -145,4 +255,5 @@ class RobotSettings(StrictSettings):
             base / self.file, locked_joints=self.locked_joints, gravity=self.gravity,
             xacro_arguments=self.xacro_arguments,
         )
-        return TorqueModel(robot.with_rotors(self.rotors), self.terms.described(robot).build())
+        terms = self.terms.described(robot).build(robot)
+        return TorqueModel(robot.with_rotors(self.rotors), terms)

@@ -14,8 +14,12 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from sysid_ros.dynamics.drive_gain import DriveGain
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import ShapedFriction
 from sysid_ros.dynamics.terms import CoupledAxis, JointTerm
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ModelError
 
 # Change of velocity for derivatives, and velocity that counts as the limit at zero.
 _DIFFERENCE = 1e-6
@@ -36,26 +40,49 @@ class ForwardDynamics:
     Args:
         model: Torque model; the smoothing of its dry friction is ignored.
         values: Parameter values, shape ``(p,)``.
+
+    Raises:
+        ModelError: The model has friction by load, which depends on the acceleration sought.
     """
 
     model: TorqueModel
     values: np.ndarray
 
+    def __post_init__(self) -> None:
+        if any(isinstance(term, LoadFriction) for term in self.model.terms):
+            raise ModelError(
+                'motion under friction that grows with the load cannot be simulated',
+                where=self.model.robot.name,
+            )
+
     @cached_property
     def _sharp(self) -> TorqueModel:
-        """The model with the sign itself where dry friction was smoothed."""
-        return TorqueModel(self.model.robot, [_sharpened(term) for term in self.model.terms])
+        """The model at the values, with the sign itself where dry friction was smoothed.
+
+        Drive gains are taken out: torques are multiplied by them before anything else.
+        """
+        here = self.model.at(self.values)
+        return TorqueModel(here.robot, [_sharpened(term) for term in here.terms])
+
+    def _torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return self._sharp.regressor(q, v, a) @ self.values
 
     @cached_property
     def _axes(self) -> np.ndarray:
         """Directions of the friction axes in joint space, joints first, shape ``(k, n)``."""
-        robot = self.model.robot
-        joints = len(robot.joint_names)
-        coupled = [
-            [dict(term.weights).get(joint, 0.0) for joint in robot.joint_names]
-            for term in self.model.terms if isinstance(term, CoupledAxis)
-        ]
-        return np.vstack([np.eye(joints), np.reshape(coupled, (-1, joints))])
+        coupled = [axes for term in self._sharp.terms if (axes := self._coupled(term)).size]
+        return np.vstack([np.eye(len(self.model.robot.joint_names)), *coupled])
+
+    def _coupled(self, term: JointTerm) -> np.ndarray:
+        """Directions of a term's friction beside the joints themselves, shape ``(k, n)``."""
+        names = self.model.robot.joint_names
+        axes: list[tuple[tuple[str, float], ...]] = []
+        if isinstance(term, CoupledAxis):
+            axes = [term.weights]
+        elif isinstance(term, ShapedFriction):
+            axes = [weights for _, weights in term.axes]
+        rows = [[dict(weights).get(joint, 0.0) for joint in names] for weights in axes]
+        return np.reshape(rows, (-1, len(names)))
 
     @cached_property
     def _terms(self) -> list[tuple[JointTerm, np.ndarray]]:
@@ -76,7 +103,7 @@ class ForwardDynamics:
         samples, joints = q.shape
         rest = np.zeros(((joints + 1) * samples, joints))
         a = np.vstack([np.zeros_like(q), np.repeat(np.eye(joints), samples, axis=0)])
-        torque = self._sharp.torque(self.values, np.tile(q, (joints + 1, 1)), rest, a)
+        torque = self._torque(np.tile(q, (joints + 1, 1)), rest, a)
         return _columns(torque, samples)
 
     def acceleration(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -93,8 +120,12 @@ class ForwardDynamics:
         Raises:
             numpy.linalg.LinAlgError: A mass matrix is singular.
         """
-        bias = self._sharp.torque(self.values, q, v, np.zeros_like(q))
-        return np.linalg.solve(self.mass_matrix(q), (tau - bias)[..., None])[..., 0]
+        net = self._gains * tau - self._torque(q, v, np.zeros_like(q))
+        return np.linalg.solve(self.mass_matrix(q), net[..., None])[..., 0]
+
+    @cached_property
+    def _gains(self) -> np.ndarray:
+        return self.model.at(self.values).gains
 
     def step(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, h: float
@@ -128,7 +159,7 @@ class ForwardDynamics:
         # Negative friction, which only an inconsistent estimate has, cannot make a joint stick.
         bias = bias + (np.minimum(level, 0.0) * np.sign(v @ axes.T)) @ axes
         right = np.broadcast_to(axes.T, (samples, *axes.T.shape))
-        right = np.concatenate([h * (tau - bias)[..., None], right], axis=2)
+        right = np.concatenate([h * (self._gains * tau - bias)[..., None], right], axis=2)
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
         free, response = v + solved[..., 0], solved[..., 1:]
         impulse, stopped = _solve_dry_friction(
@@ -150,8 +181,8 @@ class ForwardDynamics:
         none, blocks = np.zeros_like(unit), 2 * joints + 1
         speeds = np.tile(v, (blocks, 1))
         speeds[(joints + 1) * samples:] += _DIFFERENCE * unit
-        torque = self._sharp.torque(
-            self.values, np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none])
+        torque = self._torque(
+            np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none])
         )
         torque -= (np.tile(level, (blocks, 1)) * np.sign(speeds @ self._axes.T)) @ self._axes
         moved = np.vstack([torque[:samples], torque[(joints + 1) * samples:]])
@@ -162,22 +193,36 @@ class ForwardDynamics:
         """Torque on each friction axis at a velocity just above zero, shape ``(S, k)``."""
         joints = q.shape[1]
         level = np.zeros((len(q), len(self._axes)))
-        rest, coupled = np.zeros_like(q), joints
+        rest, first = np.zeros_like(q), joints
         for term, values in self._terms:
-            axis = np.ones(joints)
-            if isinstance(term, CoupledAxis):
-                axis = self._axes[coupled]
-            creep = np.tile(_CREEP * axis, (len(q), 1))
-            jump = 0.5 * (
-                term.columns(self.model.robot, q, creep, rest)
-                - term.columns(self.model.robot, q, -creep, rest)
-            ) @ values
-            if isinstance(term, CoupledAxis):
-                level[:, coupled] = jump @ axis / (axis @ axis)
-                coupled += 1
+            coupled = self._coupled(term)
+            if isinstance(term, ShapedFriction):
+                jumps = self._jumps(term, values)
+                own = len(jumps) - len(coupled)
+                level[:, :joints] += jumps[:own] @ term.weights(self.model.robot)[:own]
+                level[:, first:first + len(coupled)] = jumps[own:]
             else:
-                level[:, :joints] += jump
+                axis = coupled[0] if len(coupled) else np.ones(joints)
+                creep = np.tile(_CREEP * axis, (len(q), 1))
+                jump = 0.5 * (
+                    term.columns(self.model.robot, q, creep, rest)
+                    - term.columns(self.model.robot, q, -creep, rest)
+                ) @ values
+                if len(coupled):
+                    level[:, first] = jump @ axis / (axis @ axis)
+                else:
+                    level[:, :joints] += jump
+            first += len(coupled)
         return level
+
+    def _jumps(self, term: ShapedFriction, values: np.ndarray) -> np.ndarray:
+        """Friction of a term just above zero speed on each of its joints and axes, ``(k,)``."""
+        weights = term.weights(self.model.robot)
+        jumps = [
+            0.5 * (term.curves(self.model.robot, creep) - term.curves(self.model.robot, -creep))
+            for creep in _CREEP * weights[:, None]
+        ]
+        return np.array([jump[0, k] for k, jump in enumerate(jumps)]) * values[:len(weights)]
 
 
 def _columns(torque: np.ndarray, samples: int) -> np.ndarray:
@@ -187,6 +232,10 @@ def _columns(torque: np.ndarray, samples: int) -> np.ndarray:
 
 
 def _sharpened(term: JointTerm) -> JointTerm:
+    if isinstance(term, DriveGain):
+        return replace(term, values=())
+    if isinstance(term, ShapedFriction):
+        return term.sharpened()
     smoothed = getattr(term, 'smoothing', 0.0) > 0.0
     return replace(term, smoothing=0.0) if smoothed else term  # type: ignore[type-var]
 

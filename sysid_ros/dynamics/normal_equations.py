@@ -55,7 +55,8 @@ def normal_equations(
     r"""Accumulate the normal equations of all columns, inertial ones and joint terms.
 
     Args:
-        model: Torque model, with n independent joints and p parameters.
+        model: Torque model, with n independent joints and p parameters; nonlinear terms count
+            with the columns they have where the model stands.
         q: Joint positions in [rad] or [m], shape ``(T, n)``.
         v: Joint velocities, shape ``(T, n)``.
         a: Joint accelerations, shape ``(T, n)``.
@@ -82,7 +83,9 @@ def normal_equations(
                 'the shape is not that of the motion', where=name, found=array.shape,
                 allowed=(len(q), joints),
             )
-    weights = _checked_weights(weights, joints)
+    # Drive gains divide the columns of their joint: rows of torques times gains weigh less.
+    scaled = _checked_weights(weights, joints) / model.gains**2
+    tau = tau * model.gains
     slabs = _Slabs(model)
     for start in range(0, len(q), _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -95,7 +98,7 @@ def normal_equations(
         for joint in range(joints):
             slabs.add(joint, terms[:, joint], tau[block, joint],
                       None if usable is None else usable[block, joint])
-    total = slabs.total(weights)
+    total = slabs.total(scaled)
     if not np.isfinite(total).all():
         raise ParameterError(
             'motion or torque holds a value that is not finite', fix='Mask or mend such samples'

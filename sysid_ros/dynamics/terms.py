@@ -45,6 +45,11 @@ class JointTerm(Protocol):
         """
 
 
+def driven_joints(robot: RobotModel) -> tuple[str, ...]:
+    """Joints that something can drive or brake: not those that a floating base moves by."""
+    return tuple(name for name in robot.joint_names if name not in robot.base_joints)
+
+
 # A signal that is q, v or a itself, as its derivatives with respect to the three.
 _ALONG_Q, _ALONG_V, _ALONG_A = np.eye(3)[:, :, None, None]
 
@@ -61,10 +66,7 @@ class _PerJoint:
     lower: ClassVar[float] = -np.inf
 
     def _joints(self, robot: RobotModel) -> tuple[str, ...]:
-        if self.joints is not None:
-            return self.joints
-        # Nothing drives or brakes the joints that a floating base moves by.
-        return tuple(name for name in robot.joint_names if name not in robot.base_joints)
+        return driven_joints(robot) if self.joints is None else self.joints
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """One parameter per joint, with the prior of the robot description."""
@@ -158,6 +160,67 @@ class CoulombFriction(_PerJoint):
         return _ALONG_V * smooth_sign_slope(v, self.smoothing)
 
 
+@dataclass(frozen=True)
+class AsymmetricCoulombFriction:
+    """Dry friction of different size in either direction, both at least zero.
+
+    Its mean is Coulomb friction and half its difference a torque offset in motion, so that a
+    joint has either it or those two.
+
+    Args:
+        joints: Joints that have it; all by default.
+        smoothing: As for :class:`CoulombFriction`.
+    """
+
+    joints: tuple[str, ...] | None = None
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_smoothing(self.smoothing)
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """Friction of forward, then of backward motion, joint by joint."""
+        prior = described_dynamics(robot, 'friction')
+        return [
+            Parameter(
+                f'{joint}.coulomb_friction_{direction}',
+                'N' if robot.joint_types[index] == 'prismatic' else 'N·m',
+                float(prior[index]), lower=0.0,
+            )
+            for joint, index in self._joints(robot) for direction in ('forward', 'backward')
+        ]
+
+    def columns(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Torque per unit of each parameter, shape ``(T, n, k)``."""
+        sign = smooth_sign(v, self.smoothing)
+        joints = self._joints(robot)
+        columns = np.zeros((*v.shape, 2 * len(joints)))
+        for k, (_, index) in enumerate(joints):
+            columns[:, index, 2 * k] = np.maximum(sign[:, index], 0.0)
+            columns[:, index, 2 * k + 1] = np.minimum(sign[:, index], 0.0)
+        return columns
+
+    def gradient(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        weights: np.ndarray,
+    ) -> np.ndarray:
+        """Derivatives of the weighted columns with respect to q, v and a, ``(3, T, n)``."""
+        slope = smooth_sign_slope(v, self.smoothing)
+        gradient = np.zeros((3, *v.shape))
+        for k, (_, index) in enumerate(self._joints(robot)):
+            forward, backward = weights[:, index, 2 * k], weights[:, index, 2 * k + 1]
+            gradient[1, :, index] = slope[:, index] * np.where(
+                v[:, index] > 0.0, forward, backward
+            )
+        return gradient
+
+    def _joints(self, robot: RobotModel) -> list[tuple[str, int]]:
+        joints = driven_joints(robot) if self.joints is None else self.joints
+        return [(joint, robot.joint_index(joint)) for joint in joints]
+
+
 class TorqueOffset(_PerJoint):
     """Constant torque: sensor bias, a constant part of friction or load; prior from springs."""
 
@@ -228,11 +291,13 @@ class CoupledAxis:
         name: Name of the axis, first part of its parameters' names.
         weights: Pairs of joint and weight in z.
         smoothing: As for :class:`CoulombFriction`.
+        dry: Whether it has Coulomb friction; False where another term brings it.
     """
 
     name: str
     weights: tuple[tuple[str, float], ...]
     smoothing: float = 0.0
+    dry: bool = True
 
     def __post_init__(self) -> None:
         _check_smoothing(self.smoothing)
@@ -240,20 +305,18 @@ class CoupledAxis:
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """Armature, viscous and Coulomb friction of the axis."""
         self._weights(robot)
-        return [
-            Parameter(f'{self.name}.armature', 'kg·m²', lower=0.0),
-            Parameter(f'{self.name}.viscous_friction', 'N·m·s/rad', lower=0.0),
-            Parameter(f'{self.name}.coulomb_friction', 'N·m', lower=0.0),
-        ]
+        fields = [('armature', 'kg·m²'), ('viscous_friction', 'N·m·s/rad')]
+        fields += [('coulomb_friction', 'N·m')] if self.dry else []
+        return [Parameter(f'{self.name}.{field}', unit, lower=0.0) for field, unit in fields]
 
     def columns(
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
     ) -> np.ndarray:
-        """Torque per unit of each parameter, shape ``(T, n, 3)``."""
+        """Torque per unit of each parameter, shape ``(T, n, 3)``, or ``(T, n, 2)``."""
         w = self._weights(robot)
         speed = v @ w
-        along = np.stack([a @ w, speed, smooth_sign(speed, self.smoothing)], axis=-1)
-        return w[None, :, None] * along[:, None, :]
+        along = [a @ w, speed, *([smooth_sign(speed, self.smoothing)] if self.dry else [])]
+        return w[None, :, None] * np.stack(along, axis=-1)[:, None, :]
 
     def gradient(
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
@@ -261,8 +324,9 @@ class CoupledAxis:
     ) -> np.ndarray:
         """Derivatives of the weighted columns with respect to q, v and a, ``(3, T, n)``."""
         w = self._weights(robot)
-        inertia, viscous, dry = np.einsum('j,tjk->kt', w, weights)
-        by_speed = viscous + dry * smooth_sign_slope(v @ w, self.smoothing)
+        inertia, by_speed, *dry = np.einsum('j,tjk->kt', w, weights)
+        for part in dry:
+            by_speed = by_speed + part * smooth_sign_slope(v @ w, self.smoothing)
         return np.array([np.zeros_like(inertia), by_speed, inertia])[:, :, None] * w
 
     def _weights(self, robot: RobotModel) -> np.ndarray:

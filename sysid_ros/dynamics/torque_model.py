@@ -3,11 +3,13 @@ r"""The torque model :math:`\tau = \Gamma(q, v, a)\,\theta` of a robot with join
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from sysid_ros.dynamics.drive_gain import DriveGain
+from sysid_ros.dynamics.nonlinear_terms import NonlinearTerm
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
 from sysid_ros.dynamics.terms import JointTerm
@@ -17,7 +19,10 @@ from sysid_ros.robot.parameters import ParameterSet, inertial_parameter_list
 
 @dataclass(frozen=True, eq=False)
 class TorqueModel:
-    """Rigid-body dynamics and joint terms of a robot, linear in all parameters.
+    """Rigid-body dynamics and joint terms of a robot.
+
+    It is linear in all parameters but the shapes of nonlinear terms, for which
+    the model stands at some values: initial ones, or those it was moved to with :meth:`at`.
 
     Args:
         robot: The robot.
@@ -58,8 +63,46 @@ class TorqueModel:
     def _term_sizes(self) -> tuple[int, ...]:
         return tuple(len(term.parameters(self.robot)) for term in self.terms)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether the regressor does not depend on any parameter."""
+        return not any(isinstance(term, NonlinearTerm) for term in self.terms)
+
+    @cached_property
+    def shapes(self) -> tuple[str, ...]:
+        """Names of the parameters the torque is not linear in, drive gains among them."""
+        return tuple(
+            name for term in self.terms if isinstance(term, NonlinearTerm)
+            for name in term.shapes(self.robot)
+        )
+
+    @property
+    def gains(self) -> np.ndarray:
+        """Drive gains the model stands at, shape ``(n,)``."""
+        gains = np.ones(len(self.robot.joint_names))
+        for term in self.terms:
+            if isinstance(term, DriveGain):
+                gains = gains * term.gains(self.robot)
+        return gains
+
+    def at(self, values: np.ndarray) -> TorqueModel:
+        """The model with its nonlinear terms at parameter values, shape ``(p,)``."""
+        if self.is_linear:
+            return self
+        parameters = self.parameters.with_values(values)
+        terms = tuple(
+            term.at(self.robot, parameters) if isinstance(term, NonlinearTerm) else term
+            for term in self.terms
+        )
+        if all(new is old for new, old in zip(terms, self.terms, strict=True)):
+            return self
+        moved = replace(self, terms=terms)
+        # Names, priors and bounds do not depend on where a model stands.
+        moved.__dict__['parameters'] = self.parameters
+        return moved
+
     def regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        r"""The regressor :math:`\Gamma`.
+        r"""The regressor :math:`\Gamma`, with zero columns for shapes.
 
         Args:
             q: Joint positions in [rad] or [m], shape ``(T, n)``.
@@ -74,7 +117,9 @@ class TorqueModel:
         """
         blocks = [inertial_regressor(self.robot, q, v, a)]
         blocks += [term.columns(self.robot, q, v, a) for term in self.terms]
-        return np.concatenate(blocks, axis=-1)
+        regressor = np.concatenate(blocks, axis=-1)
+        gains = self.gains
+        return regressor if (gains == 1.0).all() else regressor / gains[:, None]
 
     def regressor_gradient(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
@@ -94,6 +139,7 @@ class TorqueModel:
             ParameterError: The arrays do not belong together.
         """
         first = 10 * len(self.robot.body_names)
+        weights = weights / self.gains[:, None]
         gradient = np.array(regressor_gradient(self.robot, q, v, a, weights[:, :, :first]))
         for term, count in zip(self.terms, self._term_sizes, strict=True):
             last = first + count
@@ -105,4 +151,89 @@ class TorqueModel:
         self, values: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
     ) -> np.ndarray:
         """Joint torques in [N·m] or [N], shape ``(T, n)``, with parameter values ``(p,)``."""
-        return self.regressor(q, v, a) @ values
+        return self.at(values).regressor(q, v, a) @ values
+
+    def jacobian(
+        self, values: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives of :meth:`torque` by all parameters, shape ``(T, n, p)``.
+
+        Args:
+            values: Parameter values, shape ``(p,)``.
+            q: Joint positions in [rad] or [m], shape ``(T, n)``.
+            v: Joint velocities, shape ``(T, n)``.
+            a: Joint accelerations, shape ``(T, n)``.
+        """
+        model = self.at(values)
+        jacobian = model.regressor(q, v, a)
+        torque = jacobian @ values
+        columns = [self.parameters.index(name) for name in self.shapes]
+        jacobian[:, :, columns] += model.shape_slopes(values, torque, q, v, a)
+        parameters = self.parameters.with_values(values)
+        for term in model.terms:
+            if isinstance(term, NonlinearTerm):
+                slopes = term.inertial_slopes(self.robot, parameters, q, v, a)
+                if slopes is not None:
+                    jacobian[:, :, :slopes.shape[2]] += slopes / model.gains[:, None]
+        return jacobian
+
+    def shape_slopes(
+        self, values: np.ndarray, torque: np.ndarray, q: np.ndarray, v: np.ndarray,
+        a: np.ndarray,
+    ) -> np.ndarray:
+        """Derivatives of the torque by the s shapes, shape ``(T, n, s)``.
+
+        Args:
+            values: Parameter values at which the model stands, shape ``(p,)``.
+            torque: The torque there, shape ``(T, n)``.
+            q: Joint positions in [rad] or [m], shape ``(T, n)``.
+            v: Joint velocities, shape ``(T, n)``.
+            a: Joint accelerations, shape ``(T, n)``.
+        """
+        slopes = np.zeros((*v.shape, len(self.shapes)))
+        parameters = self.parameters.with_values(values)
+        for term in self.terms:
+            if isinstance(term, NonlinearTerm):
+                for name, slope in term.shape_slopes(self.robot, parameters, q, v, a).items():
+                    slopes[:, :, self.shapes.index(name)] += slope / self.gains
+        for joint, name in enumerate(self.robot.joint_names):
+            if f'{name}.drive_gain' in self.shapes:
+                slopes[:, joint, self.shapes.index(f'{name}.drive_gain')] -= (
+                    torque[:, joint] / self.gains[joint]
+                )
+        return slopes
+
+    def linearised(self, values: np.ndarray) -> LinearisedTorqueModel:
+        """The model whose regressor is the Jacobian at parameter values, shape ``(p,)``."""
+        return LinearisedTorqueModel(self.robot, self.terms, np.array(values, dtype=float))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedTorqueModel(TorqueModel):
+    """First-order changes of the torque about parameter values.
+
+    Args:
+        values: Where it is linearised, shape ``(p,)``.
+    """
+
+    values: np.ndarray | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        """True: that is what it is for."""
+        return True
+
+    def regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Derivatives of the torque by all parameters, shape ``(T, n, p)``."""
+        values = self.parameters.values if self.values is None else self.values
+        return TorqueModel(self.robot, self.terms).jacobian(values, q, v, a)
+
+    def regressor_gradient(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Motions are designed for the model itself, at values where it stands.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError('a linearised model has no gradient by the motion')

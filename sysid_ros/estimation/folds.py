@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,62 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
     Raises:
         ConfigurationError: Fewer than two folds, a negative gap, or fewer rows than folds.
     """
+    stretches = _stretches(problem, count, gap)
+    pieces = _Pieces.of(problem, [rows for stretch in stretches for rows in stretch])
+    return tuple(
+        Fold(pieces.joined(training), pieces.joined(held_out)) for held_out, training in stretches
+    )
+
+
+def speed_folds(
+    problem: RegressionProblem, speeds: np.ndarray, count: int = 5, gap: float = 0.5
+) -> tuple[Fold, ...]:
+    """Fit the slow rows, predict the fast ones of another stretch of time.
+
+    A row is fast when its joint moves faster than the median of the joint's usable rows, so
+    that each half of every joint's rows is on one side. Stretches of the same motion do not
+    show how a model extrapolates; these folds do, at about half the speed.
+
+    Args:
+        problem: Rows and prior.
+        speeds: Speed of every joint at every row in [rad/s] or [m/s], shape ``(T, n)``.
+        count: Number of stretches, each held out once.
+        gap: Time beside a held-out stretch that is not used at all in [s].
+
+    Returns:
+        The folds, in the order of time.
+
+    Raises:
+        ConfigurationError: As for :func:`time_folds`, or the speeds are not the rows'.
+    """
+    if speeds.shape != problem.torque.shape:
+        raise ConfigurationError(
+            'the speeds do not belong to the rows', found=speeds.shape,
+            allowed=problem.torque.shape,
+        )
+    median = np.array([
+        np.median(speed[use]) if use.any() else 0.0
+        for speed, use in zip(speeds.T, problem.usable.T, strict=True)
+    ])
+    slow = speeds <= median
+    folds = []
+    for held_out, training in _stretches(problem, count, gap):
+        slow_rows = _of_rows(problem, training[:, None] & slow)
+        folds.append(Fold(slow_rows, _of_rows(problem, held_out[:, None] & ~slow)))
+    return tuple(folds)
+
+
+def _of_rows(problem: RegressionProblem, rows: np.ndarray) -> RegressionProblem:
+    """The problem with some rows of every joint, shape ``(T, n)``."""
+    part = replace(problem, usable=problem.usable & rows)
+    part.__dict__['base'] = problem.base
+    return part
+
+
+def _stretches(
+    problem: RegressionProblem, count: int, gap: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows held out and rows of training for every stretch of time, shape ``(T,)`` each."""
     samples = len(problem.torque)
     if not 2 <= count <= samples:
         raise ConfigurationError(
@@ -51,14 +107,13 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
         raise ConfigurationError('the gap is negative', found=gap, allowed='0 s or more')
     margin = round(gap * problem.rate)
     edges = np.linspace(0, samples, count + 1).round().astype(int)
-    pieces = _Pieces.of(problem, [edges, edges - margin, edges + margin])
-    folds = []
+    stretches = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         held_out, training = np.zeros(samples, dtype=bool), np.ones(samples, dtype=bool)
         held_out[start:stop] = True
         training[max(start - margin, 0):stop + margin] = False
-        folds.append(Fold(pieces.joined(training), pieces.joined(held_out)))
-    return tuple(folds)
+        stretches.append((held_out, training))
+    return stretches
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +125,10 @@ class _Pieces:
     factors: tuple[JointFactors, ...]
 
     @classmethod
-    def of(cls, problem: RegressionProblem, cuts: list[np.ndarray]) -> _Pieces:
-        edges = np.unique(np.clip(np.concatenate(cuts), 0, len(problem.torque)))
+    def of(cls, problem: RegressionProblem, rows: list[np.ndarray]) -> _Pieces:
+        """Pieces between all places where one of the masks, shape ``(T,)``, begins or ends."""
+        cuts = [np.flatnonzero(np.diff(mask)) + 1 for mask in rows]
+        edges = np.unique(np.concatenate([[0], *cuts, [len(problem.torque)]]))
         empty = JointFactors.empty(problem.torque.shape[1], len(problem.parameters))
         factors = tuple(
             empty.folded(problem.regressor[i:j], problem.torque[i:j], problem.usable[i:j])

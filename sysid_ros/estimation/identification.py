@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sysid_ros.dynamics.configuration import RobotSettings
+from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.estimator import Estimator, make_estimator, settings_of
+from sysid_ros.estimation.estimator import make_estimator, settings_of
+from sysid_ros.estimation.friction_models import FrictionSelection
+from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
@@ -47,6 +49,8 @@ class FitSettings(StrictSettings):
         plausibility: Margins and ranges of masses in a consistent estimator.
         reference_cutoff: Cut-off in [Hz] of the reference that the simulated robot of
             instrumental variables tracks; by default from the band of the motion.
+        friction_selection: Friction models to choose from by cross-validation; without it the
+            joint terms are those of the robot's settings.
     """
 
     estimator: str = 'entropic'
@@ -56,9 +60,10 @@ class FitSettings(StrictSettings):
     strength_search: StrengthSearch = StrengthSearch()
     plausibility: Plausibility | None = None
     reference_cutoff: float | None = Field(default=None, gt=0.0)
+    friction_selection: FrictionSelection | None = None
 
-    def build(self, name: str | None = None) -> Estimator:
-        """The estimator, with the settings that apply to it.
+    def build(self, name: str | None = None) -> OuterIteration:
+        """The estimator, with the settings that apply to it, for any joint terms.
 
         Args:
             name: Estimator to use in place of the one in the settings.
@@ -77,8 +82,8 @@ class FitSettings(StrictSettings):
             key: value for key, value in given.items() if key in known and value is not None
         })
         if auto and isinstance(estimator, ConsistentLeastSquares):
-            return CrossValidatedPrior(estimator, self.strength_search)
-        return estimator
+            return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
+        return OuterIteration(estimator)
 
 
 class IdentificationSettings(StrictSettings):
@@ -131,12 +136,20 @@ class Identification:
             ConfigurationError: The settings have no robot.
             ModelError: The description cannot be used.
         """
+        return self.robot().build(self.base)
+
+    def robot(self) -> RobotSettings:
+        """The robot's section of the settings.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
         if self.settings.robot is None:
             raise ConfigurationError(
                 'there is no robot', where=str(self.path or 'settings'),
                 fix='Add a section robot: with the key urdf',
             )
-        return self.settings.robot.build(self.base)
+        return self.settings.robot
 
     def recording_of(self, other: Identification) -> Identification:
         """Another recording of this robot, fitted rows made the same way.
@@ -232,6 +245,19 @@ class Identification:
         if self.settings.processing.effort_check == 'refuse':
             require_right_signs(findings)
         return findings
+
+    def with_terms(self, terms: TermSettings) -> Identification:
+        """The same with other joint terms, among which friction is not chosen again.
+
+        Raises:
+            ConfigurationError: The settings have no robot.
+        """
+        fit, robot = self.settings.fit, self.robot()
+        settings = self.settings.model_copy(update={
+            'robot': robot.model_copy(update={'terms': terms}),
+            'fit': fit.model_copy(update={'friction_selection': None}),
+        })
+        return replace(self, settings=settings)
 
     def problem(self, model: TorqueModel, dataset: Dataset) -> RegressionProblem:
         """Rows of the dataset for the parameters the settings leave free.

@@ -15,6 +15,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.signals import ParallelFilter
@@ -42,6 +43,8 @@ class RegressionProblem:
         warnings: What the data had to be mended for, in words.
         motion: Where the rows came from, for estimators that need more than the rows; None
             where that does not fit into memory.
+        source: Where the rows come from, if the model is not linear in all parameters.
+            The regressor is then the one at the values where the model stands.
     """
 
     model: TorqueModel
@@ -54,6 +57,7 @@ class RegressionProblem:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     motion: Motion | None = None
+    source: RowSource | None = None
 
     def __post_init__(self) -> None:
         samples, joints, columns = self.regressor.shape
@@ -111,7 +115,9 @@ class RegressionProblem:
         rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
         rows.add(dataset)
         problem = cls._from_rows(rows, dataset, parameters, dataset.warnings)
-        return replace(problem, motion=Motion(dataset, parallel, commanded))
+        motion = Motion(dataset, parallel, commanded)
+        return replace(
+            problem, motion=motion, source=None if model.is_linear else RowSource(motion))
 
     @classmethod
     def from_windows(
@@ -143,8 +149,15 @@ class RegressionProblem:
             ConfigurationError: A per-joint list of the wrong length.
             RecordingError: The joints differ, the filter leaves nothing, or no window can
                 be used.
-            EstimationError: The rows do not fit on the disk.
+            EstimationError: The rows do not fit on the disk, or the model is not linear, so
+                that its rows would have to be made again and again.
         """
+        if not model.is_linear:
+            raise EstimationError(
+                'joint terms that are not linear need the whole recording in memory',
+                found=', '.join(model.shapes) or 'friction by load',
+                fix='Cut the bag, raise recording.memory_limit, or take linear terms',
+            )
         shape = (len(model.robot.joint_names), len(model.parameters))
         rows = RowBuilder(
             model, parallel_filter or ParallelFilter(), minimum_velocity, FileStore(shape))
@@ -172,6 +185,21 @@ class RegressionProblem:
         )
 
     def require_rows(self) -> None:
+        """Refuse a problem with too few rows to fit, or one that is not linear.
+
+        Raises:
+            EstimationError: How many rows there are, and how many are needed; or the
+                regressor depends on parameters.
+        """
+        if self.source is not None:
+            raise EstimationError(
+                'the torque is not linear in all parameters',
+                found=', '.join(self.model.shapes) or 'friction by load',
+                fix='Wrap the estimator in an OuterIteration, as settings files do',
+            )
+        self.require_enough_rows()
+
+    def require_enough_rows(self) -> None:
         """Refuse a problem with too few rows to fit.
 
         Raises:
@@ -234,7 +262,8 @@ class RegressionProblem:
         The matrix C in :math:`\theta = \theta_0 + C z` with :math:`C^T H C = 1`. For a body
         H is the Hessian of its log-det divergence at the prior, so a unit of z is a relative
         change of 100 % that does not depend on frame or units; for a joint term a unit of z
-        is the size at which the term explains all of its joints' torque.
+        is the size at which the term explains all of its joints' torque, but no more than
+        the whole range of a term with two bounds.
         """
         metric = np.diag(self._term_scale() ** -2.0)
         for body in self.parameters.bodies:
@@ -259,7 +288,9 @@ class RegressionProblem:
         with np.errstate(divide='ignore', invalid='ignore'):
             scale = np.sqrt(explained / columns.sum(axis=0))
         fallback = np.maximum(np.abs(self.parameters.prior), 1.0)
-        return np.where(np.isfinite(scale) & (scale > 0.0), scale, fallback)
+        scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, fallback)
+        width = self.parameters.upper - self.parameters.lower
+        return np.where((width > 0.0) & (width < scale), width, scale)
 
     def weighted(self, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r"""Compressed rows with joint j divided by :math:`\sigma_j`.
@@ -276,9 +307,23 @@ class RegressionProblem:
         triangle = scipy.linalg.qr(stack, mode='r')[0][:columns]
         return triangle[:, :-1], triangle[:, -1]
 
+    def at(self, theta: np.ndarray) -> RegressionProblem:
+        """The problem with its model, hence its regressor, at parameter values ``(p,)``.
+
+        It is the problem itself where nothing in the regressor depends on parameters.
+        """
+        if self.source is None:
+            return self
+        model = self.model.at(theta)
+        return self if model is self.model else self.source.moved(self, model)
+
+    def predicted(self, theta: np.ndarray) -> np.ndarray:
+        """Torque with parameter values ``(p,)`` in [N·m] or [N], shape ``(T, n)``."""
+        return self.at(theta).regressor @ theta
+
     def residuals(self, theta: np.ndarray) -> np.ndarray:
         """Measured minus predicted torque in [N·m] or [N], zero where not usable, ``(T, n)``."""
-        return np.where(self.usable, self.torque - self.regressor @ theta, 0.0)
+        return np.where(self.usable, self.torque - self.predicted(theta), 0.0)
 
     def squared_residuals(self, theta: np.ndarray) -> np.ndarray:
         """Sum of a joint's squared residuals, from the compressed rows alone, ``(n,)``."""

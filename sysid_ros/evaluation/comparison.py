@@ -136,7 +136,7 @@ def compare(
     Raises:
         EstimationError: There are too few rows for any estimator.
     """
-    problem.require_rows()
+    problem.require_enough_rows()
     _ = problem.base, problem.factors, problem.scale
     contenders: list[Contender] = []
     failures: dict[str, str] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sysid_ros.errors import RecordingError
+from sysid_ros.errors import ModelError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
@@ -115,5 +115,5 @@ def simulate_held_out(
     values = model.parameters.with_values(dict(zip(found.names, found.values, strict=True)))
     try:
         return simulate(model, values.values, held_out.dataset), ()
-    except RecordingError as error:
+    except (ModelError, RecordingError) as error:
         return None, (f'Nothing was simulated: {error}',)

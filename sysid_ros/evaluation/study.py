@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sysid_ros.dynamics.torque_model import TorqueModel
@@ -15,6 +15,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
 from sysid_ros.evaluation.evaluation import Evaluation, HeldOut, evaluate
+from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
@@ -26,20 +27,22 @@ class Study:
     """What to fit and what to judge by.
 
     Attributes:
-        settings: How it is fitted.
+        identification: The settings; where friction was chosen, with its terms.
         training: Rows to fit.
         held_out: Data to judge by, if there is any.
         quality: What can be said of the recording.
         efforts: What its efforts look like.
         folds: Number of stretches for cross-validation; 0 for none.
+        friction: How the friction model was chosen; None where the settings gave it.
     """
 
-    settings: FitSettings
+    identification: Identification
     training: RegressionProblem
     held_out: HeldOut | None
     quality: DataQuality
     efforts: tuple[EffortFinding, ...]
     folds: int = 0
+    friction: FrictionChoice | None = None
 
     @classmethod
     def load(
@@ -50,8 +53,9 @@ class Study:
         validation: Identification | None = None,
         holdout: float | None = None,
         folds: int = 0,
+        estimator: str | None = None,
     ) -> Study:
-        """Read recordings and build their rows.
+        """Read recordings and build their rows, with the friction model chosen if asked for.
 
         Args:
             identification: Settings of the recording to fit.
@@ -59,9 +63,11 @@ class Study:
             validation: Settings of another recording to judge by.
             holdout: Last part of the recording to judge by in its place, between 0 and 1.
             folds: Number of stretches for cross-validation; 0 for none.
+            estimator: Estimator that friction is chosen with, in place of the settings' own.
 
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used.
+            EstimationError: No friction model could be fitted.
             RecordingError: A recording cannot be read, or its efforts have the wrong sign.
         """
         _check(holdout, folds)
@@ -72,19 +78,28 @@ class Study:
             standstill_velocity=identification.settings.processing.standstill_velocity,
             delays=_delays(measured.dataset, model), efforts=efforts,
         )
-        held_out = None
+        held_out, friction, end = None, None, 1.0 - (holdout or 0.0)
+        if identification.settings.fit.friction_selection is not None:
+            friction = choose_friction(measured, end, estimator)
+            identification = identification.with_terms(friction.terms)
+            model = identification.model()
+            measured = replace(measured, identification=identification, model=model)
         if holdout is not None:
-            held_out = HeldOut.of(measured, 1.0 - holdout, 1.0)
+            held_out = HeldOut.of(measured, end, 1.0)
         elif validation is not None:
             other = identification.recording_of(validation)
             unseen = other.measurement(model)
             other.effort_findings(model, unseen.dataset)
             held_out = HeldOut.of(unseen)
         return cls(
-            settings=identification.settings.fit,
-            training=measured.problem(0.0, 1.0 - (holdout or 0.0)), held_out=held_out,
-            quality=quality, efforts=efforts, folds=folds,
+            identification=identification, training=measured.problem(0.0, end),
+            held_out=held_out, quality=quality, efforts=efforts, folds=folds, friction=friction,
         )
+
+    @property
+    def settings(self) -> FitSettings:
+        """How it is fitted."""
+        return self.identification.settings.fit
 
     def fit(self, name: str) -> Evaluation:
         """Fit with one estimator and judge what it finds.
@@ -102,6 +117,8 @@ class Study:
     def evaluate(self, estimator: Estimator, estimate: Estimate) -> Evaluation:
         """Judge what an estimator found, and say what would tell more."""
         estimate = with_identifiability(self.training, estimate)
+        if self.friction is not None:
+            estimate = replace(estimate, notes=(*estimate.notes, self.friction.note))
         folds = None
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)

@@ -7,6 +7,7 @@ import numpy as np
 from sysid_ros.estimation.regression.prior_strength import StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison, Contender
 from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
 from sysid_ros.report.tables import number, percent, table
 
@@ -107,6 +108,35 @@ def comparison_section(comparison: Comparison) -> str:
     ]
     lines.append(f'  Recommended: {comparison.reason}')
     return '\n'.join(lines)
+
+
+def friction_section(choice: FrictionChoice) -> str:
+    """Errors of all friction models on what they were not fitted to, and why one was chosen."""
+    rows = []
+    for each, (mean, error) in zip(choice.candidates, choice.excess, strict=True):
+        factor = np.exp(mean)
+        rows.append([
+            each.name, str(each.parameters), _mean(each.stretches), _mean(each.faster),
+            f'{factor:.3f} ± {factor * error:.3f}' if np.isfinite(mean) else '-',
+            f'{each.seconds:.1f}',
+        ])
+    header = ['friction', 'parameters', 'stretches %', 'faster %', 'over best', 's']
+    return '\n'.join([
+        'Friction model by errors on rows that were not fitted: mean and standard error',
+        table(header, rows),
+        '  stretches: other stretches of time; faster: the fast half of their rows from the slow '
+        'half\n  of the others; over best: error over that of the best model, mean over folds; as '
+        'good: within\n  its standard error of 1, or 1 %; the simplest is the one with the fewest '
+        'parameters',
+        *(f'  {each.name}: {choice.reason(each.name)}' for each in choice.candidates),
+    ])
+
+
+def _mean(errors: np.ndarray) -> str:
+    """Mean of the folds and its standard error, in percent."""
+    if not np.isfinite(errors).all():
+        return 'failed'
+    return f'{percent(errors.mean())} ± {percent(errors.std(ddof=1) / np.sqrt(len(errors)))}'
 
 
 def _row(contender: Contender) -> list[str]:

@@ -29,7 +29,7 @@ def torque_figure(
     """
     joints = problem.model.robot.joint_names
     time, breaks = _time(problem)
-    predictions = (problem.regressor @ theta, problem.regressor @ problem.parameters.prior)
+    predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
     figure = Figure(figsize=(11.0, 1.0 + 1.7 * len(joints)), layout='constrained')
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]

@@ -11,6 +11,7 @@ from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
@@ -18,6 +19,7 @@ from sysid_ros.recording.quality import DataQuality
 from sysid_ros.report.evidence import (
     comparison_section,
     folds_section,
+    friction_section,
     simulation_section,
     strengths_section,
 )
@@ -29,7 +31,8 @@ _ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
-    evaluation: Evaluation, quality: DataQuality, comparison: Comparison | None = None
+    evaluation: Evaluation, quality: DataQuality, comparison: Comparison | None = None,
+    friction: FrictionChoice | None = None,
 ) -> str:
     """The whole summary.
 
@@ -37,6 +40,7 @@ def summary(
         evaluation: The estimate with its evidence and verdict.
         quality: What can be said of the recording; its warnings are among the remarks.
         comparison: How it does beside other estimators, if they were compared.
+        friction: How the friction model was chosen, if it was.
 
     Returns:
         Text for a terminal, at most about a hundred columns wide.
@@ -49,6 +53,7 @@ def summary(
         _fit(estimate),
         _strengths(estimate),
         _ERRORS + errors_table(predictions),
+        friction_section(friction) if friction else '',
         folds_section(evaluation.folds) if evaluation.folds else '',
         simulation_section(evaluation.simulation) if evaluation.simulation else '',
         _bodies(estimate),

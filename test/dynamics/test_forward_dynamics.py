@@ -11,7 +11,10 @@ import pinocchio as pin
 import pytest
 from scipy.integrate import solve_ivp
 
+from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.dynamics.forward_dynamics import ForwardDynamics
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import SmoothCoulombFriction, StribeckFriction
 from sysid_ros.dynamics.terms import (
     Armature,
     CoulombFriction,
@@ -21,6 +24,7 @@ from sysid_ros.dynamics.terms import (
     ViscousFriction,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ModelError
 from sysid_ros.robot.model import RobotModel
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
@@ -188,3 +192,46 @@ def test_a_geared_rotor_adds_its_inertia_times_the_ratio_squared():
     rotor = golden.truth[golden.model.parameters.body_slice('motor')]
     assert change[0, 1, 1] == pytest.approx(simulated.ROTOR.ratio**2 * rotor[6])
 
+
+
+def test_a_joint_breaks_away_at_coulomb_and_stribeck_friction_together():
+    dynamics = block(
+        SmoothCoulombFriction(), StribeckFriction(smoothing=None), coulomb_friction=3.0,
+        stribeck_friction=2.0, stribeck_velocity=0.1,
+    )
+    rest = np.zeros((1, 1))
+    held, _ = run(dynamics, rest, rest, np.array([[4.99]]), 0.1, 1e-3)
+    assert abs(held[0, 0]) < 1e-12
+    _, v = run(dynamics, rest, rest, np.array([[5.2]]), 2.0, 1e-3)
+    # Once it slides, the force beyond Coulomb friction accelerates the 2 kg.
+    assert v[0, 0] > 1.0
+    before = v
+    _, v = run(dynamics, rest, before, np.array([[5.2]]), 1.0, 1e-3)
+    assert v[0, 0] - before[0, 0] == pytest.approx(1.1, rel=1e-3)
+
+
+def test_friction_of_an_axis_holds_the_axis_alone():
+    robot = RobotModel.from_urdf(simulated.arm_urdf())
+    axis = (('both', (('elbow', 1.0), ('wrist', 1.0))),)
+    plain = (CoupledAxis('both', axis[0][1]),)
+    smooth = (CoupledAxis('both', axis[0][1], dry=False), SmoothCoulombFriction((), axis))
+    moved = []
+    for terms in (plain, smooth):
+        model = TorqueModel(robot, terms)
+        values = model.parameters.with_values({'both.coulomb_friction': 4.0}).values
+        q = v = np.array([[0.3, -0.4, 0.2]])
+        moved.append(run(ForwardDynamics(model, values), q, 0.1 * v, 0.0 * v, 0.3, 1e-3))
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-9)
+
+
+def test_a_drive_gain_multiplies_the_torque():
+    plain = block(ViscousFriction(), viscous_friction=0.5)
+    geared = block(ViscousFriction(), DriveGain(), viscous_friction=0.5, drive_gain=2.0)
+    rest = np.zeros((1, 1))
+    expected = run(plain, rest, rest, np.array([[3.0]]), 0.5, 1e-3)
+    np.testing.assert_allclose(run(geared, rest, rest, np.array([[1.5]]), 0.5, 1e-3), expected)
+
+
+def test_friction_by_load_is_not_simulated_as_something_else():
+    with pytest.raises(ModelError, match='grows with the load'):
+        block(LoadFriction())

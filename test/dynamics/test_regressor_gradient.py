@@ -8,10 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sysid_ros.dynamics.drive_gain import DriveGain
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import (
+    PowerLawFriction,
+    SmoothCoulombFriction,
+    StribeckFriction,
+)
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
 from sysid_ros.dynamics.terms import (
     Armature,
+    AsymmetricCoulombFriction,
     CoulombFriction,
     CoupledAxis,
     JointTerm,
@@ -26,6 +34,7 @@ from sysid_ros.robot.model import GearedRotor, RobotModel
 TESTS = Path(__file__).parent.parent
 random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
 arm_urdf = runpy.run_path(str(TESTS / 'golden_problems.py'))['arm_urdf']
+AXIS = (('axis', (('waist', 1.0), ('wrist', -2.0))),)
 ROTOR = GearedRotor('motor', joint='elbow', ratio=20.0, link='shoulder', inertial=(1.0,) * 10)
 
 _INERTIAL = '<inertial pos="0.1 0.2 0" mass="1" diaginertia="0.1 0.1 0.1"/>'
@@ -77,6 +86,11 @@ def test_arrays_that_do_not_belong_together_are_refused() -> None:
 @pytest.mark.parametrize('term', [
     ViscousFriction(), CoulombFriction(smoothing=0.3), CoulombFriction(), TorqueOffset(),
     Armature(('elbow',)), Stiffness(), CoupledAxis('axis', (('waist', 1.0), ('wrist', -2.0)), 0.5),
+    CoupledAxis('axis', (('waist', 1.0), ('wrist', -2.0)), dry=False),
+    AsymmetricCoulombFriction(smoothing=0.3), SmoothCoulombFriction(axes=AXIS), LoadFriction(),
+    StribeckFriction(axes=AXIS, smoothing=0.2), StribeckFriction(smoothing=None, exponent=0.7),
+    PowerLawFriction(('elbow',), AXIS), LoadFriction(('waist', 'wrist'), smoothing=0.3),
+    DriveGain(),
 ], ids=lambda term: type(term).__name__)
 def test_the_terms_take_part(term: JointTerm) -> None:
     rng = np.random.default_rng(1)
@@ -93,10 +107,12 @@ def test_the_terms_take_part(term: JointTerm) -> None:
     assert np.sum(gradient * direction) == pytest.approx(difference, rel=1e-7, abs=1e-8)
 
 
-def test_the_gradient_of_a_model_covers_all_its_columns() -> None:
+def test_the_gradient_of_a_model_covers_all_its_columns_and_drive_gains() -> None:
     rng = np.random.default_rng(2)
-    model = TorqueModel(RobotModel.from_urdf(arm_urdf()), [CoulombFriction(smoothing=0.4),
-                                                          Armature()])
+    terms = [CoulombFriction(smoothing=0.4), Armature(), DriveGain(('elbow', 'wrist'))]
+    model = TorqueModel(RobotModel.from_urdf(arm_urdf()), terms)
+    gains = {'elbow.drive_gain': 0.7, 'wrist.drive_gain': 2.5}
+    model = model.at(model.parameters.with_values(gains).values)
     motion = rng.normal(size=(3, 5, 3))
     weights = rng.normal(size=(5, 3, len(model.parameters)))
     direction, step = rng.normal(size=motion.shape), 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
+from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
 from sysid_ros.settings import parse_settings
 
@@ -78,9 +78,9 @@ def test_xacro_arguments_reach_xacro(tmp_path):
     assert model.robot.joint_names == ('ja', 'hand_joint')
 
 
-def test_no_term_at_all_leaves_the_rigid_bodies():
-    none = TermSettings(viscous_friction=(), coulomb_friction=(), torque_offset=())
-    assert none.build() == []
+def test_no_term_at_all_leaves_the_rigid_bodies(folder):
+    none = {'viscous_friction': [], 'coulomb_friction': [], 'torque_offset': []}
+    assert settings(terms=none).build(folder).terms == ()
 
 
 @pytest.mark.parametrize('change', [

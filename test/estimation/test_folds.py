@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.folds import time_folds
+from sysid_ros.estimation.folds import speed_folds, time_folds
 from sysid_ros.estimation.problem import RegressionProblem
 
 SimulatedArm = runpy.run_path(str(Path(__file__).parent.parent / 'simulated_arm.py'))[
@@ -61,3 +61,24 @@ def test_folds_that_cannot_be_made_are_refused(
 ) -> None:
     with pytest.raises(ConfigurationError):
         time_folds(problem, count, gap)
+
+
+def test_fast_rows_are_predicted_from_slow_ones_of_other_stretches() -> None:
+    arm = SimulatedArm(seed=1)
+    data = arm.dataset(10.0, 50.0)
+    problem = RegressionProblem.from_dataset(arm.model, data)
+    speeds = np.abs(data.v)
+    folds = speed_folds(problem, speeds, 4, gap=0.2)
+    held_out = sum(fold.held_out.usable.astype(int) for fold in folds)
+    fast = speeds > np.median(speeds, axis=0)
+    np.testing.assert_array_equal(held_out, fast)
+    for fold in folds:
+        assert not (fold.training.usable & fast).any()
+        fitted = np.flatnonzero(fold.training.usable.any(axis=1))
+        predicted = np.flatnonzero(fold.held_out.usable.any(axis=1))
+        assert np.abs(fitted[:, None] - predicted).min() > 0.2 * problem.rate
+
+
+def test_speeds_of_other_rows_are_refused(problem: RegressionProblem) -> None:
+    with pytest.raises(ConfigurationError, match='do not belong to the rows'):
+        speed_folds(problem, np.ones((3, 4)))

@@ -120,19 +120,19 @@ def test_an_unknown_estimator_is_refused_when_it_is_built(folder):
 
 def test_settings_reach_the_estimators_they_apply_to():
     settings = FitSettings(prior_strength=0.5, plausibility=Plausibility(mass_factor=2.0))
-    entropic = settings.build()
+    entropic = settings.build().estimator
     assert isinstance(entropic, EntropicLeastSquares)
     assert entropic.prior_strength == 0.5
     assert entropic.plausibility.mass_factor == 2.0
-    lmi = settings.build('lmi')
+    lmi = settings.build('lmi').estimator
     assert isinstance(lmi, SemidefiniteLeastSquares)
     assert lmi.prior_strength == 0.5
-    assert settings.build('ols') == OrdinaryLeastSquares()
+    assert settings.build('ols').estimator == OrdinaryLeastSquares()
 
 
 def test_left_out_settings_are_the_estimators_own():
-    assert FitSettings().build() == EntropicLeastSquares()
-    assert FitSettings(estimator='lmi').build() == SemidefiniteLeastSquares()
+    assert FitSettings().build().estimator == EntropicLeastSquares()
+    assert FitSettings(estimator='lmi').build().estimator == SemidefiniteLeastSquares()
 
 
 def test_file_names_are_relative_to_the_settings_or_to_the_folder_given(folder, tmp_path):
@@ -172,7 +172,7 @@ def test_the_strength_of_the_prior_may_be_left_to_cross_validation(folder, name)
         f'fit: {{estimator: {name}, prior_strength: auto, plausibility: {{mass_factor: 2.0}},\n'
         '      strength_search: {folds: 4, rule: minimum, strengths: [1, 0.1]}}\n'
     )
-    estimator = load(folder, text).settings.fit.build()
+    estimator = load(folder, text).settings.fit.build().estimator
     assert isinstance(estimator, CrossValidatedPrior)
     assert estimator.estimator == make_estimator(name, plausibility=Plausibility(mass_factor=2.0))
     assert estimator.search == StrengthSearch(folds=4, rule='minimum', strengths=(0.1, 1.0))
@@ -181,13 +181,14 @@ def test_the_strength_of_the_prior_may_be_left_to_cross_validation(folder, name)
 @pytest.mark.parametrize('name', ['ols', 'wls', 'irls', 'iv'])
 def test_estimators_without_a_prior_do_not_look_for_its_strength(folder, name):
     settings = load(folder, 'fit: {prior_strength: auto}\n').settings.fit
-    assert settings.build(name) == make_estimator(name)
+    assert settings.build(name).estimator == make_estimator(name)
 
 
 def test_the_cut_off_of_the_reference_is_that_of_instrumental_variables(folder):
     settings = load(folder, 'fit: {reference_cutoff: 4.0, prior_strength: 2.0}\n').settings.fit
-    assert settings.build('iv') == make_estimator('iv', reference_cutoff=4.0)
-    assert settings.build('log_cholesky') == make_estimator('log_cholesky', prior_strength=2.0)
+    assert settings.build('iv').estimator == make_estimator('iv', reference_cutoff=4.0)
+    chart = settings.build('log_cholesky').estimator
+    assert chart == make_estimator('log_cholesky', prior_strength=2.0)
     for name in REGRESSION_ESTIMATORS:
         settings.build(name)
 

@@ -1,0 +1,155 @@
+r"""Rows of a problem whose model is not linear, made anew where its parameters have moved.
+
+Whole rows come from a :class:`~sysid_ros.estimation.rows.RowBuilder`, here as everywhere. What a
+search moves are the few columns of nonlinear terms, whose signals alone are filtered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import ShapedFriction, SlopeCurve
+from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.dynamics.terms import JointTerm
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.rows import MemoryStore, RowBuilder
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import ParameterSet
+
+if TYPE_CHECKING:
+    from sysid_ros.estimation.problem import RegressionProblem
+
+
+@dataclass(frozen=True, eq=False)
+class RowSource:
+    """The motion that rows come from, and the filter they went through.
+
+    Attributes:
+        origin: Motion and torque, with the filter that made rows of them.
+    """
+
+    origin: Motion
+    _loads: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        """Motion and torque before filtering."""
+        return self.origin.dataset
+
+    @property
+    def parallel_filter(self) -> ParallelFilter:
+        """Low-pass and decimation of regressor and torque."""
+        return self.origin.parallel_filter
+
+    @property
+    def motion(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions, velocities and accelerations, shape ``(T, n)`` each."""
+        return self.dataset.q, self.dataset.v, self.dataset.a
+
+    def rows(self, columns: np.ndarray) -> np.ndarray:
+        """Samples of shape ``(T, ...)``, filtered and decimated to the rows of a problem."""
+        data = self.dataset
+        return self.parallel_filter.apply(columns, data.rate, data.segments)[0]
+
+    def speeds(self) -> np.ndarray:
+        """Joint speeds at the samples that rows are centred on, shape ``(T', n)``."""
+        data = self.dataset
+        kept, _ = self.parallel_filter.kept(data.rate, data.segments)
+        return np.abs(data.v[kept])
+
+    def moved(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
+        """The problem with its model at other values.
+
+        Only the columns of terms that moved are computed again; a drive gain scales rows.
+
+        Args:
+            problem: A problem whose rows come from here.
+            model: Its model, at other values.
+        """
+        regressor = problem.regressor * (problem.model.gains / model.gains)[:, None]
+        stop = len(model.parameters)
+        for old, term in zip(reversed(problem.model.terms), reversed(model.terms), strict=True):
+            start = stop - len(term.parameters(model.robot))
+            if term is not old and isinstance(term, (ShapedFriction, LoadFriction)):
+                regressor[:, :, start:stop] = self._columns(term, model)
+            stop = start
+        moved = replace(problem, model=model, regressor=regressor)
+        # Which columns depend on each other does not depend on where the terms stand.
+        if 'base' in problem.__dict__:
+            moved.__dict__['base'] = problem.base
+        return moved
+
+    def jacobian(self, model: TorqueModel, values: np.ndarray) -> np.ndarray:
+        """Rows of the derivatives of the torque by all parameters, shape ``(T', n, p)``."""
+        data = self.dataset
+        count = len(self.parallel_filter.kept(data.rate, data.segments)[0])
+        store = MemoryStore((count, data.q.shape[1], len(values)))
+        rows = RowBuilder(model.linearised(values), self.parallel_filter, 0.0, store)
+        rows.add(data)
+        return rows.finish()[0]
+
+    def shape_slopes(self, problem: RegressionProblem, values: np.ndarray) -> np.ndarray:
+        """Rows of the derivatives of the torque by the s shapes alone, ``(T', n, s)``.
+
+        Args:
+            problem: A problem whose rows come from here, at these values.
+            values: Parameter values, shape ``(p,)``.
+        """
+        model, parameters = problem.model, problem.parameters.with_values(values)
+        slopes = np.zeros((*problem.torque.shape, len(model.shapes)))
+        for term in model.terms:
+            for name, slope in self._slopes(term, model, parameters):
+                slopes[:, :, model.shapes.index(name)] += slope / model.gains
+        # By gains the derivatives are the torque's own rows, which need no filter again.
+        torque = problem.regressor @ values
+        for joint, name in enumerate(problem.model.robot.joint_names):
+            if f'{name}.drive_gain' in problem.model.shapes:
+                column = problem.model.shapes.index(f'{name}.drive_gain')
+                slopes[:, joint, column] = -torque[:, joint] / problem.model.gains[joint]
+        return slopes
+
+    def _slopes(
+        self, term: JointTerm, model: TorqueModel, parameters: ParameterSet
+    ) -> Iterator[tuple[str, np.ndarray]]:
+        """Shapes of a term, each with rows of the derivative of its torque, ``(T', n)``."""
+        slopes: list[SlopeCurve] = []
+        if isinstance(term, ShapedFriction):
+            slopes = term.slope_curves(model.robot, self.dataset.v)
+        elif isinstance(term, LoadFriction):
+            load = self._load(model.robot, term.inertials(model.robot))
+            slopes = term.slope_curves(model.robot, load, self.dataset.v)
+        if slopes:
+            rows = self.rows(np.stack([slope for _, _, slope, _ in slopes], axis=1))
+            for (shape, amplitude, _, w), row in zip(slopes, rows.T, strict=True):
+                yield shape, parameters[amplitude] * row[:, None] * w
+
+    def _columns(self, term: ShapedFriction | LoadFriction, model: TorqueModel) -> np.ndarray:
+        """Rows of a term's columns, one filtered signal per axis, whatever its joints."""
+        robot = model.robot
+        if isinstance(term, ShapedFriction):
+            curves = term.curves(robot, self.dataset.v)
+        else:
+            curves = term.curves(robot, self._load(robot, term.inertials(robot)), self.dataset.v)
+        rows = self.rows(curves)
+        weights = np.array([w for _, w in term.directions(robot)])
+        columns = np.zeros((
+            len(rows), len(robot.joint_names), len(weights) + len(term.shapes(robot))
+        ))
+        columns[:, :, :len(weights)] = rows[:, None] * weights.T
+        return columns / model.gains[:, None]
+
+    def _load(self, robot: RobotModel, inertials: np.ndarray) -> np.ndarray:
+        """Rigid-body torque of all samples; the last one is kept, as shapes change far more."""
+        last = self._loads.get('last')
+        if last is None or not np.array_equal(last[0], inertials):
+            last = inertials, inertial_regressor(robot, *self.motion) @ inertials
+            self._loads['last'] = last
+        return last[1]

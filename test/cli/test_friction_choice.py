@@ -1,0 +1,65 @@
+"""`sysid fit` chooses a friction model when asked, says why, and leaves settings that repeat it."""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+
+write_recording = runpy.run_path(str(Path(__file__).with_name('test_sysid.py')))['write_recording']
+
+
+@pytest.fixture(scope='module')
+def settings(tmp_path_factory):
+    """A recording of a robot whose dry friction is smooth, and one to predict."""
+    folder = tmp_path_factory.mktemp('recordings')
+    first, second = (write_recording(folder, name, seed) for seed, name in enumerate('ab', 1))
+    asked = yaml.safe_load(first.read_text())
+    asked['fit'] = {'friction_selection': {'candidates': ['coulomb', 'stribeck'], 'folds': 2}}
+    first.write_text(yaml.safe_dump(asked, allow_unicode=True))
+    return first, second
+
+
+def test_the_choice_is_printed_kept_and_repeated(settings, tmp_path, capsys):
+    run = tmp_path / 'run'
+    code = main(['fit', str(settings[0]), '--holdout', '0.3', '-o', str(run)])
+    assert code == ExitCode.OK
+    text = capsys.readouterr().out
+    for part in ('Friction model by errors', 'coulomb: chosen: ', 'stribeck: ',
+                 "The friction model 'coulomb' was chosen"):
+        assert part in text
+    assert (run / 'friction.txt').read_text() in text + '\n'
+    table = json.loads((run / 'friction.json').read_text())
+    assert table['chosen'] == 'coulomb'
+    assert [each['model'] for each in table['candidates']] == ['coulomb', 'stribeck']
+    kept = yaml.safe_load((run / 'settings.yaml').read_text())
+    assert kept['fit']['friction_selection'] is None
+    assert main(['validate', str(run), str(settings[1])]) == ExitCode.OK
+    again = tmp_path / 'again'
+    assert main(['fit', str(run / 'settings.yaml'), '--holdout', '0.3', '-o', str(again)]) == code
+    assert not (again / 'friction.txt').exists()
+
+
+def test_nonlinear_terms_go_through_every_estimator_to_what_is_handed_over(
+    settings, tmp_path, capsys
+):
+    asked = yaml.safe_load(settings[1].read_text())
+    asked['robot']['terms'] = {'coulomb_smoothing': 'identified', 'load_friction': ['swing']}
+    file = settings[1].with_name('nonlinear.yaml')
+    file.write_text(yaml.safe_dump(asked, allow_unicode=True))
+    run = tmp_path / 'run'
+    code = main(['fit', str(file), '--estimator', 'all', '--holdout', '0.3', '-o', str(run)])
+    assert code == ExitCode.OK
+    comparison = json.loads((run / 'comparison.json').read_text())
+    assert comparison['failures'] == {}
+    assert {each['status'] for each in comparison['estimators']} == {'CONVERGED'}
+    text = capsys.readouterr().out
+    assert 'swing.load_friction' in text
+    assert 'cannot be simulated' in text
+    names = json.loads((run / 'estimate.json').read_text())['parameters']['names']
+    assert {'swing.coulomb_smoothing', 'slide.coulomb_smoothing'} <= set(names)
+    assert 'coulomb_smoothing' in (run / 'identified.yaml').read_text()

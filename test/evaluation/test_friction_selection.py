@@ -1,0 +1,189 @@
+"""The friction model is chosen that the robot has, and the plain one where there is no other."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.nonlinear_terms import SmoothCoulombFriction, StribeckFriction
+from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.friction_models import FrictionSelection, friction_candidate
+from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.friction_selection import choose_friction, select_friction
+from sysid_ros.report.evidence import friction_section
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.settings import parse_settings
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+VISCOUS, OFFSET = ViscousFriction(), TorqueOffset()
+PLANTS = {
+    'coulomb': ((VISCOUS, CoulombFriction(), OFFSET), {}),
+    'stribeck': (
+        (VISCOUS, SmoothCoulombFriction(), StribeckFriction(smoothing=None), OFFSET),
+        {'stribeck_friction': 0.6, 'stribeck_velocity': 0.4, 'coulomb_smoothing': 0.1},
+    ),
+    'load': ((VISCOUS, CoulombFriction(), LoadFriction(), OFFSET), {'load_friction': 0.15}),
+}
+
+
+def plant(name):
+    """The arm with the friction of a model."""
+    terms, truths = PLANTS[name]
+    model = TorqueModel(RobotModel.from_urdf(simulated.arm_urdf()), terms)
+    truth = simulated.true_parameters(model)
+    for k, parameter in enumerate(model.parameters.names):
+        truth[k] = truths.get(parameter.rpartition('.')[2], truth[k])
+    return simulated.Golden(model, truth, 800)
+
+
+def select(data, robot, estimator=None, **settings):
+    return select_friction(
+        robot, TermSettings(), lambda model: RegressionProblem.from_dataset(model, data),
+        np.abs(data.v), estimator or OuterIteration(make_estimator('wls')),
+        FrictionSelection(folds=3, **settings),
+    )
+
+
+@pytest.fixture(scope='module')
+def choices():
+    return {
+        name: select(plant(name).dataset(0.01), plant(name).model.robot,
+                     candidates=('coulomb', 'smooth_coulomb', 'stribeck', 'load'))
+        for name in PLANTS
+    }
+
+
+@pytest.mark.parametrize('name', PLANTS)
+def test_the_friction_that_the_robot_has_is_chosen(choices, name):
+    assert choices[name].chosen == name
+
+
+def test_the_simplest_within_one_standard_error_is_chosen(choices):
+    for choice in choices.values():
+        names = [each.name for each in choice.candidates]
+        counts = [each.parameters for each in choice.candidates]
+        assert counts == sorted(counts)
+        mean, error = choice.excess.T
+        assert mean.min() == 0.0
+        first = int(np.flatnonzero(mean <= np.maximum(error, 0.01))[0])
+        assert choice.chosen == names[first]
+    assert [each.parameters for each in choices['load'].candidates] == [9, 12, 15, 18]
+
+
+def test_every_candidate_has_its_reason(choices):
+    choice = choices['stribeck']
+    assert choice.best == 'stribeck'
+    assert choice.reason('stribeck') == 'chosen: the best, and no simpler one is as good'
+    assert choice.reason('coulomb') == choice.reason('load') == 'worse'
+    # Errors of what is not there are the same but for rounding: none of it is taken.
+    excess = np.array([[0.004, 0.001], [0.0, 0.0], [0.02, 0.03], [0.05, 0.01]])
+    tied = replace(choices['coulomb'], excess=excess)
+    assert [tied.reason(each.name) for each in tied.candidates] == [
+        f'chosen: the simplest that is as good as {tied.best}',
+        'the best, but a simpler one is as good', 'as good, but not the simplest', 'worse',
+    ]
+    assert 'chosen from coulomb, smooth_coulomb, ' in tied.note
+    assert 'as good as smooth_coulomb' in tied.note
+
+
+def test_the_table_shows_errors_parameters_time_and_reasons(choices):
+    text = friction_section(choices['stribeck'])
+    for each in choices['stribeck'].candidates:
+        line = next(row for row in text.splitlines() if row.startswith(f'  {each.name} '))
+        assert f' {each.parameters} ' in line
+        assert f'{100 * each.stretches.mean():.2f} ±' in line
+        assert f'{100 * each.faster.mean():.2f} ±' in line
+    assert '  stribeck: chosen: the best' in text
+    assert all(len(row) <= 100 for row in text.splitlines())
+
+
+def test_the_choice_is_plain_json(choices):
+    data = json.loads(json.dumps(choices['load'].to_json(), allow_nan=False))
+    assert data['chosen'] == 'load'
+    assert {each['model'] for each in data['candidates']} == {
+        'coulomb', 'smooth_coulomb', 'stribeck', 'load'}
+    assert all(len(each['stretches']) == len(each['faster']) == 3 for each in data['candidates'])
+
+
+class FailingOn:
+    """Weighted least squares that fails where a joint term is present."""
+
+    def __init__(self, field):
+        self.field = field
+
+    def fit(self, problem):
+        estimate = make_estimator('wls').fit(problem)
+        failed = any(name.endswith(self.field) for name in problem.parameters.names)
+        return replace(estimate, status=Status.FAILED) if failed else estimate
+
+
+def test_a_candidate_that_cannot_be_fitted_is_not_chosen():
+    case = plant('coulomb')
+    data, robot = case.dataset(0.05), case.model.robot
+    choice = select(data, robot, OuterIteration(FailingOn('load_friction')),
+                    candidates=('coulomb', 'load'))
+    assert choice.chosen == 'coulomb'
+    assert choice.reason('load') == 'not fitted to every fold'
+    assert choice.to_json()['candidates'][1]['stretches'] == [None] * 3
+    assert 'failed' in friction_section(choice)
+    with pytest.raises(EstimationError, match='no friction model could be fitted to all folds'):
+        select(data, robot, OuterIteration(FailingOn('mass')),
+               candidates=('coulomb', 'smooth_coulomb'))
+
+
+def test_candidates_keep_the_other_joint_terms():
+    terms = parse_settings(TermSettings, {
+        'coulomb_friction': ['waist'], 'torque_offset': [], 'coulomb_smoothing': 0.1,
+        'power_friction': 'all', 'coupled_axes': [{'name': 'both', 'weights': {'waist': 1}}],
+    }, 'terms')
+    stribeck = friction_candidate(terms, 'stribeck')
+    assert stribeck.stribeck_friction == ('waist', 'both')
+    assert stribeck.power_friction == ()
+    assert stribeck.torque_offset == ()
+    assert stribeck.coulomb_smoothing == 'identified'
+    # What the description says of drives and springs is still to be filled in.
+    assert 'armature' not in stribeck.model_fields_set
+    assert friction_candidate(terms, 'coulomb').coulomb_smoothing == 0.1
+    assert friction_candidate(stribeck, 'coulomb').coulomb_smoothing == 0.0
+    assert friction_candidate(stribeck, 'asymmetric').asymmetric_coulomb == ('waist',)
+
+
+@pytest.mark.parametrize(('settings', 'message'), [
+    ({'candidates': ['stribek']}, 'candidates'), ({'candidates': []}, 'candidates'),
+    ({'folds': 1}, 'folds'), ({'gap': -1.0}, 'gap'),
+    ({'candidate': ['coulomb']}, "Did you mean 'candidates'"),
+])
+def test_settings_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        parse_settings(FrictionSelection, settings, 'friction_selection')
+
+
+def test_more_folds_than_rows_are_refused():
+    case = plant('coulomb')
+    with pytest.raises(ConfigurationError, match='number of folds'):
+        select_friction(
+            case.model.robot, TermSettings(),
+            lambda model: RegressionProblem.from_dataset(model, case.dataset(samples=20)),
+            np.ones((20, 3)), OuterIteration(make_estimator('ols')), FrictionSelection(folds=30))
+
+
+def test_a_recording_that_does_not_fit_into_memory_is_refused():
+    identification = SimpleNamespace(
+        settings=SimpleNamespace(fit=None), robot=lambda: SimpleNamespace(terms=None))
+    measured = SimpleNamespace(
+        identification=identification, bag='long', dataset=SimpleNamespace(source='long_bag'))
+    with pytest.raises(ConfigurationError, match='whole recording in memory.*long_bag.*Cut the'):
+        choose_friction(measured)
