@@ -1,4 +1,4 @@
-"""Serialized JointState messages decoded many at a time.
+"""Serialized JointState messages, decoded and encoded many at a time.
 
 A publisher repeats itself: from message to message only the stamp and the numbers change,
 while names and lengths, and with them the place of every number, stay. Such messages are
@@ -9,7 +9,7 @@ first, and decoded together only where both ways agree on it to the bit.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,6 +142,36 @@ class JointStateDecoder:
             else:
                 known.append(new)
         return batches
+
+
+def encode(
+    stamps: np.ndarray, names: Sequence[str], values: Mapping[str, np.ndarray | None]
+) -> np.ndarray:
+    """Serialize messages that name the same joints, with an empty frame.
+
+    Args:
+        stamps: Stamps of the headers in [ns], shape ``(R,)``.
+        names: The n joints.
+        values: ``position``, ``velocity`` and ``effort``, shape ``(R, n)`` each; None for an
+            empty array.
+
+    Returns:
+        One message a row, as bytes, shape ``(R, length)``.
+    """
+    types = get_typestore(Stores.ROS2_HUMBLE)
+    make: dict[str, Any] = types.types
+    header = make['std_msgs/msg/Header'](make['builtin_interfaces/msg/Time'](0, 0), '')
+    arrays = [np.zeros(0 if values[name] is None else len(names)) for name in FIELDS]
+    message = make[JOINT_STATE](header, list(names), *arrays)
+    example = np.frombuffer(
+        types.serialize_cdr(message, JOINT_STATE, little_endian=True), dtype=np.uint8)
+    table = np.tile(example, (len(stamps), 1))
+    time = np.stack(np.divmod(stamps, 1_000_000_000), axis=1).astype('<u4')
+    table[:, _STAMP] = time.view(np.uint8)
+    for name, (start, count) in _walk(example, tuple(names)).arrays.items():
+        numbers = np.ascontiguousarray(values[name] if count else np.empty((len(stamps), 0)), '<f8')
+        table[:, start:start + 8 * count] = numbers.view(np.uint8)
+    return table
 
 
 def _single(message: Any, row: np.ndarray) -> Batch:

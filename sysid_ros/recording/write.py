@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.joint_state_cdr import JOINT_STATE
+from sysid_ros.recording.joint_state_cdr import FIELDS, JOINT_STATE, encode
 from sysid_ros.recording.mcap import seal
 
 _VERSION: Literal[9] = 9
@@ -46,45 +46,60 @@ def write_bag(
     Raises:
         RecordingError: The folder exists, or the arrays do not fit together.
     """
+    write_bag_in_blocks(
+        path, joint_names, [(t, q, v, tau)], start=start, topic=topic, storage=storage)
+
+
+def write_bag_in_blocks(
+    path: str | Path,
+    joint_names: Sequence[str],
+    blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]],
+    *,
+    start: float = 1.0,
+    topic: str = '/joint_states',
+    storage: Literal['mcap', 'sqlite3'] = 'mcap',
+) -> None:
+    """Write joint states that come a block at a time, as :func:`write_bag` does.
+
+    Args:
+        path: Folder of the new bag.
+        joint_names: Joints, by name.
+        blocks: Time, positions, velocities and efforts, one block after the other.
+        start: Absolute time of ``t = 0`` in [s].
+        topic: Topic of the messages.
+        storage: Storage of the bag.
+
+    Raises:
+        RecordingError: The folder exists, or the arrays of a block do not fit together.
+    """
     path = Path(path)
-    shape = (len(t), len(joint_names))
-    for name, values in (('q', q), ('v', v), ('tau', tau)):
-        if values is not None and np.shape(values) != shape:
-            raise RecordingError(
-                'the array has another shape than (stamps, joints)', where=name,
-                found=np.shape(values), allowed=shape,
-            )
     if path.exists():
         raise RecordingError(
             'there is something already', where=str(path), fix='Give the bag another name'
         )
     plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
     with Writer(path, version=_VERSION, storage_plugin=plugin) as writer:
-        # Apart, as nanoseconds since 1970 do not fit into a float.
-        stamps = round(start * 1e9) + np.rint(np.asarray(t) * 1e9).astype(np.int64)
-        _write_messages(writer, topic, stamps, list(joint_names), (q, v, tau))
+        connection = writer.add_connection(
+            topic, JOINT_STATE, typestore=get_typestore(Stores.ROS2_HUMBLE))
+        for t, *columns in blocks:
+            _check_shapes(t, joint_names, columns)
+            # Apart, as nanoseconds since 1970 do not fit into a float.
+            stamps = round(start * 1e9) + np.rint(np.asarray(t) * 1e9).astype(np.int64)
+            table = encode(stamps, joint_names, dict(zip(FIELDS, columns, strict=True)))
+            for stamp, row in zip(stamps.tolist(), table, strict=True):
+                writer.write(connection, stamp, row.tobytes())
     if storage == 'mcap':
         # The writer of rosbags leaves every checksum empty.
         seal(path / f'{path.name}.mcap')
 
 
-def _write_messages(
-    writer: Writer, topic: str, stamps: np.ndarray, names: list[str],
-    columns: tuple[np.ndarray | None, ...],
+def _check_shapes(
+    t: np.ndarray, joint_names: Sequence[str], columns: Sequence[np.ndarray | None]
 ) -> None:
-    types = get_typestore(Stores.ROS2_HUMBLE)
-    connection = writer.add_connection(topic, JOINT_STATE, typestore=types)
-    make: dict[str, Any] = types.types
-    empty = np.empty(0)
-    for row, stamp in enumerate(stamps.tolist()):
-        seconds, nanoseconds = divmod(stamp, 1_000_000_000)
-        time = make['builtin_interfaces/msg/Time'](sec=seconds, nanosec=nanoseconds)
-        header = make['std_msgs/msg/Header'](stamp=time, frame_id='')
-        position, velocity, effort = (
-            empty if values is None else np.ascontiguousarray(values[row], dtype=float)
-            for values in columns
-        )
-        message = make[JOINT_STATE](
-            header=header, name=names, position=position, velocity=velocity, effort=effort
-        )
-        writer.write(connection, stamp, types.serialize_cdr(message, JOINT_STATE))
+    shape = (len(t), len(joint_names))
+    for name, values in zip(('q', 'v', 'tau'), columns, strict=True):
+        if values is not None and np.shape(values) != shape:
+            raise RecordingError(
+                'the array has another shape than (stamps, joints)', where=name,
+                found=np.shape(values), allowed=shape,
+            )
