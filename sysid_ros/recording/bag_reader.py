@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -148,15 +149,12 @@ class JointStateGathering:
         for connection in connections:
             noted[connection.topic] += connection.msgcount
         read: Counter[str] = Counter()
-        block: list[tuple[str, int, bytes]] = []
-        for connection, received, data in reader.messages(connections, start, stop):
-            block.append((connection.topic, received, data))
-            if len(block) == _BLOCK:
-                read.update(topic for topic, _, _ in block)
-                self._add(block)
-                block = []
-        read.update(topic for topic, _, _ in block)
-        self._add(block)
+        messages = reader.messages(connections, start, stop)
+        while block := [
+            (connection.topic, received, data)
+            for connection, received, data in islice(messages, _BLOCK)
+        ]:
+            read += self._add(block)
         return read, noted
 
     def _salvage(self, files: tuple[Path, ...]) -> None:
@@ -187,13 +185,15 @@ class JointStateGathering:
         except Exception:  # a message that cannot be decoded is part of the damage
             self.counts['messages that cannot be decoded dropped'] += 1
 
-    def _add(self, block: list[tuple[str, int, bytes]]) -> None:
-        """Store a block of messages, in the order of arrival."""
+    def _add(self, block: list[tuple[str, int, bytes]]) -> Counter[str]:
+        """Store a block of messages, in the order of arrival; how many there are by topic."""
+        count: Counter[str] = Counter()
         stamps = np.zeros(len(block), dtype=np.int64)
         accepted = np.zeros(len(block), dtype=bool)
         batches: list[tuple[JointStateTable, Batch, np.ndarray]] = []
         for topic, table in self._tables.items():
             rows = np.array([row for row, item in enumerate(block) if item[0] == topic], dtype=int)
+            count[topic] = len(rows)
             for batch in self._decoder.decode([block[row][2] for row in rows]):
                 if table.accepts(batch):
                     at = rows[batch.rows]
@@ -206,6 +206,7 @@ class JointStateGathering:
         received = np.array([item[1] for item in block], dtype=np.int64)
         self._stamps.frombytes(stamps[accepted].tobytes())
         self._received.frombytes(received[accepted].tobytes())
+        return count
 
     def clock(self, path: Path) -> BagClock:
         """Check the stamps of all that was read, and mend resets of the clock.
@@ -255,6 +256,17 @@ class JointStateGathering:
             t: Time of every message that was stored in [s].
         """
         return tuple(group for table in self._tables.values() for group in table.groups(t))
+
+    def stamps(self, t: np.ndarray) -> dict[str, np.ndarray]:
+        """When the position of each joint was measured, in [s], strictly increasing.
+
+        Args:
+            t: Time of every message that was stored in [s].
+        """
+        return {
+            name: np.unique(group.t)
+            for group in self._tables[self.settings.topic].groups(t) for name in group.names
+        }
 
     def _check_joints(self, path: Path) -> None:
         table = self._tables[self.settings.topic]

@@ -34,7 +34,8 @@ class JointStateTable:
         rename: Names in the messages to names in the model.
         quantities: Fields to look at; the first must be there in every message.
         counts: Updated with the messages dropped.
-        stored: Fields to keep, some of those looked at.
+        stored: Fields to keep; where there are none, only the messages with a finite first
+            field are numbered.
     """
 
     def __init__(
@@ -76,6 +77,10 @@ class JointStateTable:
         """
         layout = self._layouts[batch.names]
         assert layout is not None  # it was accepted
+        if not self._stored:
+            # What is left are stamps, and a position that is not finite does not count.
+            wanted = batch.values[self._quantities[0]][:, layout.columns]
+            order = order[np.isfinite(wanted).all(axis=1)]
         layout.order.frombytes(order.astype(np.int64).tobytes())
         for name in self._stored:
             values = batch.values[name]

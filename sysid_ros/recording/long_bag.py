@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError
@@ -64,9 +63,7 @@ class LongBag:
         files = gathering.read_checked(path)
         clock = gathering.clock(path)
         periods = {
-            name: mean_period(np.sort(samples.t))
-            for samples in gathering.samples(clock.t) if len(samples.t) > 1
-            for name in samples.names
+            name: mean_period(t) for name, t in gathering.stamps(clock.t).items() if len(t) > 1
         }
         share = settings.memory_limit * 1e6 / _bytes_needed(path, settings)
         return cls(

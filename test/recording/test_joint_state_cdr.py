@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -65,6 +65,7 @@ def one_by_one(decoder, payloads):
     return [found[row] for row in range(len(payloads))]
 
 
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)
 @given(messages())
 def test_messages_decoded_together_are_the_same_to_the_bit(payloads):
     together, alone = JointStateDecoder(), JointStateDecoder(remembered=0)
@@ -133,13 +134,13 @@ def test_a_bag_of_all_kinds_of_messages_reads_the_same_either_way(
             writer.write(connections[k % 3 == 0], received, data)
     monkeypatch.setattr(bag_reader, '_BLOCK', 64)
     for joints in ([], ['b', 'a']):
-        settings = RecordingSettings(
+        described = RecordingSettings(
             format='rosbag', file='bag', topic='/q', effort_topic='/tau', joints=joints)
-        fast = load_recording(settings, tmp_path)
+        fast = load_recording(described, tmp_path)
         with monkeypatch.context() as patch:
             patch.setattr(
                 bag_reader, 'JointStateDecoder', functools.partial(JointStateDecoder, remembered=0))
-            slow = load_recording(settings, tmp_path)
+            slow = load_recording(described, tmp_path)
         assert fast.counts == slow.counts
         assert fast.counts['messages whose lengths differ dropped'] > 5
         assert (fast.warnings, fast.breaks, fast.start, fast.sha256) == (
