@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
@@ -116,7 +116,7 @@ class CrossValidation:
     def outliers(self) -> tuple[str, ...]:
         """Base parameters whose folds differ by more than chance explains, the worst first."""
         freedom = len(self.folds) - 1
-        most = float(np.sqrt(chi2.isf(1.0 / _ONE_IN, freedom) / freedom))
+        most = float(np.sqrt(chdtri(freedom, 1.0 / _ONE_IN) / freedom))
         ratio = np.nan_to_num(self.sigma_ratio)
         worst_first = np.argsort(-ratio)
         return tuple(self.base_names[k] for k in worst_first if ratio[k] > most)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from pydantic import Field
-from scipy.interpolate import make_lsq_spline
-from scipy.signal import savgol_filter
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.settings import StrictSettings
@@ -66,6 +64,8 @@ class SavitzkyGolay(StrictSettings):
                 fix='Widen the window or lower the order',
             )
         _require_length(values, length, rate, 'the window')
+        from scipy.signal import savgol_filter  # most of a second to import
+
         smooth, slope, bend = (
             savgol_filter(values, length, self.order, deriv=k, delta=1 / rate, axis=0)
             for k in range(3)
@@ -125,6 +125,8 @@ class Spline(StrictSettings):
         knots = np.concatenate([
             np.zeros(self.degree + 1), inner, np.full(self.degree + 1, float(last)),
         ])
+        from scipy.interpolate import make_lsq_spline  # slow to import
+
         sample = np.arange(len(values), dtype=float)
         spline = make_lsq_spline(sample, values, knots, self.degree)
         return spline(sample), spline(sample, 1) * rate, spline(sample, 2) * rate**2

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.ndimage import median_filter
-from scipy.signal import find_peaks
 
 Interval = tuple[float, float]
 
@@ -126,6 +124,8 @@ def _numbered(t: np.ndarray, period: float) -> np.ndarray:
     A late sample is late alone, but after a missing one all are: a running median
     of the lag behind an even clock ignores the first and jumps at the second.
     """
+    from scipy.signal import find_peaks  # most of a second to import, and rarely needed
+
     lag = (t - t[0]) / period - np.arange(len(t))
     steady = median_filter(lag, size=_MEDIAN, mode='nearest')
     reach = _MEDIAN // 4
@@ -168,6 +168,8 @@ def on_clock(t: np.ndarray, values: np.ndarray, grid: np.ndarray, rate: float) -
     high = int(np.searchsorted(t, grid[-1], side='right')) + _SPLINE_SAMPLES
     if len(t[low:high]) < _SPLINE_SAMPLES:
         return np.stack([np.interp(grid, t, column) for column in values.T], axis=1)
+    from scipy.interpolate import CubicSpline  # slow to import, and not always needed
+
     return CubicSpline(t[low:high], values[low:high], axis=0)(grid)
 
 

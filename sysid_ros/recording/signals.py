@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from pydantic import Field
-from scipy import signal
 
 from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.recording import butterworth
 from sysid_ros.recording.filter_kernels import filter_both_ways
 from sysid_ros.settings import StrictSettings
 
@@ -95,7 +95,7 @@ class LowPass(StrictSettings):
         filtered = np.zeros((len(keep), columns.shape[1]))
         # Half of a regressor's entries are zero whatever the robot does.
         live = np.flatnonzero(columns.any(axis=0))
-        steady = _steady(self.cutoff, self.order, rate)
+        steady = butterworth.steady_state(sections)
         width = max(_SCRATCH // (8 * (len(columns) + 2 * pad)), 1)
         for first in range(0, len(live), width):
             filter_both_ways(
@@ -300,29 +300,19 @@ def _check_cutoff(cutoff: float, rate: float) -> None:
 @lru_cache(maxsize=64)
 def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
     _check_cutoff(cutoff, rate)
-    return signal.butter(order, cutoff, fs=rate, output='sos')
-
-
-@lru_cache(maxsize=64)
-def _steady(cutoff: float, order: int, rate: float) -> np.ndarray:
-    """States of the sections that answer a lasting one with a lasting one."""
-    return signal.sosfilt_zi(_sections(cutoff, order, rate))
+    return butterworth.sections(order, cutoff, rate)
 
 
 @lru_cache(maxsize=64)
 def _decay(cutoff: float, order: int, rate: float) -> int:
-    """Samples until the slowest pole has decayed to nothing."""
+    """Samples until the slowest mode has decayed to nothing."""
     _check_cutoff(cutoff, rate)
-    # From the design itself: polynomials of sections would lose the poles of sharp filters.
-    poles = signal.butter(order, cutoff, fs=rate, output='zpk')[1]
-    slowest = float(np.abs(poles).max())
+    slowest = butterworth.slowest_pole(order, cutoff, rate)
     return max(math.ceil(math.log(_NOTHING) / math.log(max(slowest, 1e-3))), 16)
 
 
 @lru_cache(maxsize=64)
 def _impulse_response(cutoff: float, order: int, rate: float) -> np.ndarray:
     """Right half of the zero-phase filter's impulse response, peak first."""
-    impulse = np.zeros(_decay(cutoff, order, rate))
-    impulse[0] = 1.0
-    response = signal.sosfilt(_sections(cutoff, order, rate), impulse)
-    return signal.correlate(response, response, mode='full')[len(impulse) - 1:]
+    return butterworth.zero_phase_response(
+        order, cutoff, rate, _decay(cutoff, order, rate))

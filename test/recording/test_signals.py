@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.signal import butter, sosfiltfilt
+from scipy.signal import butter, sosfilt_zi, sosfiltfilt, sosfreqz
 
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.recording import signals
+from sysid_ros.recording import butterworth, signals
 from sysid_ros.recording.differentiation import differentiate
 from sysid_ros.recording.signals import LowPass, ParallelFilter, median_filter
 
@@ -195,3 +195,35 @@ def test_decimation_that_would_alias_is_refused(settings, message):
 def test_segments_shorter_than_the_filter_are_refused_with_what_is_needed():
     with pytest.raises(RecordingError, match='found 100 samples.*allowed more than'):
         ParallelFilter(cutoff=5.0).apply(np.zeros((100, 1)), RATE, ((0, 100),))
+
+
+@pytest.mark.parametrize('order', range(1, 11))
+@pytest.mark.parametrize('cutoff', [2.0, 80.0, 400.0])
+def test_the_closed_form_of_a_butterworth_filter_is_scipys(order, cutoff):
+    frequencies = np.linspace(0.0, 0.49 * RATE, 200)
+    own, expected = (
+        sosfreqz(sections, worN=frequencies, fs=RATE)[1]
+        for sections in (butterworth.sections(order, cutoff, RATE),
+                         butter(order, cutoff, fs=RATE, output='sos'))
+    )
+    np.testing.assert_allclose(own, expected, rtol=1e-7, atol=1e-9)
+    poles = butter(order, cutoff, fs=RATE, output='zpk')[1]
+    assert butterworth.slowest_pole(order, cutoff, RATE) == pytest.approx(np.abs(poles).max())
+
+
+@pytest.mark.parametrize('order', [1, 4, 5])
+def test_the_zero_phase_response_is_that_of_the_filter_run_both_ways(order):
+    length = LowPass(cutoff=30.0, order=order).memory(RATE)
+    impulse = np.zeros(4 * length + 1)
+    impulse[2 * length] = 1.0
+    there_and_back = sosfiltfilt(butter(order, 30.0, fs=RATE, output='sos'), impulse, padlen=0)
+    np.testing.assert_allclose(
+        butterworth.zero_phase_response(order, 30.0, RATE, length),
+        there_and_back[2 * length:3 * length], atol=1e-12)
+
+
+@pytest.mark.parametrize('order', [3, 8])
+def test_the_steady_state_of_sections_is_scipys(order):
+    sections = butterworth.sections(order, 20.0, RATE)
+    np.testing.assert_allclose(
+        butterworth.steady_state(sections), sosfilt_zi(sections), rtol=1e-6)

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
@@ -112,8 +112,8 @@ class ReweightedLeastSquares:
         # Where all residuals are rounding, none of them is an outlier.
         noisy = (spread <= residual_deviation(problem, theta)) & (problem.counts > 0)
         # Median of the absolute value of a normal variable cut off on both sides.
-        kept = 2.0 * norm.cdf(self.cutoff) - 1.0
-        median = norm.ppf(0.5 + 0.25 * kept)
+        kept = 2.0 * ndtr(self.cutoff) - 1.0
+        median = ndtri(0.5 + 0.25 * kept)
         residual = np.abs(problem.residuals(theta))
         for joint in np.flatnonzero(noisy):
             spread[joint] = np.median(residual[problem.usable[:, joint], joint]) / median
@@ -137,8 +137,9 @@ def covariance_inflation(cutoff: float) -> float:
     Returns:
         The ratio :math:`(P / \mathrm{E}\psi')^2`, above 1.
     """
-    kept = 2.0 * norm.cdf(cutoff) - 1.0
-    return float((kept / (kept - 2.0 * cutoff * norm.pdf(cutoff))) ** 2)
+    kept = 2.0 * ndtr(cutoff) - 1.0
+    density = np.exp(-0.5 * cutoff**2) / np.sqrt(2.0 * np.pi)
+    return float((kept / (kept - 2.0 * cutoff * density)) ** 2)
 
 
 def _with_rows(problem: RegressionProblem, usable: np.ndarray) -> RegressionProblem:
