@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from sysid_ros.estimation.problem import RegressionProblem
-
-# Colours that stay apart in print and for colour-blind eyes.
-MEASURED, CANDIDATE, PRIOR, ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
+from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR, joint_axes, save
 
 
 def torque_figure(
@@ -27,13 +23,12 @@ def torque_figure(
         theta: Identified parameters, shape ``(p,)``.
         title: What the rows are.
     """
-    joints = problem.model.robot.joint_names
+    robot = problem.model.robot
+    units = ['N' if kind == 'prismatic' else 'N·m' for kind in robot.joint_types]
     time, breaks = _time(problem)
     predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
-    figure = Figure(figsize=(11.0, 1.0 + 1.7 * len(joints)), layout='constrained')
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]
-    for joint, (name, axis) in enumerate(zip(joints, axes, strict=True)):
+    figure, axes = joint_axes(robot.joint_names, units)
+    for joint, axis in enumerate(axes):
         candidate, prior = (prediction[:, joint] for prediction in predictions)
         measured = problem.torque[:, joint]
         for values, colour, width, label in (
@@ -47,16 +42,9 @@ def torque_figure(
             time, 0.0, 1.0, where=~problem.usable[:, joint], color='0.9', step='mid', zorder=0,
             transform=axis.get_xaxis_transform(), linewidth=0.0,
         )
-        unit = 'N' if problem.model.robot.joint_types[joint] == 'prismatic' else 'N·m'
-        axis.set_ylabel(f'{name}\n[{unit}]', fontsize=8)
         axis.margins(x=0.0)
-        axis.grid(color='0.92', linewidth=0.6)
-        axis.tick_params(labelsize=8)
     axes[-1].set_xlabel('time of the rows [s]', fontsize=9)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='upper right', ncols=4, fontsize=8, frameon=False)
-    figure.suptitle(title, fontsize=11, x=0.01, ha='left')
-    figure.savefig(path, dpi=110)
+    save(figure, path, title)
 
 
 def _time(problem: RegressionProblem) -> tuple[np.ndarray, np.ndarray]:

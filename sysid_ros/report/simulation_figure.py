@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.report.figures import CANDIDATE, MEASURED, PRIOR
+from sysid_ros.report.joint_axes import CANDIDATE, MEASURED, PRIOR, joint_axes, save
 
 # More stretches than this cannot be told apart in a figure.
 _SHOWN = 12
@@ -26,12 +24,10 @@ def simulation_figure(path: str | Path, simulation: Simulation) -> None:
         path: PNG file to write.
         simulation: The stretches.
     """
-    count, joints = len(simulation.starts), len(simulation.joint_names)
+    count = len(simulation.starts)
     shown = np.unique(np.linspace(0, count - 1, min(_SHOWN, count)).round().astype(int))
     places = np.arange(len(shown)) * (1.0 + _GAP) * simulation.horizon
-    figure = Figure(figsize=(11.0, 1.0 + 1.7 * joints), layout='constrained')
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(joints, 1, sharex=True, squeeze=False)[:, 0]
+    figure, axes = joint_axes(simulation.joint_names, simulation.units)
     for joint, axis in enumerate(axes):
         origin = simulation.measured[shown, :1, joint]
         for paths, colour, width, label in (
@@ -45,22 +41,14 @@ def simulation_figure(path: str | Path, simulation: Simulation) -> None:
             )
         reach = 1.5 * float(np.abs(simulation.measured[shown, :, joint] - origin).max())
         axis.set_ylim(-max(reach, 1e-6), max(reach, 1e-6))
-        axis.set_ylabel(
-            f'{simulation.joint_names[joint]}\n[{simulation.units[joint]}]', fontsize=8
-        )
         axis.margins(x=0.01)
-        axis.grid(color='0.92', linewidth=0.6)
-        axis.tick_params(labelsize=8)
     starts = simulation.starts[shown].round(1) + 0.0
     axes[-1].set_xticks(places, [f'{start:.1f}' for start in starts])
     axes[-1].set_xlabel(
         f'stretches of {simulation.horizon:.2g} s, from these times of the recording on [s]',
         fontsize=9,
     )
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc='upper right', ncols=3, fontsize=8, frameon=False)
-    figure.suptitle('Motion simulated under the measured torque', fontsize=11, x=0.01, ha='left')
-    figure.savefig(path, dpi=110)
+    save(figure, path, 'Motion simulated under the measured torque')
 
 
 def _joined(stretches: np.ndarray) -> np.ndarray:
