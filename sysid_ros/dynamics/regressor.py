@@ -15,7 +15,7 @@ from sysid_ros.robot.model import RobotModel
 
 
 def inertial_regressor(
-    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, room: int = 0
 ) -> np.ndarray:
     r"""Regressor of the joint torques in the standard inertial parameters.
 
@@ -24,9 +24,10 @@ def inertial_regressor(
         q: Joint positions in [rad] or [m], shape ``(T, n)``.
         v: Joint velocities, shape ``(T, n)``.
         a: Joint accelerations, shape ``(T, n)``.
+        room: Number of columns of zeros to add at the end, for the caller to fill.
 
     Returns:
-        Y of shape ``(T, n, 10 b)``, columns body by body in the order of
+        Y of shape ``(T, n, 10 b + room)``, columns body by body in the order of
         ``robot.body_names``, with :math:`\tau = Y\,\phi` in [N·m] or [N]. For coupled
         bodies it is :math:`G^T Y_{tree}`.
 
@@ -39,13 +40,13 @@ def inertial_regressor(
     q, v, a = tree_motion(robot, q, v, a)
     tree = robot.tree
     samples, bodies = q.shape
-    regressor = np.zeros((samples, bodies, 10 * bodies))
+    regressor = np.zeros((samples, bodies, 10 * bodies + room))
     fill_regressor(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
         robot.gravity, q, v, a, regressor,
     )
     if tree.massless.any():
-        regressor = regressor[:, :, tree.columns]
+        regressor = regressor[:, :, np.append(tree.columns, np.ones(room, dtype=bool))]
     if tree.is_coupled:
         regressor = np.einsum('jk,tjp->tkp', tree.coupling, regressor, optimize=True)
     return regressor

@@ -83,7 +83,7 @@ def fill_regressor(
         q: Motion of every body's joint, shape ``(T, b)``, as the next two.
         v: Velocities.
         a: Accelerations.
-        regressor: Zeros on entry, shape ``(T, b, 10 b)``.
+        regressor: Zeros on entry, shape ``(T, b, at least 10 b)``.
     """
     samples, bodies = q.shape
     pose, motion, screw = _rest(bodies, gravity)

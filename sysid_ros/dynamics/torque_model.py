@@ -115,9 +115,11 @@ class TorqueModel:
         Raises:
             ParameterError: The arrays do not fit the robot.
         """
-        blocks = [inertial_regressor(self.robot, q, v, a)]
-        blocks += [term.columns(self.robot, q, v, a) for term in self.terms]
-        regressor = np.concatenate(blocks, axis=-1)
+        regressor = inertial_regressor(self.robot, q, v, a, room=sum(self._term_sizes))
+        first = 10 * len(self.robot.body_names)
+        for term, count in zip(self.terms, self._term_sizes, strict=True):
+            regressor[:, :, first:first + count] = term.columns(self.robot, q, v, a)
+            first += count
         gains = self.gains
         return regressor if (gains == 1.0).all() else regressor / gains[:, None]
 

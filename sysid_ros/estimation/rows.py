@@ -21,7 +21,7 @@ from sysid_ros.recording.masks import faster_than
 from sysid_ros.recording.signals import ParallelFilter
 
 # Bytes of regressor that are held at the full rate, as far as the filter's memory allows.
-_STRETCH = 32_000_000
+_STRETCH = 64_000_000
 
 _COLUMNS = ('q', 'v', 'a', 'tau', 'mask')
 
@@ -79,6 +79,8 @@ class FileStore:
         """
         try:
             self._file.write(np.ascontiguousarray(rows).data)
+            # Now, not when the rows are wanted.
+            self._file.flush()
         except OSError as error:
             raise EstimationError(
                 f'the rows cannot be kept on disk: {error}', where=tempfile.gettempdir(),
@@ -89,7 +91,6 @@ class FileStore:
 
     def regressor(self) -> np.ndarray:
         """All rows, shape ``(T', n, p)``."""
-        self._file.flush()
         shape = (self._filled, *self._shape)
         return np.asarray(np.memmap(self._file, dtype=float, mode='r', shape=shape))
 

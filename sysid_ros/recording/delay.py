@@ -187,14 +187,9 @@ def _rows(dataset: Dataset, model: TorqueModel, reach: int, cutoff: float) -> _R
         if stop - start > margin:
             torque[start:stop] = low_pass.apply(dataset.tau[start:stop], dataset.rate)
     width = (len(model.parameters) + 4) * len(dataset.joint_names)
-    index, columns = [], []
-    for start, stop in _blocks(dataset, margin, _BLOCK // width, _KEPT // width * step, parallel):
-        block, kept, _ = parallel.apply(
-            _columns(model, dataset, slice(start, stop)), dataset.rate, ((0, stop - start),)
-        )
-        index.append(kept + start)
-        columns.append(block)
-    if not index:
+    blocks = _blocks(dataset, margin, _BLOCK // width, _KEPT // width * step, parallel)
+    pieces = [_columns(model, dataset, block, parallel) for block in blocks]
+    if not pieces:
         needed = 2 * margin + parallel.trimmed(dataset.rate)
         raise RecordingError(
             'no segment is long enough to look for a delay', where=dataset.source,
@@ -202,15 +197,15 @@ def _rows(dataset: Dataset, model: TorqueModel, reach: int, cutoff: float) -> _R
             allowed=f'more than {needed} samples ({needed / dataset.rate:.3g} s)',
             fix='Record longer without gaps, or look for shorter delays',
         )
-    rows = np.concatenate(index)
+    rows = np.concatenate([index for index, _ in pieces])
     spoiled = reach + low_pass.support(dataset.rate)
     # Torque jumps with dry friction between two samples: rows that feel it fit less well.
     turns = np.zeros(dataset.v.shape, dtype=bool)
     turns[:-1] = np.sign(dataset.v[1:]) != np.sign(dataset.v[:-1])
     near = low_pass.support(dataset.rate) + _TURN
     return _Rows(
-        rows, np.concatenate(columns), torque, _free_of(~dataset.mask, rows, spoiled),
-        _free_of(turns, rows, near),
+        rows, np.concatenate([columns for _, columns in pieces]), torque,
+        _free_of(~dataset.mask, rows, spoiled), _free_of(turns, rows, near),
     )
 
 
@@ -239,10 +234,17 @@ def _blocks(
     return (blocks[k] for k in chosen)
 
 
-def _columns(model: TorqueModel, dataset: Dataset, rows: slice) -> np.ndarray:
+def _columns(
+    model: TorqueModel, dataset: Dataset, block: tuple[int, int], parallel: ParallelFilter
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples and filtered rows of a block: the regressor and friction of our own."""
+    rows = slice(*block)
     q, v, a = dataset.q[rows], dataset.v[rows], dataset.a[rows]
     friction = np.stack([v, _direction(v), np.ones_like(v), a], axis=-1)
-    return np.concatenate([model.regressor(q, v, a), friction], axis=-1)
+    whole = ((0, len(q)),)
+    filtered, index, _ = parallel.apply(model.regressor(q, v, a), dataset.rate, whole)
+    more, _, _ = parallel.apply(friction, dataset.rate, whole)
+    return index + block[0], np.concatenate([filtered, more], axis=-1)
 
 
 def _direction(v: np.ndarray) -> np.ndarray:
