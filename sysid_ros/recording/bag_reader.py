@@ -309,7 +309,8 @@ def _one_clear_error(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         raise RecordingError(
-            f'the bag is damaged: {type(error).__name__}: {error}', where=str(path), fix=SALVAGE
+            f'the bag is damaged: {type(error).__name__}: {str(error).rstrip(".")}',
+            where=str(path), fix=SALVAGE,
         ) from error
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -22,6 +23,10 @@ FIELDS = ('position', 'velocity', 'effort')
 # Layouts remembered for each length of a message; a publisher has a few, and what goes beyond
 # is decoded one by one.
 _LAYOUTS = 8
+
+# Bytes that may follow a message: middleware that serializes for itself reserves room for the
+# alignment of arrays even where they are empty, and hands out all that it reserved.
+_RESERVED = 32
 
 # CDR counts alignment from the end of its own header.
 _HEADER = 4
@@ -51,7 +56,8 @@ class _Layout:
     """Where the numbers are in messages that are equal to an example elsewhere.
 
     ``fixed`` are the bytes that must be those of the example; the others are the stamp,
-    the numbers and padding. ``arrays`` has offset and length of each field.
+    the numbers and padding. ``arrays`` has offset and length of each field, ``length`` is what
+    the message takes of the example.
     """
 
     names: tuple[str, ...]
@@ -59,6 +65,7 @@ class _Layout:
     fixed: np.ndarray
     example: np.ndarray
     arrays: dict[str, tuple[int, int]]
+    length: int
 
     def fits(self, table: np.ndarray) -> np.ndarray:
         """Messages of this layout, of a table of bytes ``(R, length)``."""
@@ -133,8 +140,7 @@ class JointStateDecoder:
                     batches.append(layout.batch(table[found], rows[found]))
                 left, tried = left[~fits], tried + 1
                 continue
-            message: Any = self._types.deserialize_cdr(table[left[0]].tobytes(), JOINT_STATE)
-            single = _single(message, rows[left[:1]])
+            single = _single(self._deserialized(table[left[0]]), rows[left[:1]])
             new = _layout(table[left[0]], single) if len(known) < self.remembered else None
             if new is None:
                 batches.append(single)
@@ -142,6 +148,13 @@ class JointStateDecoder:
             else:
                 known.append(new)
         return batches
+
+    def _deserialized(self, row: np.ndarray) -> Any:
+        try:
+            return self._types.deserialize_cdr(row.tobytes(), JOINT_STATE)
+        except SerdeError:
+            # What fails for another reason fails again.
+            return self._types.deserialize_cdr(_without_reserve(row).tobytes(), JOINT_STATE)
 
 
 def encode(
@@ -168,7 +181,7 @@ def encode(
     table = np.tile(example, (len(stamps), 1))
     time = np.stack(np.divmod(stamps, 1_000_000_000), axis=1).astype('<u4')
     table[:, _STAMP] = time.view(np.uint8)
-    for name, (start, count) in _walk(example, tuple(names)).arrays.items():
+    for name, (start, count) in _walk(example).arrays.items():
         numbers = np.ascontiguousarray(values[name] if count else np.empty((len(stamps), 0)), '<f8')
         table[:, start:start + 8 * count] = numbers.view(np.uint8)
     return table
@@ -182,20 +195,30 @@ def _single(message: Any, row: np.ndarray) -> Batch:
     )
 
 
+def _without_reserve(row: np.ndarray) -> np.ndarray:
+    """The bytes that a message takes of those it was given, where they are not many fewer."""
+    try:
+        length = _walk(row).length
+    except (struct.error, ValueError, IndexError):
+        return row
+    return row[:length] if len(row) - length <= _RESERVED else row
+
+
 def _layout(example: np.ndarray, decoded: Batch) -> _Layout | None:
     """The layout of a message; None where reading by it gives anything but what is known."""
     try:
-        layout = _walk(example, decoded.names)
+        layout = _walk(example)
         again = layout.batch(example[None], decoded.rows)
     except (struct.error, ValueError):
         return None
-    agree = layout.names == again.names and again.stamps[0] == decoded.stamps[0] and all(
+    agree = again.names == decoded.names and again.stamps[0] == decoded.stamps[0] and all(
         again.values[name].tobytes() == decoded.values[name].tobytes() for name in FIELDS
     )
     return layout if agree else None
 
 
-def _walk(example: np.ndarray, names: tuple[str, ...]) -> _Layout:
+def _walk(example: np.ndarray) -> _Layout:
+    """The layout of a message, read without rosbags."""
     data = example.tobytes()
     order = '<' if data[1] else '>'
     fixed = np.zeros(len(data), dtype=bool)
@@ -206,25 +229,25 @@ def _walk(example: np.ndarray, names: tuple[str, ...]) -> _Layout:
         fixed[at:at + 4] = True
         return int(struct.unpack_from(f'{order}I', data, at)[0]), at + 4
 
-    def string(at: int) -> int:
+    def string(at: int) -> tuple[str, int]:
         length, at = count(at)
         fixed[at:at + length] = True
-        return at + length
+        return data[at:at + length].rstrip(b'\0').decode(), at + length
 
-    at = string(_STAMP.stop)
+    _, at = string(_STAMP.stop)
     number, at = count(at)
-    if number != len(names):
-        raise ValueError(f'{number} names')
-    for _ in names:
-        at = string(at)
+    names = []
+    for _ in range(number):
+        name, at = string(at)
+        names.append(name)
     arrays = {}
-    for name in FIELDS:
+    for field_name in FIELDS:
         number, at = count(at)
         # Nothing is aligned for an array without elements.
         at = _aligned(at, 8) if number else at
-        arrays[name] = (at, number)
+        arrays[field_name] = (at, number)
         at += 8 * number
-    return _Layout(names, order, np.flatnonzero(fixed), example.copy(), arrays)
+    return _Layout(tuple(names), order, np.flatnonzero(fixed), example.copy(), arrays, at)
 
 
 def _aligned(at: int, size: int) -> int:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
 
+from sysid_ros.errors import RecordingError
 from sysid_ros.recording import bag_reader
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.joint_state_cdr import FIELDS, JOINT_STATE, JointStateDecoder
@@ -72,6 +74,78 @@ def test_messages_decoded_together_are_the_same_to_the_bit(payloads):
     half = len(payloads) // 2
     for part in (payloads[:half], payloads[half:]):
         assert one_by_one(together, part) == one_by_one(alone, part)
+
+
+def values_of(message):
+    stamp = message.header.stamp
+    arrays = tuple(np.array(getattr(message, name), dtype=float).tobytes() for name in FIELDS)
+    return tuple(message.name), stamp.sec * 10**9 + stamp.nanosec, arrays
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=30)
+@given(messages())
+def test_messages_are_what_rosbags_makes_of_them(payloads):
+    expected = [values_of(TYPES.deserialize_cdr(payload, JOINT_STATE)) for payload in payloads]
+    assert one_by_one(JointStateDecoder(), payloads) == expected
+
+
+def test_messages_are_what_rclpy_makes_of_them(rng):
+    serialization = pytest.importorskip('rclpy.serialization')
+    kind = pytest.importorskip('sensor_msgs.msg').JointState
+    layouts = [
+        (('a', 'bcd'), (2, 2, 2)), (('bcd', 'a'), (2, 2, 2)), (('a', 'bcd'), (2, 0, 0)),
+        (('a', 'bcd'), (2, 0, 2)), (('a',), (1, 1, 0)), ((), (0, 0, 0)), (('joint',), (0, 0, 3)),
+    ]
+    payloads = []
+    for k in range(140):
+        names, lengths = layouts[k % 7 if k < 70 else int(rng.integers(7))]
+        message = kind()
+        message.header.stamp.sec, message.header.stamp.nanosec = 1_700_000_000 + k, 17 * k
+        message.header.frame_id, message.name = 'base_link'[:k % 3], list(names)
+        for name, length in zip(FIELDS, lengths, strict=True):
+            setattr(message, name, rng.normal(size=length).tolist())
+        payloads.append(bytes(serialization.serialize_message(message)))
+    # It reserves room for the alignment of empty arrays, and hands out all of it.
+    expected = [values_of(serialization.deserialize_message(data, kind)) for data in payloads]
+    assert one_by_one(JointStateDecoder(), payloads) == expected
+
+
+@pytest.mark.parametrize('lengths', [(2, 2, 2), (2, 0, 2), (2, 2, 0), (2, 0, 0)])
+@pytest.mark.parametrize('little', [True, False])
+def test_no_truncated_message_passes_for_a_whole_one(rng, lengths, little):
+    arrays = [rng.normal(size=length) for length in lengths]
+    whole = serialized((7, 5), 'base', ('a', 'bcd'), arrays, little)
+    decoder = JointStateDecoder()
+    decoder.decode([whole])
+    for length in range(len(whole)):
+        with pytest.raises(SerdeError):
+            decoder.decode([whole, whole[:length]])
+
+
+@pytest.mark.parametrize('extra', [1, 8, 32])
+def test_bytes_that_middleware_reserved_do_not_count(rng, extra):
+    whole = serialized((7, 5), 'base', ('a', 'b'), [rng.normal(size=2), *np.empty((2, 0))])
+    payloads = [whole + bytes(rng.integers(256, size=extra).tolist()) for _ in range(5)]
+    decoder = JointStateDecoder()
+    assert one_by_one(decoder, payloads) == 5 * one_by_one(decoder, [whole])
+    with pytest.raises(SerdeError, match='size mismatch'):
+        decoder.decode([whole + bytes(33)])
+
+
+@pytest.mark.parametrize('storage', ['MCAP', 'SQLITE3'])
+def test_a_bag_with_a_truncated_message_is_damaged(tmp_path, rng, storage):
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin[storage]) as writer:
+        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=TYPES)
+        for k in range(50):
+            stamp = (1_700_000_000, k * 10_000_000)
+            data = serialized(stamp, '', ('a', 'b'), rng.normal(size=(3, 2)))
+            received = stamp[0] * 10**9 + stamp[1]
+            writer.write(connection, received, data[:-9] if k == 30 else data)
+    described = RecordingSettings(format='rosbag', file='bag', joints=['a', 'b'])
+    with pytest.raises(RecordingError, match='the bag is damaged: SerdeError: Invalid sequence'):
+        load_recording(described, tmp_path)
+    salvaged = load_recording(described.model_copy(update={'salvage': True}), tmp_path)
+    assert salvaged.counts['messages that cannot be decoded dropped'] == 1
 
 
 @pytest.mark.parametrize('fields', [(3, 3, 3), (3, 0, 3), (3, 0, 0)])
