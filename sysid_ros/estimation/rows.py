@@ -8,6 +8,7 @@ filter remembers, and are those of the whole recording to rounding.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -68,7 +69,9 @@ class FileStore:
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._shape = shape
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the rows)
+        # Without a buffer, which would try again to write what could not be written.
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (as long as the store)
+        weakref.finalize(self, self._file.close)
         self._filled = 0
 
     def append(self, rows: np.ndarray) -> None:
@@ -78,9 +81,9 @@ class FileStore:
             EstimationError: The file cannot be written, because the disk is full for example.
         """
         try:
-            self._file.write(np.ascontiguousarray(rows).data)
-            # Now, not when the rows are wanted.
-            self._file.flush()
+            left = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+            while len(left):
+                left = left[self._file.write(left.data):]
         except OSError as error:
             raise EstimationError(
                 f'the rows cannot be kept on disk: {error}', where=tempfile.gettempdir(),
