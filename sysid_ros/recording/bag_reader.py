@@ -14,7 +14,6 @@ import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, SysidError
-from sysid_ros.recording import mcap
 from sysid_ros.recording.bag_storage import (
     SALVAGE,
     bag_files,
@@ -160,13 +159,15 @@ class JointStateGathering:
     def _salvage(self, files: tuple[Path, ...]) -> None:
         damage = []
         there: Counter[tuple[str, str]] = Counter()
-        for item in salvaged(files):
-            if isinstance(item, str):
-                damage.append(item)
-                continue
-            there[item.topic, item.kind] += 1
-            if item.kind == JOINT_STATE and item.topic in self._tables:
-                self._add_if_intact(item)
+        items = salvaged(files)
+        while part := list(islice(items, _BLOCK)):
+            damage += [item for item in part if isinstance(item, str)]
+            messages = [item for item in part if not isinstance(item, str)]
+            there.update((message.topic, message.kind) for message in messages)
+            self._add_intact([
+                (message.topic, message.received, message.data) for message in messages
+                if message.kind == JOINT_STATE and message.topic in self._tables
+            ])
         for topic in self._tables:
             if not there[topic, JOINT_STATE]:
                 listed = [f'{name} ({kind}, {count})' for (name, kind), count in there.items()]
@@ -179,26 +180,34 @@ class JointStateGathering:
             + ('; '.join(damage) if damage else 'no damage was met')
         )
 
-    def _add_if_intact(self, message: mcap.RawMessage) -> None:
+    def _add_intact(self, block: list[tuple[str, int, bytes]]) -> None:
         try:
-            self._add([(message.topic, message.received, message.data)])
+            self._add(block)
         except Exception:  # a message that cannot be decoded is part of the damage
-            self.counts['messages that cannot be decoded dropped'] += 1
+            if len(block) <= 1:
+                self.counts['messages that cannot be decoded dropped'] += len(block)
+                return
+            half = len(block) // 2
+            self._add_intact(block[:half])
+            self._add_intact(block[half:])
 
     def _add(self, block: list[tuple[str, int, bytes]]) -> Counter[str]:
-        """Store a block of messages, in the order of arrival; how many there are by topic."""
+        """Store a block of messages, in the order of arrival; how many there are by topic.
+
+        Nothing is stored or counted when a message cannot be decoded.
+        """
         count: Counter[str] = Counter()
         stamps = np.zeros(len(block), dtype=np.int64)
         accepted = np.zeros(len(block), dtype=bool)
-        batches: list[tuple[JointStateTable, Batch, np.ndarray]] = []
+        decoded: list[tuple[JointStateTable, Batch, np.ndarray]] = []
         for topic, table in self._tables.items():
             rows = np.array([row for row, item in enumerate(block) if item[0] == topic], dtype=int)
             count[topic] = len(rows)
             for batch in self._decoder.decode([block[row][2] for row in rows]):
-                if table.accepts(batch):
-                    at = rows[batch.rows]
-                    stamps[at], accepted[at] = batch.stamps, True
-                    batches.append((table, batch, at))
+                decoded.append((table, batch, rows[batch.rows]))
+        batches = [part for part in decoded if part[0].accepts(part[1])]
+        for _, batch, at in batches:
+            stamps[at], accepted[at] = batch.stamps, True
         # Messages that were stored are numbered in the order of arrival, over all topics.
         number = len(self._stamps) + np.cumsum(accepted) - 1
         for table, batch, at in batches:
