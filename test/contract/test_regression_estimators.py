@@ -38,6 +38,11 @@ def weak(name):
     return make_estimator(name, **({'prior_strength': 1e-4} if name in CONSISTENT else {}))
 
 
+@cache
+def weak_fit(name, robot, noise=0.0):
+    return weak(name).fit(problem_of(robot, noise))
+
+
 def relative(difference, size):
     return np.linalg.norm(difference) / np.linalg.norm(size)
 
@@ -46,7 +51,7 @@ def relative(difference, size):
 @every_estimator
 def test_exact_data_is_predicted_exactly(name, robot):
     problem = problem_of(robot)
-    estimate = weak(name).fit(problem)
+    estimate = weak_fit(name, robot)
     assert estimate.status is Status.CONVERGED
     assert relative(problem.residuals(estimate.parameters.values), problem.torque) < 1e-6
     assert estimate.residuals.relative_error < 1e-6
@@ -56,7 +61,7 @@ def test_exact_data_is_predicted_exactly(name, robot):
 @every_estimator
 def test_exact_data_gives_the_true_base_parameters(name, robot):
     problem, golden = problem_of(robot), simulated.golden(robot)
-    estimate = weak(name).fit(problem)
+    estimate = weak_fit(name, robot)
     truth = problem.base.values(golden.truth)
     # In each base parameter's own size: torque per unit differs by orders among them.
     size = np.linalg.norm(problem.regressor[:, :, problem.base.independent], axis=(0, 1))
@@ -68,7 +73,7 @@ def test_exact_data_gives_the_true_base_parameters(name, robot):
 @every_estimator
 def test_another_motion_of_exact_data_is_predicted_exactly(name, robot):
     other = simulated.golden(robot).problem(seed=23)
-    values = weak(name).fit(problem_of(robot)).parameters.values
+    values = weak_fit(name, robot).parameters.values
     assert relative(other.residuals(values), other.torque) < 1e-6
 
 
@@ -76,7 +81,7 @@ def test_another_motion_of_exact_data_is_predicted_exactly(name, robot):
 @every_estimator
 def test_noisy_data_gives_base_parameters_within_a_few_sigma(name, robot):
     problem, golden = problem_of(robot, 0.02), simulated.golden(robot)
-    estimate = weak(name).fit(problem)
+    estimate = weak_fit(name, robot, 0.02)
     truth = problem.base.values(golden.truth)
     deviation = estimate.base_standard_deviation()
     assert np.isfinite(deviation).all()
@@ -89,7 +94,7 @@ def test_noisy_data_gives_base_parameters_within_a_few_sigma(name, robot):
 @every_estimator
 def test_values_known_one_by_one_are_within_a_few_sigma_too(name, robot):
     golden = simulated.golden(robot)
-    estimate = weak(name).fit(problem_of(robot, 0.02))
+    estimate = weak_fit(name, robot, 0.02)
     known = [k for k, entry in enumerate(estimate.knowledge) if entry is Knowledge.DATA]
     assert known
     error = estimate.parameters.values[known] - golden.truth[known]
@@ -99,7 +104,7 @@ def test_values_known_one_by_one_are_within_a_few_sigma_too(name, robot):
 @every_problem
 @every_estimator
 def test_the_uncertainty_says_what_is_known(name, robot):
-    estimate = weak(name).fit(problem_of(robot, 0.02))
+    estimate = weak_fit(name, robot, 0.02)
     for entry, deviation in zip(estimate.knowledge, estimate.standard_deviation, strict=True):
         assert np.isfinite(deviation) == (entry is Knowledge.DATA)
     assert estimate.unidentified == ()
@@ -251,7 +256,10 @@ def test_the_order_of_the_rows_does_not_matter(name, robot):
     order = np.random.default_rng(1).permutation(len(problem.torque))
     shuffled = replace(problem, regressor=problem.regressor[order], torque=problem.torque[order],
                        usable=problem.usable[order])
-    first, second = (weak(name).fit(p).parameters.values for p in (problem, shuffled))
+    first, second = (
+        estimate.parameters.values
+        for estimate in (weak_fit(name, robot, 0.02), weak(name).fit(shuffled))
+    )
     difference = problem.regressor @ (first - second)
     # How far neighbouring residuals resemble each other, and with it the prior's strength in
     # the consistent estimators, does depend on their order.

@@ -151,7 +151,7 @@ def test_what_the_data_knows_is_what_the_null_space_says(robot, still):
     size = np.linalg.norm(columns, axis=0)
     acts = size > 1e-12 * size.max()
     # Columns of one size each, so that a small parameter in a large one's company counts.
-    _, values, directions = np.linalg.svd(columns[:, acts] / size[acts])
+    _, values, directions = np.linalg.svd(columns[:, acts] / size[acts], full_matrices=False)
     null = directions[np.sum(values > 1e-10 * values[0]):]
     alone = np.zeros(len(acts), dtype=bool)
     alone[acts] = np.linalg.norm(null, axis=0) < 1e-7

@@ -181,7 +181,7 @@ def test_29_aliases_that_spare_repetition_are_read(written):
 
 
 @pytest.mark.parametrize('text', [
-    '[' * 20_000, '{' * 20_000, 'a: [1', 'a: !!int "x"', 'a: 2020-13-45', 'a: "\x00"',
+    '[' * 3_000, '{' * 3_000, 'a: [1', 'a: !!int "x"', 'a: 2020-13-45', 'a: "\x00"',
     '? [a]\n: 1', '\ta: 1',
 ])
 def test_29_text_that_is_not_plain_yaml_is_refused_as_that(written, text):

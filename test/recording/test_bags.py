@@ -132,7 +132,7 @@ def test_bytes_without_checksums_never_end_in_anything_but_data_or_one_error(
     whole = path.read_bytes()
     refused = 0
     for salvage in (False, True):
-        for _ in range(60):
+        for _ in range(30):
             damaged = bytearray(whole)
             for at in rng.integers(0, len(whole), 5):
                 damaged[at] = int(rng.integers(256))
@@ -149,7 +149,7 @@ def test_bytes_without_checksums_never_end_in_anything_but_data_or_one_error(
 
 @pytest.mark.parametrize('storage', STORAGES)
 def test_salvage_reads_what_is_left_and_says_so(tmp_path, storage):
-    q, _, _ = written(tmp_path, storage, rows=30_000)
+    q, _, _ = written(tmp_path, storage, rows=12_000)
     path = storage_file(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[:len(whole) // 2])
@@ -157,21 +157,21 @@ def test_salvage_reads_what_is_left_and_says_so(tmp_path, storage):
         load_recording(settings(), tmp_path)
     recording = load_recording(settings(salvage=True), tmp_path)
     rows = recording.channel('position').values
-    assert 5_000 < len(rows) < 20_000
+    assert 2_000 < len(rows) < 8_000
     # Where the cut goes through a page of a database, some of its rows survive.
     np.testing.assert_array_equal(rows, q[np.isin(q[:, 0], rows[:, 0])])
     assert any('salvaged from a damaged bag' in warning for warning in recording.warnings)
 
 
 def test_salvage_skips_a_chunk_with_a_wrong_checksum(tmp_path):
-    q, _, _ = written(tmp_path, 'mcap', rows=30_000)
+    q, _, _ = written(tmp_path, 'mcap', rows=20_000)
     path = storage_file(tmp_path)
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     path.write_bytes(damaged)
     recording = load_recording(settings(salvage=True), tmp_path)
     rows = recording.channel('position').values
-    assert 20_000 < len(rows) < 30_000
+    assert 10_000 < len(rows) < 20_000
     kept = np.isin(q[:, 0], rows[:, 0])
     np.testing.assert_array_equal(rows, q[kept])
     assert any('checksum of a chunk' in warning for warning in recording.warnings)

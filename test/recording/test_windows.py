@@ -22,7 +22,7 @@ LIMIT = 0.7  # MB, for a bag that needs about 7
 
 
 @pytest.fixture
-def described(tmp_path):
+def described():
     def settings(**changes):
         section = {'format': 'rosbag', 'file': 'bag', 'joints': JOINTS, 'memory_limit': LIMIT}
         return RecordingSettings(**(section | changes))
@@ -71,6 +71,16 @@ def segments_of(parts):
     return tuple(itertools.pairwise([*starts, row]))
 
 
+@pytest.fixture(scope='module')
+def recorded_once(tmp_path_factory):
+    """Folders of the bag in both storages."""
+    folders = {}
+    for storage in ('mcap', 'sqlite3'):
+        folders[storage] = tmp_path_factory.mktemp(storage)
+        recorded(folders[storage], storage=storage)
+    return folders
+
+
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 @pytest.mark.parametrize('processing', [
     Processing(),
@@ -80,9 +90,10 @@ def segments_of(parts):
     Processing(differentiation='measured', median_window=5, torque_delay={'b': 0.0123}),
     Processing(differentiation='central4', trim=(1.5, 2.5), rate=250.0),
 ], ids=['differences', 'filters', 'polynomials', 'measured and delayed', 'trimmed, resampled'])
-def test_windows_together_are_the_data_set_made_at_once(tmp_path, described, processing, storage):
-    recorded(tmp_path, storage=storage)
-    whole, windows, parts = both_ways(described(), tmp_path, processing)
+def test_windows_together_are_the_data_set_made_at_once(
+    recorded_once, described, processing, storage
+):
+    whole, windows, parts = both_ways(described(), recorded_once[storage], processing)
     assert len(parts) >= 4
     assert all(part.goes_on for part in parts[1:])
     assert_same(whole, parts)
