@@ -11,9 +11,9 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.write import write_bag
 
-RATE, SECONDS = 100.0, 30.0
-# Of the samples in [MB]; the bag needs 2.8.
-LIMIT = 0.5
+RATE, SECONDS = 50.0, 30.0
+# Of the samples in [MB]; the bag needs 1.4.
+LIMIT = 0.4
 ALL = 100.0
 
 SETTINGS = """\
