@@ -339,3 +339,10 @@ def test_an_effort_of_the_wrong_sign_is_refused_before_the_fit(recordings, tmp_p
 
 def test_the_summary_says_what_the_data_is_like(fitted):
     assert 'Data\n  15 s in 1 segment, recorded at 100 Hz' in (fitted / 'summary.txt').read_text()
+
+
+def test_a_misspelt_verb_is_answered_with_all_there_are(capsys):
+    with pytest.raises(SystemExit):
+        main(['fti'])
+    told = capsys.readouterr().err
+    assert all(verb in told for verb in ('model', 'excite', 'fit', 'payload', 'export'))
