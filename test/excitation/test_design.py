@@ -74,7 +74,7 @@ def test_torque_that_cannot_hold_the_arm_is_named(
 def test_a_design_knows_what_the_last_one_told(
     model: TorqueModel, limits: MotionLimits
 ) -> None:
-    search = designer(model, limits, FourierBasis(6.0), replace(QUICK, starts=2, iterations=120))
+    search = designer(model, limits, FourierBasis(6.0), replace(QUICK, starts=4, iterations=200))
     first = search.design()
     after = search.after(first)
     second = after.design()

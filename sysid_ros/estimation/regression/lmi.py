@@ -6,7 +6,8 @@ r"""Physically consistent least squares as a semidefinite program.
 
 with bounds on friction, armature and masses (Sousa and Cortesão 2014; Wensing, Kim and
 Slotine 2018). The minimiser without constraints is known in closed form; where physics
-allows it, it is the answer, elsewhere the interior-point method looks for it. Constraints of
+allows it, it is the answer, elsewhere the interior-point method looks for it, from the prior or,
+where that is not allowed either, from a point far inside. Constraints of
 the user's own, and problems too hard for that method, go to cvxpy and Clarabel, as the search
 for the allowed point nearest to the free minimiser in the metric of the objective: with the
 normal matrix itself as the quadratic term the solver reports success far from the optimum.
@@ -38,6 +39,8 @@ ConstraintBuilder = Callable[[Any, ParameterSet], Sequence[Any]]
 
 # How far the halved objective may be from its minimum, in squared standard deviations.
 _ACCURACY = 1e-9
+# How far from the prior a point to begin from is looked for, in its steps.
+_FAR = 1e3
 # Relative accuracy asked of Clarabel.
 _GENERAL_ACCURACY = 1e-8
 
@@ -75,6 +78,7 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
             if allowed.contains(free):
                 return free, Status.CONVERGED, 0
             start = allowed.interior()
+            start = _deepest(allowed) if start is None else start
             if start is not None:
                 z, status, iterations = self._follow_path(directions, allowed, start)
                 if status in (Status.CONVERGED, Status.ITERATION_LIMIT):
@@ -111,11 +115,7 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
 
         u = cp.Variable(len(free))
         z = free + self._root(directions) @ u
-        constraints = [allowed.matrix @ z <= allowed.bound]
-        for constant, slopes in zip(allowed.constant, allowed.slopes, strict=True):
-            flat = slopes.reshape(len(slopes), 16).T
-            pseudo = cp.reshape(flat @ z + constant.ravel(), (4, 4), order='C')
-            constraints.append(0.5 * (pseudo + pseudo.T) >> 0)
+        constraints = _constraints_on(z, allowed)
         if self.constraints is not None:
             problem = directions.problem
             theta = problem.reference + problem.scale @ z
@@ -150,3 +150,35 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
         flat = 1.0 / np.sqrt(self.prior_strength)
         stiff = 1.0 / np.sqrt(weights**2 + self.prior_strength)
         return flat * np.eye(known.shape[1]) + known.T @ ((stiff - flat)[:, None] * known)
+
+
+def _deepest(allowed: FeasibleSet) -> np.ndarray | None:
+    """A point far inside of what is allowed, shape ``(f,)``; None where none was found."""
+    import cvxpy as cp  # noqa: PLC0415 (a second to import, and rarely needed)
+
+    z, depth = cp.Variable(allowed.matrix.shape[1]), cp.Variable()
+    constraints = [*_constraints_on(z, allowed, depth), depth <= 1.0, cp.norm_inf(z) <= _FAR]
+    try:
+        with warnings.catch_warnings():
+            # How well it was solved does not matter: the point itself is judged.
+            warnings.simplefilter('ignore', UserWarning)
+            cp.Problem(cp.Maximize(depth), constraints).solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return None
+    if z.value is None or not (allowed.slack(z.value) > 0.0).all():
+        return None
+    inside = np.linalg.eigvalsh(allowed.pseudo_inertias(z.value)) > 0.0
+    return z.value if inside.all() else None
+
+
+def _constraints_on(z: Any, allowed: FeasibleSet, depth: Any = 0.0) -> list[Any]:
+    """What physics allows as constraints of cvxpy, each kept by some depth."""
+    import cvxpy as cp  # noqa: PLC0415 (a second to import, and rarely needed)
+
+    constraints = [allowed.matrix @ z + depth <= allowed.bound]
+    for constant, slopes in zip(allowed.constant, allowed.slopes, strict=True):
+        flat = slopes.reshape(len(slopes), 16).T
+        pseudo = flat @ z + constant.ravel() - depth * np.eye(4).ravel()
+        matrix = cp.reshape(pseudo, (4, 4), order='C')
+        constraints.append(0.5 * (matrix + matrix.T) >> 0)
+    return constraints
