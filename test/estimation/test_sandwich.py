@@ -13,6 +13,7 @@ import scipy.linalg
 import scipy.signal
 
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.regression import sandwich
 from sysid_ros.estimation.regression.sandwich import _JointSpectra, noise_information
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
@@ -23,7 +24,7 @@ def test_rows_are_weighed_as_by_the_covariance_of_all_pairs_of_rows(rng):
     residual = scipy.signal.lfilter([1.0], [1.0, -rho], rng.normal(size=samples))
     usable = rng.uniform(size=samples) > 0.1
     rows = rng.normal(size=(samples, 3)) * usable[:, None]
-    joint = _JointSpectra.of(rows, residual * usable, usable)
+    joint = _JointSpectra.of(lambda: rows, residual * usable, usable)
     spectrum = 1.0 / np.abs(1.0 - rho * np.exp(-2j * np.pi * joint.frequencies)) ** 2
     expected = rows.T @ scipy.linalg.toeplitz(rho ** np.arange(samples)) @ rows / (1 - rho**2)
     # A stride above one would leave out the frequencies of least noise.
@@ -31,6 +32,14 @@ def test_rows_are_weighed_as_by_the_covariance_of_all_pairs_of_rows(rng):
     np.testing.assert_allclose(joint.weighted(spectrum), expected, rtol=1e-8)
     assert joint.pairs[0] == usable.sum()
     assert joint.pairs[1] == np.sum(usable[1:] & usable[:-1])
+
+
+def test_spectra_too_large_to_be_kept_are_made_again(monkeypatch):
+    problem = simulated.golden('arm').problem(0.02)
+    kept = make_estimator('wls').fit(problem)
+    monkeypatch.setattr(sandwich, '_KEPT', 0)
+    again = make_estimator('wls').fit(problem)
+    np.testing.assert_array_equal(again.base_covariance, kept.base_covariance)
 
 
 def test_noise_the_fit_has_taken_is_put_back():

@@ -7,7 +7,9 @@ the spectrum of the noise, weighed by that of the rows: noise counts where the m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.fft
@@ -20,6 +22,8 @@ from sysid_ros.estimation.regression.spectrum import Autoregression, thinning
 _ROUNDS, _SETTLED = 10, 1e-3
 # What the fit leaves of a frequency, at least, as a part of the noise there.
 _LEFT = 1e-3
+# Bytes of a joint's spectra that are kept; larger ones are made again when they are needed.
+_KEPT = 16_000_000
 
 
 def noise_information(
@@ -52,9 +56,8 @@ def noise_information(
     regressor = problem.regressor if regressor is None else regressor
     joints = []
     for joint in np.flatnonzero(np.any(residual != 0.0, axis=0)):
-        rows = regressor[:, joint, problem.base.independent] @ (columns / sigma[joint])
-        usable = problem.usable[:, joint]
-        joints.append(_JointSpectra.of(rows * usable[:, None], residual[:, joint], usable))
+        rows = partial(_rows, problem, regressor, int(joint), columns / sigma[joint])
+        joints.append(_JointSpectra.of(rows, residual[:, joint], problem.usable[:, joint]))
     information = np.zeros_like(inverse)
     taken = [joint.form(inverse) / joint.pairs[0] for joint in joints]
     expected = [joint.power for joint in joints]
@@ -81,7 +84,7 @@ class _JointSpectra:
 
     Attributes:
         frequencies: Up to the last one of the noise, in cycles per row, shape ``(F,)``.
-        transform: Spectrum of the rows there, shape ``(F, k)``.
+        transform: Gives the spectrum of the rows there, shape ``(F, k)``.
         weights: Share of each of these frequencies in a sum over all, shape ``(F,)``.
         power: Squared spectrum of the residuals over all frequencies, shape ``(L / 2 + 1,)``.
         pairs: Usable pairs of rows by lag, shape ``(T,)``.
@@ -89,16 +92,18 @@ class _JointSpectra:
     """
 
     frequencies: np.ndarray
-    transform: np.ndarray
+    transform: Callable[[], np.ndarray]
     weights: np.ndarray
     power: np.ndarray
     pairs: np.ndarray
     stride: int
 
     @classmethod
-    def of(cls, rows: np.ndarray, residual: np.ndarray, usable: np.ndarray) -> _JointSpectra:
+    def of(
+        cls, rows: Callable[[], np.ndarray], residual: np.ndarray, usable: np.ndarray
+    ) -> _JointSpectra:
         # Twice the length: products of the end with the beginning are none.
-        samples = len(rows)
+        samples = len(residual)
         length = 2 * scipy.fft.next_fast_len(samples, real=True)
         pairs = _products(np.abs(np.fft.rfft(usable.astype(float), length)) ** 2, samples)
         pairs = np.maximum(np.round(pairs), 1.0)
@@ -107,8 +112,15 @@ class _JointSpectra:
         frequencies = np.arange(length // 2 // stride + 1) / length
         # Those between zero and half the rate stand for their negatives, too.
         weights = np.where((frequencies > 0.0) & (frequencies < 0.5), 2.0, 1.0) / length
-        transform = np.fft.rfft(rows.T, length).T[:len(frequencies)]
-        return cls(frequencies, transform, weights, power, pairs, stride)
+
+        def transform() -> np.ndarray:
+            return np.asarray(np.fft.rfft(rows().T, length).T[:len(frequencies)])
+
+        first = transform()
+        return cls(
+            frequencies, transform if first.nbytes > _KEPT else lambda: first, weights, power,
+            pairs, stride,
+        )
 
     def noise(self, power: np.ndarray) -> np.ndarray:
         """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""
@@ -120,7 +132,7 @@ class _JointSpectra:
 
     def weighted(self, noise: np.ndarray) -> np.ndarray:
         """Rows times the noise's covariance times rows, shape ``(k, k)``."""
-        part = self.transform * np.sqrt(noise * self.weights)[:, None]
+        part = self.transform() * np.sqrt(noise * self.weights)[:, None]
         return part.real.T @ part.real + part.imag.T @ part.imag
 
     def expected_power(
@@ -145,8 +157,18 @@ class _JointSpectra:
 
     def form(self, matrix: np.ndarray) -> np.ndarray:
         """The quadratic form of each frequency's row, shape ``(F,)``."""
-        real, imaginary = self.transform.real, self.transform.imag
+        transform = self.transform()
+        real, imaginary = transform.real, transform.imag
         return np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1)
+
+
+def _rows(
+    problem: RegressionProblem, regressor: np.ndarray, joint: int, columns: np.ndarray
+) -> np.ndarray:
+    """Rows of a joint in the fitted directions, zero where not usable, shape ``(T, k)``."""
+    rows: np.ndarray = regressor[:, joint, problem.base.independent] @ columns
+    rows *= problem.usable[:, joint, None]
+    return rows
 
 
 def _products(power: np.ndarray, samples: int) -> np.ndarray:
