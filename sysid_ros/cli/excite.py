@@ -33,11 +33,15 @@ from sysid_ros.excitation.files import (
 )
 from sysid_ros.excitation.geometry import GeometryClearance
 from sysid_ros.excitation.information import CRITERIA, expected_deviations
+from sysid_ros.excitation.playback import stopping_time
+from sysid_ros.excitation.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants
 from sysid_ros.report.excitation_summary import excitation_summary, limits_table
 
 _CHOICES = ('criterion', 'seed', 'starts')
+# Samples in the shortest period of a motion that let it be played and looked at.
+_PER_PERIOD = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +99,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         suffix = f'_{number}' if options.count > 1 else ''
         with stage(f'Designing motion {number} of {options.count}'):
             excitation = designer.design(_progress(designer.settings)).at_speed(options.speed)
+        _require_rate(options.rate, excitation)
         print(_write(folder, suffix, designer, excitation, options.rate))
         designer = designer.after(excitation)
     print(f'Written to {folder}')
@@ -107,10 +112,15 @@ def _check(designer: Designer, path: Path) -> ExitCode:
     if path.suffix in ('.yaml', '.yml'):
         excitation = load_excitation(path)
         _require_joints(path, excitation.joint_names, names)
-        motion = excitation.grid(designer.settings.verification_rate)
+        found = designer.verify(designer.dense(excitation))
+        if found.allowed:
+            print(f'It can be stopped within {stopping_time(designer, excitation):.2g} s.\n')
     else:
         motion = load_motion_csv(path, names)
-    found = designer.verify(motion)
+        found = designer.verify(motion)
+        if found.allowed:
+            # What happens between the rows counts, too.
+            found = designer.verify(resampled(motion, designer.settings.verification_rate))
     if found.used:
         print(limits_table(names, found) + '\n')
     for finding in found.findings:
@@ -181,6 +191,15 @@ def _create(folder: Path) -> None:
         raise ConfigurationError(f'cannot be written: {error}', where=str(folder)) from error
 
 
+def _require_rate(rate: float, excitation: Excitation) -> None:
+    least = _least_rate(excitation)
+    if rate < least:
+        raise ConfigurationError(
+            'the table would be too coarse to play', where='--rate', found=f'{rate:g} Hz',
+            allowed=f'{least:.3g} Hz or more',
+        )
+
+
 def _progress(settings: DesignSettings) -> Any:
     def tell(number: int, cost: float, best: float) -> None:
         found = f'{-cost:.2f}' if np.isfinite(cost) else 'no allowed motion'
@@ -195,26 +214,35 @@ def _write(
     folder: Path, suffix: str, designer: Designer, excitation: Excitation, rate: float
 ) -> str:
     """Files of one motion; returns its summary."""
-    verification = designer.verify(excitation.grid(designer.settings.verification_rate))
+    verification = designer.verify(designer.dense(excitation))
     verification.require()
-    motion = excitation.grid(rate)
     model, names = designer.model, excitation.joint_names
-    torque = model.torque(model.parameters.prior, motion.q, motion.v, motion.a)
-    t, deviations = _course(designer, motion)
-    text = excitation_summary(excitation, verification, designer.information, deviations[-1])
+    rows, drawn = excitation.grid(rate), excitation.grid(max(rate, _least_rate(excitation)))
+    torque = predicted_torque(model, rows)
+    t, deviations = _course(designer, drawn)
+    text = excitation_summary(
+        excitation, verification, designer.information, deviations[-1],
+        stopping_time(designer, excitation),
+    )
     trajectory = yaml.safe_dump(
-        joint_trajectory(names, motion, torque), sort_keys=False, default_flow_style=None
+        joint_trajectory(names, rows, torque), sort_keys=False, default_flow_style=None
     )
     for name, content in (
         ('excitation{}.yaml', excitation_yaml(excitation)), ('trajectory{}.yaml', trajectory),
-        ('motion{}.csv', motion_csv(names, motion, torque)), ('summary{}.txt', text + '\n'),
+        ('motion{}.csv', motion_csv(names, rows, torque)), ('summary{}.txt', text + '\n'),
     ):
         write_atomically(folder / name.format(suffix), content.encode())
     excitation_figure(
-        folder / f'preview{suffix}.png', designer.limits, motion, torque, (t, deviations),
+        folder / f'preview{suffix}.png', designer.limits, drawn, predicted_torque(model, drawn),
+        (t, deviations),
         title=f'{model.robot.name}: motion of {excitation.duration:.4g} s',
     )
     return text
+
+
+def _least_rate(excitation: Excitation) -> float:
+    """Samples per second that show a motion well in [Hz]."""
+    return _PER_PERIOD * excitation.basis.highest_frequency * excitation.speed
 
 
 def _course(designer: Designer, motion: Motion) -> tuple[np.ndarray, np.ndarray]:

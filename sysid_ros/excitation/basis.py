@@ -77,7 +77,8 @@ class FourierBasis:
     def __post_init__(self) -> None:
         _require_duration(self.duration)
         distinct = len(set(self.harmonics)) == len(self.harmonics)
-        if len(self.harmonics) < 3 or min(self.harmonics) < 1 or not distinct:
+        whole = all(k == int(k) and k >= 1 for k in self.harmonics)
+        if len(self.harmonics) < 3 or not distinct or not whole:
             raise ConfigurationError(
                 'the harmonics cannot be used', where='harmonics', found=self.harmonics,
                 allowed='three or more different whole numbers above 0',

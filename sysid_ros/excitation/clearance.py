@@ -77,12 +77,12 @@ class SelfClearance:
     Attributes:
         capsules: Its capsules.
         pairs: Indices of the pairs that could meet, shape ``(k, 2)``.
-        distance: Least distance in [m].
+        distance: Least distance in [m], one for all or of each pair, shape ``(k,)``.
     """
 
     capsules: tuple[Capsule, ...]
     pairs: np.ndarray
-    distance: float = 0.02
+    distance: float | np.ndarray = 0.02
 
     def labels(self) -> tuple[str, ...]:
         """Names of the pairs."""

@@ -153,6 +153,8 @@ class ExcitationSettings(StrictSettings):
         motion: The family of motions.
         limits: Limits per joint that replace or complete those of the description: lower,
             upper, velocity, acceleration, jerk, effort.
+        fixed: Parameters that the fit will hold at the prior, names with ``*`` and ``?``
+            wildcards; motions are not designed for them.
         torque_noise: Torque noise by joint in [N·m] or [N]; a hundredth of the effort limit
             where left out.
         rest: Positions by joint in [rad] or [m] at which the robot is known to be clear of
@@ -164,6 +166,7 @@ class ExcitationSettings(StrictSettings):
     robot: RobotSettings
     motion: MotionSettings = MotionSettings()
     limits: dict[str, dict[str, float]] = {}
+    fixed: tuple[str, ...] = ()
     torque_noise: dict[str, float] = {}
     rest: dict[str, float] = {}
     clearance: ClearanceSettings = ClearanceSettings()
@@ -202,8 +205,20 @@ class ExcitationPlan:
         limits = MotionLimits.of(model.robot, settings.limits)
         noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
         rest = _by_joint(model, 'rest', settings.rest, limits.centre)
+        for name, position, low, high in zip(
+            limits.joint_names, rest, limits.lower, limits.upper, strict=True
+        ):
+            if not low <= position <= high:
+                raise ConfigurationError(
+                    'the joint cannot rest there', where=f'rest: {name}', found=position,
+                    allowed=f'{low} to {high}',
+                )
+        information = Information.of(
+            model, limits, noise=noise, collected=collected,
+            free=model.parameters.fixed(*settings.fixed).free,
+        )
         return Designer(
-            model, Information.of(model, limits, noise=noise, collected=collected), limits,
+            model, information, limits,
             settings.motion.build(), settings.design, settings.clearance.build(model.robot, rest),
             settings.clearance.checks(model.robot, rest),
         )

@@ -96,10 +96,11 @@ class JointLimitConstraint:
         values = motion.values
         slack = np.stack([values - lower[:, None], upper[:, None] - values], axis=2)
         slack /= half[:, None, None]
+        unbounded = ~np.isfinite(np.stack([lower, upper], axis=1) / half[:, None])[:, None]
+        slack = np.where(unbounded, 1.0, slack)
+        slack[~np.isfinite(slack)] = -np.inf  # what is no number keeps no limit
         # Time first, then quantity, side and joint.
-        return np.where(np.isfinite(slack), slack, 1.0).transpose(1, 0, 2, 3).reshape(
-            values.shape[1], -1
-        )
+        return slack.transpose(1, 0, 2, 3).reshape(values.shape[1], -1)
 
     def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
         """Derivative of weighted slacks, shape ``(5, T, n)``; see :class:`Constraint`."""

@@ -39,6 +39,8 @@ _ROOM = 0.02
 _BEGIN = 0.9
 # Grids coarser than this in [Hz] say too little of a motion.
 _LEAST_RATE = 100.0
+# However slowly a motion is played, it is verified at this rate in [Hz] at least.
+_SLOWEST_RATE = 40.0
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,11 @@ class Designer:
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
         return verify(self.model, limits, motion, (*self.obstacles, *self.checks))
 
+    def dense(self, excitation: Excitation) -> Motion:
+        """A motion on the grid it is verified on; played slower, it is the same grid of points."""
+        rate = self.settings.verification_rate * min(excitation.speed, 1.0)
+        return excitation.grid(max(rate, _SLOWEST_RATE))
+
     def rest(self) -> np.ndarray:
         """A pose from which the robot can begin to move, as coefficients ``(k, n)``.
 
@@ -182,14 +189,22 @@ class Designer:
             objective.slack(objective.motion(np.outer(self.basis.pose, pose))[0]).min()
             for pose in poses
         ])
-        chosen = 0 if slack[0] > _ROOM else int(np.argmax(slack))
+        order = np.argsort(-slack, kind='stable')
+        if slack[0] > _ROOM:
+            order = np.append(0, order)
+        chosen = next((k for k in order if self._clear(objective, poses[k])), order[0])
         rest = np.outer(self.basis.pose, poses[chosen])
-        if slack[chosen] <= 0.0:
+        if slack[chosen] <= 0.0 or not self._clear(objective, poses[chosen]):
             raise ExcitationError(
                 'there is no pose to begin from', found=f'{_POSES} poses, none allowed',
                 where=self._blocking(rest), fix='Check limits, margins, payload and obstacles',
             )
         return rest
+
+    def _clear(self, objective: DesignObjective, pose: np.ndarray) -> bool:
+        """Whether the checks besides allow a pose."""
+        state = objective.motion(np.outer(self.basis.pose, pose))[0]
+        return all((check.slack(state) >= 0.0).all() for check in self.checks)
 
     def after(self, *excitations: Excitation) -> Designer:
         """A search for a motion that goes well with others, already played or to be played."""
@@ -278,25 +293,30 @@ class Designer:
     def _feasible(self, coefficients: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
         """The motion, drawn towards rest until it passes the dense grid; None if it cannot."""
         samples = int(np.ceil(self.basis.duration * self.settings.verification_rate)) + 1
-        dense = self.objective(samples)
+        dense = self.objective(samples).parts()
         motion = coefficients - rest
 
-        def checked(share: float) -> bool:
-            state = dense.motion(rest + share * motion)[0]
-            return all((check.slack(state) >= 0.0).all() for check in self.checks)
+        def allowed(share: float) -> bool:
+            return all(part.allows(rest + share * motion) for part in dense)
 
-        share = _largest(lambda share: dense.allows(rest + share * motion), most=1.0)
+        def checked(share: float) -> bool:
+            states = [part.motion(rest + share * motion)[0] for part in dense]
+            return allowed(share) and all(
+                (check.slack(state) >= 0.0).all() for check in self.checks for state in states
+            )
+
+        share = _largest(allowed, most=1.0)
         if share > 0.0 and self.checks:
-            whole = share
-            share *= _largest(lambda part: checked(part * whole), most=1.0)
+            share = _largest(checked, most=share)
         return rest + share * motion if share > 0.0 else None
 
     def _blocking(self, coefficients: np.ndarray) -> str:
         """The constraint with the least slack, in words."""
         objective = self.objective(self._grid_size())
-        slack = objective.slack(objective.motion(coefficients)[0]).min(axis=0)
-        labels = [label for c in objective.constraints for label in c.labels()]
-        return labels[int(np.argmin(slack))]
+        state = objective.motion(coefficients)[0]
+        checks = (*objective.constraints, *self.checks)
+        slack = np.hstack([check.slack(state) for check in checks]).min(axis=0)
+        return [label for check in checks for label in check.labels()][int(np.argmin(slack))]
 
     def _excitation(self, coefficients: np.ndarray, cost: float) -> Excitation:
         return Excitation(

@@ -12,15 +12,12 @@ from dataclasses import dataclass, replace
 import coal
 import numpy as np
 
-from sysid_ros.errors import ModelError
 from sysid_ros.excitation.clearance import UNIT, Box
 from sysid_ros.excitation.constraints import MotionState
-from sysid_ros.excitation.shapes import apart, placed_shapes
+from sysid_ros.excitation.meshes import load_mesh
+from sysid_ros.excitation.shapes import apart, distances_to_keep, placed_shapes, standing
 from sysid_ros.robot.collision_shapes import CollisionShape
 from sysid_ros.robot.model import RobotModel
-
-# Larger meshes are refused rather than read, in [bytes].
-_LARGEST_MESH = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +36,14 @@ class GeometryClearance:
 
     Attributes:
         solids: The shapes.
-        pairs: Indices of those that could meet, shape ``(k, 2)``.
-        distance: Least distance in [m].
+        pairs: Indices of those that could meet, k of them.
+        distance: Least distance of each pair in [m], shape ``(k,)``.
         missing: Meshes that were not found, which do not count, by link.
     """
 
     solids: tuple[_Solid, ...]
     pairs: tuple[tuple[int, int], ...]
-    distance: float
+    distance: np.ndarray
     missing: tuple[str, ...] = ()
 
     @classmethod
@@ -56,7 +53,7 @@ class GeometryClearance:
     ) -> GeometryClearance:
         """All pairs of a robot that could meet, and of what moves with what stands around.
 
-        Bodies joined by a joint are left out, and so are pairs that touch where it rests.
+        Which pairs keep how much: :func:`~sysid_ros.excitation.shapes.distances_to_keep`.
 
         Args:
             robot: The robot.
@@ -67,6 +64,7 @@ class GeometryClearance:
 
         Raises:
             ModelError: A mesh cannot be read.
+            ConfigurationError: Bodies far apart along the robot touch where it rests.
         """
         placed = placed_shapes(robot)
         own = [
@@ -80,16 +78,19 @@ class GeometryClearance:
         ]
         missing = {shape.link for _, shape, _ in placed if shape.kind == 'mesh'
                    and shape.file is None}
-        clearance = cls((*own, *around), tuple(pairs), distance, tuple(sorted(missing)))
-        values = np.zeros((5, 1, len(robot.joint_names)))
-        values[0, 0] = rest
-        free = clearance.slack(MotionState(robot, values))[0] > 0.0
-        kept = [pair for pair, is_free in zip(pairs, free, strict=True) if is_free]
-        kept += [
+        bare = cls((*own, *around), tuple(pairs), np.zeros(len(pairs)), tuple(sorted(missing)))
+        room = UNIT * bare.slack(standing(robot, rest))[0]
+        bodies = [(own[i].body, own[j].body) for i, j in pairs]
+        keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
+        kept = [pair for pair, least in zip(pairs, keep, strict=True) if least > 0.0]
+        outside = [
             (i, len(own) + j) for i, solid in enumerate(own) if solid.body >= 0
             for j in range(len(around))
         ]
-        return replace(clearance, pairs=tuple(kept))
+        return replace(
+            bare, pairs=(*kept, *outside),
+            distance=np.append(keep[keep > 0.0], np.full(len(outside), distance)),
+        )
 
     def labels(self) -> tuple[str, ...]:
         """Names of the pairs."""
@@ -112,7 +113,7 @@ class GeometryClearance:
         for k, (i, j) in enumerate(self.pairs):
             way, t = travelled[i] + travelled[j], 0
             while t < samples:
-                room = self._distance(i, j, placed, t) - self.distance
+                room = self._distance(i, j, placed, t) - self.distance[k]
                 end = max(t + 1, int(np.searchsorted(way, way[t] + max(room, 0.0), 'right')))
                 found[t:end, k] = room - (way[t:end] - way[t])
                 t = end
@@ -152,7 +153,7 @@ def _travelled(solid: _Solid, rotation: np.ndarray, origin: np.ndarray) -> np.nd
 
 
 def _of_box(box: Box) -> _Solid:
-    lower, upper = np.array(box.lower), np.array(box.upper)
+    lower, upper = np.array(box.lower, dtype=float), np.array(box.upper, dtype=float)
     pose = np.eye(4)
     pose[:3, 3] = 0.5 * (lower + upper)
     return _Solid(box.name, -1, coal.Box(*(upper - lower)), pose)
@@ -170,21 +171,5 @@ def _of_shape(shape: CollisionShape) -> coal.CollisionGeometry:
         return coal.Box(*(2.0 * half for half in size))
     if shape.kind == 'ellipsoid':
         return coal.Ellipsoid(*size)
-    return _of_mesh(shape)
-
-
-def _of_mesh(shape: CollisionShape) -> coal.CollisionGeometry:
     assert shape.file is not None
-    bytes_found = shape.file.stat().st_size
-    if bytes_found > _LARGEST_MESH:
-        raise ModelError(
-            'the mesh is too large', where=str(shape.file), found=f'{bytes_found} bytes',
-            allowed=f'{_LARGEST_MESH} bytes',
-        )
-    try:
-        return coal.MeshLoader().load(str(shape.file), np.array(shape.size))
-    except (RuntimeError, ValueError) as error:
-        raise ModelError(
-            f'the mesh cannot be read: {error}', where=str(shape.file),
-            fix=f'Repair it, or remove it from the collision shapes of link {shape.link!r}',
-        ) from error
+    return load_mesh(shape.file, size)

@@ -49,6 +49,7 @@ class Information:
     def of(
         cls, model: TorqueModel, limits: MotionLimits, *, noise: np.ndarray | None = None,
         collected: np.ndarray | None = None, prior_weight: float = 1e-3,
+        free: np.ndarray | None = None,
     ) -> Information:
         """What is known before a motion: the prior, and recordings at hand.
 
@@ -61,17 +62,18 @@ class Information:
                 matrix of their rows, shape ``(p, p)``.
             prior_weight: Weight of the prior: 1 counts it as a measurement with a standard
                 deviation of 100 %; the default lets nearly everything be worth learning.
+            free: True for parameters that are to be learned, shape ``(p,)``; all by default.
 
         Raises:
             ConfigurationError: Noise or weight is not above zero, or of the wrong shape.
         """
-        base = base_parameters(model)
+        base = base_parameters(model, free=free)
         joints = len(limits.joint_names)
         noise = usual_noise(limits) if noise is None else np.array(noise, dtype=float)
-        if noise.shape != (joints,) or not (noise > 0.0).all():
+        if noise.shape != (joints,) or not ((noise > 0.0) & np.isfinite(noise)).all():
             raise ConfigurationError(
                 'the torque noise cannot be used', where='noise', found=noise.tolist(),
-                allowed=f'{joints} numbers above 0',
+                allowed=f'{joints} finite numbers above 0',
             )
         if not 0.0 < prior_weight < np.inf:
             raise ConfigurationError(

@@ -50,7 +50,7 @@ class MotionLimits:
                         'the joint has no limit that a motion could keep',
                         where=f'{name}: {field.name}', found=value,
                         allowed='a number' if signed else 'a number above 0',
-                        fix='Complete the <limit> in the description, or give it in limits:',
+                        fix='Complete it in the description, or give it in limits:',
                     )
         for name, lower, upper in zip(self.joint_names, self.lower, self.upper, strict=True):
             if not lower < upper:
@@ -70,8 +70,9 @@ class MotionLimits:
             overrides: Limits per joint that replace or complete those of the description.
 
         Returns:
-            The limits. Acceleration and jerk that nobody gives are those that reach full
-            speed in half a second, and full acceleration in a tenth.
+            The limits, of the joints and of those that follow them. Acceleration and jerk
+            that nobody gives are those that reach full speed in half a second, and full
+            acceleration in a tenth.
 
         Raises:
             ConfigurationError: A limit is missing, not usable, or of an unknown joint.
@@ -83,6 +84,7 @@ class MotionLimits:
             'jerk': np.full_like(described.velocity, np.nan), 'effort': described.effort,
         }
         values = {name: np.array(array) for name, array in values.items()}
+        _heed_followers(robot, values)
         for joint, given in (overrides or {}).items():
             if joint not in robot.joint_names:
                 raise ConfigurationError(
@@ -102,6 +104,14 @@ class MotionLimits:
             ('jerk', 'acceleration', _TIME_TO_ACCELERATION),
         ):
             values[name] = np.where(np.isnan(values[name]), values[base] / time, values[name])
+        for k, (name, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True)):
+            endless = not np.isfinite(values['upper'][k] - values['lower'][k])
+            if endless and kind != 'continuous':
+                raise ConfigurationError(
+                    'the joint has no end, and it does not turn freely', where=name,
+                    found=f'{values["lower"][k]} to {values["upper"][k]}',
+                    fix='Complete its range in the description, or give lower and upper in limits:',
+                )
         return cls(robot.joint_names, **values)
 
     def within(self, margin: float, effort_margin: float) -> MotionLimits:
@@ -119,10 +129,9 @@ class MotionLimits:
                 raise ConfigurationError(
                     'is not a part', where=name, found=value, allowed='from 0 to below 1'
                 )
-        free = np.where(np.isfinite(self.upper - self.lower), self.upper - self.lower, 0.0)
         keep = 1.0 - margin
         return replace(
-            self, lower=self.lower + 0.5 * margin * free, upper=self.upper - 0.5 * margin * free,
+            self, lower=self.lower + margin * self.reach, upper=self.upper - margin * self.reach,
             velocity=keep * self.velocity, acceleration=keep * self.acceleration,
             jerk=keep * self.jerk, effort=(1.0 - effort_margin) * self.effort,
         )
@@ -139,6 +148,20 @@ class MotionLimits:
 
     @property
     def reach(self) -> np.ndarray:
-        """Half of the range; half a turn (or metre) where there is no end, shape ``(n,)``."""
+        """Half of the range; half a turn where there is no end, shape ``(n,)``."""
         half = 0.5 * (self.upper - self.lower)
         return np.where(np.isfinite(half), half, np.pi)
+
+
+def _heed_followers(robot: RobotModel, values: dict[str, np.ndarray]) -> None:
+    """Draw the limits of joints in, so that those that follow them keep theirs."""
+    for row, (name, joint) in enumerate(robot.described_joints.items()):
+        source = int(np.argmax(np.abs(robot.tree.coupling[row])))
+        ratio, offset = robot.tree.coupling[row, source], robot.tree.coupling_offset[row]
+        if name == robot.joint_names[source] or ratio == 0.0:
+            continue
+        ends = sorted(((joint.lower - offset) / ratio, (joint.upper - offset) / ratio))
+        values['lower'][source] = np.fmax(values['lower'][source], ends[0])
+        values['upper'][source] = np.fmin(values['upper'][source], ends[1])
+        values['velocity'][source] = np.fmin(
+            values['velocity'][source], joint.velocity / abs(ratio))

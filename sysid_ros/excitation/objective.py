@@ -10,12 +10,15 @@ a relaxed barrier.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sysid_ros.excitation.constraints import Constraint, MotionState, relaxed_barrier
 from sysid_ros.excitation.information import Criterion, Information
+
+# Samples of one part of a dense grid.
+_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,14 @@ class DesignObjective:
     def slack(self, motion: MotionState) -> np.ndarray:
         """Slacks of all constraints, shape ``(T, k)``."""
         return np.hstack([constraint.slack(motion) for constraint in self.constraints])
+
+    def parts(self) -> tuple[DesignObjective, ...]:
+        """The same on stretches of the grid, so that no regressor is large."""
+        samples = self.functions.shape[1]
+        return tuple(
+            replace(self, functions=self.functions[:, k:k + _AT_ONCE])
+            for k in range(0, samples, _AT_ONCE)
+        )
 
     def allows(self, coefficients: np.ndarray) -> bool:
         """Whether a motion keeps all constraints on the grid."""

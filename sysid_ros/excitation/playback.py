@@ -6,7 +6,7 @@ robot never leaves the path that was verified, wherever it is stopped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -16,18 +16,25 @@ from sysid_ros.excitation.basis import QuinticBasis
 from sysid_ros.excitation.design import Designer
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.verification import predicted_torque
 
 # A robot this near to the start, and this slow, in parts of its reach and speed, is there.
-_NEAR, _SLOW = 1e-3, 1e-2
+_NEAR, _SLOW = 1e-5, 1e-2
 # Part of the limits of velocity and acceleration that blending in may use.
 _GENTLE = 0.2
 # Peaks of a quintic step over one second: velocity, acceleration, jerk.
 _PEAKS = (1.875, 5.7735026918962576, 60.0)
-# Stops are tried at so many instants, each on so many samples, until they are this exact.
-_INSTANTS, _SAMPLES, _HALVINGS = 60, 15, 8
-# A motion that takes longer to stop than this in [s] is not played.
-_LONGEST_STOP = 1.0
+# Stops are tried at so many instants of the shortest period, and of the whole at least, each on
+# so many samples, until their time is this exact.
+_PER_PERIOD, _INSTANTS, _SAMPLES, _HALVINGS = 20, 60, 31, 8
+# What a stop may use of the limits of acceleration and torque, between the samples too, and of
+# jerk: stopping is no part of the plan, and soon is better than smooth.
+_USABLE, _JERK = 0.99, 3.0
+# The longest stop in times from full speed to rest at full deceleration, and in [s].
+_LONGEST_STOP, _LEAST_LONGEST = 4.0, 1.0
 _SHORTEST_BLEND = 0.5
+# A gap between two ticks longer than this in [s], or a clock that runs back, ends the motion.
+_LONGEST_GAP = 0.1
 
 
 class Phase(Enum):
@@ -81,7 +88,8 @@ class Playback:
         self._run = ''
         self._motion: Excitation | None = None
         self._path: Excitation | None = None
-        self._began = self._slowing = self._stop_time = 0.0
+        self._began = self._slowing = self._last = 0.0
+        self._stop_time = self._motion_stop = 0.0
         self._reason = ''
 
     @property
@@ -118,8 +126,8 @@ class Playback:
                 found=', '.join(motion.joint_names),
                 allowed=', '.join(designer.limits.joint_names),
             )
-        designer.verify(motion.grid(designer.settings.verification_rate)).require()
-        self._stop_time = stopping_time(designer, motion)
+        designer.verify(designer.dense(motion)).require()
+        self._motion_stop = stopping_time(designer, motion)
         self._phase, self._run, self._motion, self._reason = Phase.ARMED, run, motion, ''
 
     def start(self, now: float, q: np.ndarray, v: np.ndarray) -> float:
@@ -149,11 +157,13 @@ class Playback:
                 fix='Wait until it stands still, and check its joint states',
             )
         if (np.abs(q - first) <= _NEAR * limits.reach).all():
-            self._path, self._phase = self._motion, Phase.PLAYING
+            self._path, self._stop_time = self._motion, self._motion_stop
+            self._phase = Phase.PLAYING
         else:
-            self._path, self._phase = self._blend(q, first), Phase.BLENDING
-            self._stop_time = max(self._stop_time, stopping_time(self._designer, self._path))
-        self._began = now
+            self._path = self._blend(q, first)
+            self._stop_time = stopping_time(self._designer, self._path)
+            self._phase = Phase.BLENDING
+        self._began = self._last = now
         blending = self._path.duration if self._phase is Phase.BLENDING else 0.0
         return now + blending + self._motion.duration
 
@@ -179,15 +189,30 @@ class Playback:
         """
         if self._path is None or self._phase in (Phase.IDLE, Phase.ARMED):
             return None
+        self._heed_gap(now)
         if self._phase is Phase.BLENDING and now - self._began >= self._path.duration:
             assert self._motion is not None
             self._began += self._path.duration
-            self._path, self._phase = self._motion, Phase.PLAYING
+            self._path, self._stop_time = self._motion, self._motion_stop
+            self._phase = Phase.PLAYING
         if self._phase is Phase.PLAYING and now - self._began >= self._path.duration:
             self._phase = Phase.DONE
         if self._phase is Phase.STOPPING and now - self._slowing >= self._stop_time:
             self._phase = Phase.HOLDING
         return self._setpoint(now)
+
+    def _heed_gap(self, now: float) -> None:
+        """Go on along the path where the last tick left it, and stop, when time has jumped."""
+        gap, self._last = now - self._last, now
+        if not self._phase.moving or 0.0 <= gap <= _LONGEST_GAP:
+            return
+        jump = gap - min(max(gap, 0.0), _LONGEST_GAP)
+        self._began += jump
+        if self._phase is Phase.STOPPING:
+            self._slowing += jump
+        else:
+            self._slowing, self._phase = now, Phase.STOPPING
+            self._reason = f'no tick for {gap:.3g} s; {_LONGEST_GAP} s is allowed'
 
     def _setpoint(self, now: float) -> Setpoint:
         assert self._path is not None
@@ -209,7 +234,7 @@ class Playback:
         """A slow, straight way in joint space, verified like any motion."""
         designer = self._designer
         way = blend(designer.limits, q, goal)
-        found = designer.verify(way.grid(designer.settings.verification_rate))
+        found = designer.verify(designer.dense(way))
         if not found.allowed:
             raise ExcitationError(
                 'the way to the beginning of the motion is not free',
@@ -265,37 +290,47 @@ def slowed(elapsed: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def stopping_time(designer: Designer, motion: Excitation) -> float:
-    """Shortest time in which a motion can be stopped anywhere, within accelerations and torques.
+    """Shortest time in which a motion can be stopped anywhere.
 
     Args:
-        designer: The robot and its limits; a stop may use the margins of the plan.
+        designer: The robot and its limits. A stop may use the margins of the plan, and jerks
+            of up to three times their limit.
         motion: The motion, itself within the limits.
 
     Returns:
         The time in [s].
 
     Raises:
-        ExcitationError: Even a stop of a second breaks a limit somewhere.
+        ExcitationError: Even four times the time from full speed to rest is too short.
     """
+    basis, limits = motion.basis, designer.limits
+    count = int(np.ceil(_PER_PERIOD * basis.duration * basis.highest_frequency))
+    begin = np.linspace(0.0, motion.duration, max(count, _INSTANTS))[:, None]
+    x = np.linspace(0.0, 1.0, _SAMPLES)
 
     def allowed(time: float) -> bool:
-        begin = np.linspace(0.0, motion.duration, _INSTANTS)[:, None]
-        advance, rate, slope = slowed(np.linspace(0.0, 1.0, _SAMPLES))
+        advance, rate, slope = slowed(x)
+        bend = -60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
         s = np.minimum(begin + time * advance, motion.duration).ravel()
-        rate, slope = (np.tile(x, _INSTANTS)[:, None] for x in (rate, slope / time))
+        rate, slope, bend = (
+            np.tile(y, len(begin))[:, None] for y in (rate, slope / time, bend / time**2)
+        )
         sample = motion.sample(s)
         v, a = rate * sample.v, rate**2 * sample.a + slope * sample.v
-        model, limits = designer.model, designer.limits
-        torque = model.torque(model.parameters.prior, sample.q, v, a)
+        jerk = rate**3 * sample.jerk + 3.0 * rate * slope * sample.a + bend * sample.v
+        torque = predicted_torque(designer.model, replace(sample, v=v, a=a))
         return bool(
-            (np.abs(a) <= limits.acceleration).all() and (np.abs(torque) <= limits.effort).all()
+            (np.abs(a) <= _USABLE * limits.acceleration).all()
+            and (np.abs(torque) <= _USABLE * limits.effort).all()
+            and (np.abs(jerk) <= _JERK * limits.jerk).all()
         )
 
-    high = _LONGEST_STOP
+    high = max(
+        _LEAST_LONGEST, _LONGEST_STOP * float(np.max(limits.velocity / limits.acceleration)))
     if not allowed(high):
         raise ExcitationError(
-            'the motion cannot be stopped soon enough', found=f'more than {high} s',
-            fix='Plan it with a larger margin, or play it slower',
+            'the motion cannot be stopped soon enough', found=f'more than {high:.3g} s',
+            fix='Plan it with a larger margin of acceleration and torque, or play it slower',
         )
     low = 0.0
     for _ in range(_HALVINGS):

@@ -105,15 +105,30 @@ class MonitorSettings:
 class LimitMonitor:
     """Watches joint states against limits, with the way that braking still takes.
 
+    While a motion is played, give the accelerations that are planned: a joint that is about to
+    turn round by plan would otherwise be expected to go on, and stopped near its end.
+
     Attributes:
         limits: The robot's limits; tolerances are those of the settings.
         joint_types: Type of each joint, for units in messages.
         settings: What it tolerates.
+
+    Raises:
+        ConfigurationError: There is no limit to brake by.
     """
 
     limits: MotionLimits
     joint_types: tuple[str, ...]
     settings: MonitorSettings = MonitorSettings()
+
+    def __post_init__(self) -> None:
+        for name in ('acceleration', 'jerk'):
+            values = getattr(self.limits, name)
+            if not np.isfinite(values).all():
+                raise ConfigurationError(
+                    'braking needs a limit', where=f'monitor: {name}', found=values.tolist(),
+                    allowed='finite numbers',
+                )
 
     def findings(
         self, q: np.ndarray, v: np.ndarray, *, a: np.ndarray | None = None,
@@ -124,13 +139,14 @@ class LimitMonitor:
         Args:
             q: Measured positions in [rad] or [m], shape ``(n,)``.
             v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
-            a: Accelerations, where they are known, shape ``(n,)``; none otherwise.
+            a: Planned accelerations, shape ``(n,)``; none where no motion is played.
             effort: Measured torques or forces in [N·m] or [N], where they are measured.
             commanded: Commanded positions, while a motion is played.
             age: Time since the state was measured in [s].
         """
-        # Written so that a NaN is stale: it is below no limit.
-        if not age <= self.settings.state_timeout:
+        # Written so that a NaN is stale: it is within no limits. A state of the future is one
+        # of another clock.
+        if not abs(age) <= self.settings.state_timeout:
             return (
                 f'The last joint state is {age:.3g} s old; '
                 f'{self.settings.state_timeout:.3g} s is allowed.',
@@ -156,11 +172,12 @@ class LimitMonitor:
         low, high = braking_range(self.limits, v, a, self.settings.reaction_time)
         findings = []
         for k, name in enumerate(self.limits.joint_names):
-            for reach, bound, beyond in (
-                (q[k] + low[k], self.limits.lower[k], q[k] + low[k] < self.limits.lower[k]),
-                (q[k] + high[k], self.limits.upper[k], q[k] + high[k] > self.limits.upper[k]),
+            lowest, highest = q[k] + low[k], q[k] + high[k]
+            for reach, bound, kept in (
+                (lowest, self.limits.lower[k], lowest >= self.limits.lower[k]),
+                (highest, self.limits.upper[k], highest <= self.limits.upper[k]),
             ):
-                if beyond:
+                if not kept:
                     findings.append(
                         f'{name} at {q[k]:.4g} {self._unit(k, 0)} cannot stop before '
                         f'{reach:.4g} {self._unit(k, 0)}; its limit is {bound:.4g}.'

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from sysid_ros.excitation.clearance import Capsule, SelfClearance
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.excitation.clearance import UNIT, Capsule, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
+from sysid_ros.excitation.meshes import covering_segment, load_mesh
 from sysid_ros.robot.collision_shapes import CollisionShape, collision_shapes
 from sysid_ros.robot.model import RobotModel
 
 # Bodies without a shape that can be read get a capsule along their length, this thick in parts
 # of the length of the whole arm.
 _THICKNESS = 0.06
+# Bodies with so many joints between them may overlap by construction.
+_NEIGHBOURS = 2
+# In [m]: a distance of zero is kept, too.
+_TINY = 1e-9
 
 
 def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule, ...]:
     """Capsules around the base and every moving body.
 
-    Simple collision shapes are covered exactly or from outside. A body with meshes, or with
-    no shape at all, gets capsules from its origin to those of the bodies it carries.
+    Collision shapes are covered exactly or from outside. A body with a mesh that was not
+    found, or with no shape at all, gets capsules from its origin to those of the links fixed
+    to it and of the bodies it carries.
 
     Args:
         robot: The robot.
@@ -26,60 +35,117 @@ def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule
 
     Returns:
         The capsules, body by body, the base first.
+
+    Raises:
+        ModelError: A mesh cannot be read.
     """
-    shapes = _described_capsules(robot)
+    placed = placed_shapes(robot)
     lengths = _spans(robot)
     if radius is None:
         radius = _THICKNESS * float(sum(np.linalg.norm(end) for _, end in lengths))
-    origin = (0.0, 0.0, 0.0)
     names = {-1: robot.base_links[0].name if robot.base_links else 'base'}
     names |= {robot.joint_of_body(link.body) - 1: link.body for link in reversed(robot.links)}
     capsules = []
     for body in range(-1, len(robot.pinocchio_model.names) - 1):
-        name = names.get(body, '')
-        capsules += shapes.get(body, []) or [
-            Capsule(name, body, origin, _triple(end), radius)
-            for carrier, end in lengths if carrier == body and name
-        ] or _end_of_arm(name, body, radius)
+        own = [(shape, pose) for index, shape, pose in placed if index == body]
+        known = [(shape, pose) for shape, pose in own if shape.kind != 'mesh' or shape.file]
+        capsules += [_covering(shape, body, pose) for shape, pose in known]
+        if body in names and (len(known) < len(own) or not own):
+            capsules += _along(names[body], body, lengths, radius)
     return tuple(capsules)
 
 
-def _end_of_arm(name: str, body: int, radius: float) -> list[Capsule]:
-    """A ball where a body begins that carries no other; the base may have no extent at all."""
+def _along(
+    name: str, body: int, lengths: list[tuple[int, np.ndarray]], radius: float
+) -> list[Capsule]:
+    """Capsules to what a body carries; a ball where it carries nothing."""
     origin = (0.0, 0.0, 0.0)
-    return [Capsule(name, body, origin, origin, radius)] if name and body >= 0 else []
+    along = [
+        Capsule(name, body, origin, _triple(end), radius)
+        for carrier, end in lengths if carrier == body
+    ]
+    return along or ([Capsule(name, body, origin, origin, radius)] if body >= 0 else [])
 
 
 def self_clearance(
     robot: RobotModel, capsules: tuple[Capsule, ...], rest: np.ndarray, distance: float = 0.02
 ) -> SelfClearance:
-    """Clearance of all pairs of capsules that could meet.
-
-    Bodies joined by a joint are left out, and so are pairs that touch where the robot rests:
-    their shapes overlap by construction.
+    """Clearance of all pairs of capsules that could meet; see :func:`distances_to_keep`.
 
     Args:
         robot: The robot.
         capsules: Its capsules.
         rest: Joint positions in [rad] or [m] at which the robot is known to be free, ``(n,)``.
         distance: Least distance in [m].
+
+    Raises:
+        ConfigurationError: Bodies far apart along the robot touch where it rests.
     """
     pairs = np.array([
         (i, j) for i in range(len(capsules)) for j in range(i)
         if apart(robot, capsules[i].body, capsules[j].body)
     ], dtype=int).reshape(-1, 2)
-    clearance = SelfClearance(capsules, pairs, distance)
-    motion = np.zeros((5, 1, len(robot.joint_names)))
-    motion[0, 0] = rest
-    free = clearance.slack(MotionState(robot, motion))[0] > 0.0
-    return SelfClearance(capsules, pairs[free], distance)
+    bare = SelfClearance(capsules, pairs, 0.0)
+    room = UNIT * bare.slack(standing(robot, rest))[0]
+    bodies = [(capsules[i].body, capsules[j].body) for i, j in pairs]
+    keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
+    return SelfClearance(capsules, pairs[keep > 0.0], keep[keep > 0.0])
+
+
+def standing(robot: RobotModel, q: np.ndarray) -> MotionState:
+    """The robot at rest at positions ``(n,)``."""
+    values = np.zeros((5, 1, len(robot.joint_names)))
+    values[0, 0] = q
+    return MotionState(robot, values)
+
+
+def distances_to_keep(
+    robot: RobotModel, bodies: Sequence[tuple[int, int]], room: np.ndarray, distance: float,
+    labels: Sequence[str],
+) -> np.ndarray:
+    """What pairs of shapes keep, where some are near each other by construction.
+
+    Pairs of the same chain, at most two joints apart, that touch at rest do not count: their
+    shapes overlap. Any that are nearer than twice the distance keep half of their own.
+
+    Args:
+        robot: The robot.
+        bodies: Bodies of each pair, -1 for the base.
+        room: Distance of each pair at rest in [m], shape ``(k,)``.
+        distance: Least distance in [m].
+        labels: Names of the pairs.
+
+    Returns:
+        Least distance of each pair in [m], zero for one that does not count, ``(k,)``.
+
+    Raises:
+        ConfigurationError: Bodies farther apart touch at rest.
+    """
+    far = np.array([joints_between(robot, *pair) > _NEIGHBOURS for pair in bodies], dtype=bool)
+    wrong = [label for label, bad in zip(labels, far & (room <= 0.0), strict=True) if bad]
+    if wrong:
+        raise ConfigurationError(
+            'the robot touches itself where it is said to be clear', where='rest',
+            found=', '.join(wrong[:5]), fix='Give a pose at which it is clear, or thinner '
+            'capsules (clearance: capsule_radius)',
+        )
+    return np.where(room > 0.0, np.minimum(distance, 0.5 * np.abs(room)) + _TINY, 0.0)
 
 
 def apart(robot: RobotModel, first: int, second: int) -> bool:
-    """Whether two bodies, -1 for the base, are neither the same nor joined by a joint."""
+    """Whether two bodies, -1 for the base, are neither the same nor next to each other."""
+    return joints_between(robot, first, second) > 1
+
+
+def joints_between(robot: RobotModel, first: int, second: int) -> int:
+    """Joints on the way between two bodies, -1 for the base; those in a row count as one."""
+    only_one = set(_way_to_base(robot, first)) ^ set(_way_to_base(robot, second))
+    return sum(not robot.tree.massless[body] for body in only_one)
+
+
+def _way_to_base(robot: RobotModel, body: int) -> list[int]:
     parent = robot.tree.parent
-    joined = (first >= 0 and parent[first] == second) or (second >= 0 and parent[second] == first)
-    return first != second and not joined
+    return [] if body < 0 else [body, *_way_to_base(robot, int(parent[body]))]
 
 
 def placed_shapes(robot: RobotModel) -> list[tuple[int, CollisionShape, np.ndarray]]:
@@ -94,19 +160,12 @@ def placed_shapes(robot: RobotModel) -> list[tuple[int, CollisionShape, np.ndarr
     ]
 
 
-def _described_capsules(robot: RobotModel) -> dict[int, list[Capsule]]:
-    """Capsules of bodies all of whose shapes are known, by body."""
-    capsules: dict[int, list[Capsule]] = {}
-    placed = placed_shapes(robot)
-    for body, shape, pose in placed:
-        if shape.kind != 'mesh':
-            capsules.setdefault(body, []).append(_covering(shape, body, pose))
-    meshed = {body for body, shape, _ in placed if shape.kind == 'mesh'}
-    return {body: own for body, own in capsules.items() if body not in meshed}
-
-
 def _covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
     """The capsule along the longest axis that holds a shape, exactly or from outside."""
+    if shape.file is not None:
+        vertices = load_mesh(shape.file, shape.size).vertices()
+        start, end, radius = covering_segment(vertices @ pose[:3, :3].T + pose[:3, 3])
+        return Capsule(shape.link, body, _triple(start), _triple(end), radius)
     half = np.zeros(3)
     if shape.kind in ('box', 'ellipsoid'):
         longest = int(np.argmax(shape.size))
@@ -122,13 +181,12 @@ def _covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
 
 
 def _spans(robot: RobotModel) -> list[tuple[int, np.ndarray]]:
-    """From each body, -1 for the base, to the origins of the bodies it carries, in its frame."""
+    """From each body, -1 for the base, to the links fixed to it and the bodies it carries."""
     tree = robot.tree
     carried = range(len(robot.pinocchio_model.names) - 1)  # geared rotors have no extent
-    return [
-        (int(tree.parent[i]), tree.translation[i]) for i in carried
-        if np.linalg.norm(tree.translation[i]) > 0.0
-    ]
+    spans = [(int(tree.parent[i]), tree.translation[i]) for i in carried]
+    spans += [(robot.joint_of_body(link.body) - 1, link.pose[:3, 3]) for link in robot.links]
+    return [(body, end) for body, end in spans if np.linalg.norm(end) > 0.0]
 
 
 def _triple(vector: np.ndarray) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.interpolate import BPoly
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ExcitationError
@@ -21,8 +22,8 @@ from sysid_ros.excitation.constraints import (
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.limits import MotionLimits
 
-# A motion is at rest when it is slower than this part of its limit of velocity.
-_AT_REST = 1e-3
+# A motion is at rest below these parts of the limits of velocity and acceleration.
+_AT_REST, _STEADY = 1e-3, 1e-2
 # Neighbouring samples may differ by this much more than their velocities say, in parts of
 # what the limit of the next derivative allows in the time between them.
 _JUMP = 1.5
@@ -30,6 +31,8 @@ _JUMP = 1.5
 _ROUNDING = 1e-9
 # Samples farther apart than this cannot be verified, in [s].
 _COARSEST = 0.05
+# Samples whose torque is predicted at a time; a regressor of all would take much memory.
+_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,9 @@ def verify(
     broken = _unreadable(limits, motion)
     if broken:
         return Verification(broken, {}, -np.inf)
-    torque = model.torque(model.parameters.prior, motion.q, motion.v, motion.a)
+    torque = predicted_torque(model, motion)
+    if not np.isfinite(torque).all():
+        return Verification(('The predicted torque is not finite.',), {}, -np.inf)
     state = MotionState(
         model.robot, np.array([motion.q, motion.v, motion.a, motion.jerk, torque])
     )
@@ -99,6 +104,29 @@ def verify(
         used=_used(limits, state),
         clearance=min((UNIT * float(slack) for slack in room), default=np.inf),
     )
+
+
+def predicted_torque(model: TorqueModel, motion: Motion) -> np.ndarray:
+    """Torque at the prior in [N·m] or [N], shape ``(T, n)``."""
+    parts = [slice(k, k + _AT_ONCE) for k in range(0, len(motion.t), _AT_ONCE)]
+    prior = model.parameters.prior
+    return np.concatenate([
+        model.torque(prior, motion.q[part], motion.v[part], motion.a[part]) for part in parts
+    ])
+
+
+def resampled(motion: Motion, rate: float) -> Motion:
+    """A motion between its samples, by quintic polynomials through all that they say.
+
+    Args:
+        motion: T samples, at rising times.
+        rate: Samples per second in [Hz].
+    """
+    count = int(np.ceil((motion.t[-1] - motion.t[0]) * rate)) + 1
+    t = np.linspace(motion.t[0], motion.t[-1], count)
+    given = np.stack([motion.q, motion.v, motion.a], axis=1)
+    path = BPoly.from_derivatives(motion.t, given)
+    return Motion(t, *(path(t, nu=order) for order in range(4)))
 
 
 def _unreadable(limits: MotionLimits, motion: Motion) -> tuple[str, ...]:
@@ -114,7 +142,7 @@ def _unreadable(limits: MotionLimits, motion: Motion) -> tuple[str, ...]:
             return (f'The {name} of {limits.joint_names[joint]} is not finite at sample {sample}.',)
     if len(motion.t) < 2 or not (np.diff(motion.t) > 0.0).all():
         return ('The times do not rise from sample to sample.',)
-    if np.diff(motion.t).max() > _COARSEST:
+    if np.diff(motion.t).max() > _COARSEST * (1.0 + 1e-6):
         return (
             f'Samples are up to {np.diff(motion.t).max():.3g} s apart; '
             f'{_COARSEST} s or less is needed to verify a motion.',
@@ -144,6 +172,7 @@ def _ends(limits: MotionLimits, motion: Motion) -> list[str]:
     findings = []
     for name, index in (('begin', 0), ('end', -1)):
         moving = np.abs(motion.v[index]) > _AT_REST * limits.velocity
+        moving |= np.abs(motion.a[index]) > _STEADY * limits.acceleration
         if moving.any():
             joints = ', '.join(np.array(limits.joint_names)[moving])
             findings.append(f'It does not {name} at rest: {joints}.')

@@ -182,7 +182,7 @@ class RecordingSettings(StrictSettings):
     clock_limit: float = Field(default=10.0, gt=0)
     reset_tolerance: float = Field(default=0.5, gt=0)
     salvage: bool = False
-    memory_limit: float = Field(default=500.0, gt=0)
+    memory_limit: float = Field(default=300.0, gt=0)
 
     @property
     def quantities(self) -> dict[str, QuantitySettings]:

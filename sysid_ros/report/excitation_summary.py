@@ -16,7 +16,7 @@ _WELL, _NAMED = 0.1, 5
 
 def excitation_summary(
     excitation: Excitation, verification: Verification, information: Information,
-    deviations: np.ndarray,
+    deviations: np.ndarray, stopping_time: float,
 ) -> str:
     """What a motion uses of the limits, and what it will tell.
 
@@ -25,6 +25,7 @@ def excitation_summary(
         verification: What was found on it on a dense grid.
         information: What rows tell.
         deviations: Expected standard deviations after it, in parts of usual changes, ``(r,)``.
+        stopping_time: Time in which it can be stopped anywhere in [s].
 
     Returns:
         Lines for a terminal.
@@ -39,6 +40,7 @@ def excitation_summary(
         lines.append(
             f'Smallest clearance beyond what is required: {1e3 * verification.clearance:.0f} mm.'
         )
+    lines.append(f'It can be stopped on its way within {stopping_time:.2g} s.')
     well = int(np.count_nonzero(deviations < _WELL))
     lines.append(
         f'\nExpected after this motion: {well} of {len(deviations)} base parameters to better '

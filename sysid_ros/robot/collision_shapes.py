@@ -48,7 +48,7 @@ def collision_shapes(description: RobotDescription) -> tuple[CollisionShape, ...
 
     Args:
         description: A description that was checked. Meshes are looked for, not read; those
-            of an MJCF are not even looked for.
+            of an MJCF are not even looked for. Planes and height fields do not count.
     """
     if description.format == 'mjcf':
         return _of_mjcf(description.root)
@@ -109,7 +109,7 @@ def _of_mjcf(root: etree._Element) -> tuple[CollisionShape, ...]:
     compiler = Compiler.of(root)
     return tuple(
         _of_geom(body.name, attributes, frame, compiler)
-        for body in read_bodies(root)[1:] for attributes, frame in body.geoms
+        for body in read_bodies(root) for attributes, frame in body.geoms
         if _collides(attributes) and attributes.get('type', 'sphere') not in WEIGHTLESS
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from lxml import etree
@@ -99,6 +99,8 @@ def read_bodies(root: etree._Element) -> tuple[MjcfBody, ...]:
     reader = _Reader(root)
     for world in root.findall('worldbody'):
         content = reader.content(world, np.eye(4), attribute(world, 'childclass') or 'main')
+        reader.bodies[0] = replace(
+            reader.bodies[0], geoms=(*reader.bodies[0].geoms, *content.geoms))
         for element, frame, inherited in content.bodies:
             reader.read(element, frame, inherited, parent=0)
     return tuple(reader.bodies)

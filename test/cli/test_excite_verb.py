@@ -125,6 +125,7 @@ def test_a_motion_that_breaks_limits_is_not_to_be_played(settings, tmp_path, cap
     ({'limits': {'elbow': {'velocity': float('nan')}}}, 'not finite'),
     ({'torque_noise': {'elbow': 0.0}}, 'the torque noise cannot be used'),
     ({'rest': {'elbw': 0.0}}, "Did you mean 'elbow'"),
+    ({'rest': {'elbow': 99.0}}, 'cannot rest there'),
     ({'clearance': {'boxes': [{'name': 'wall', 'lower': [1, 1, 1], 'upper': [0, 2, 2]}]}},
      'do not make a box'),
     ({'clearance': {'tool': {'link': 'hnd', 'lower': [0, 0, 0], 'upper': [1, 1, 1]}}},
@@ -140,6 +141,39 @@ def test_settings_that_cannot_be_used_are_refused(settings, change, words, capsy
 def test_options_that_cannot_be_used_are_refused(settings, option, capsys):
     assert main(['excite', str(settings), option, '0']) == ExitCode.BAD_INPUT
     assert option in capsys.readouterr().err
+
+
+def test_what_happens_between_the_rows_of_a_table_counts(settings, tmp_path, capsys):
+    designer = ExcitationPlan.load(settings).designer()
+    names, limits = designer.limits.joint_names, designer.limits
+    t = np.arange(0.0, 4.0, 0.02)
+    still = np.zeros((len(t), len(names)))
+    a = still.copy()
+    # Accelerations that change their sign from row to row, though hardly anything moves.
+    a[20:-20:2, 0], a[21:-20:2, 0] = 0.5 * limits.acceleration[0], -0.5 * limits.acceleration[0]
+    header = ['time'] + [f'{kind}.{name}' for kind in ('position', 'velocity', 'acceleration')
+                         for name in names]
+    table = tmp_path / 'zigzag.csv'
+    middle = still + limits.centre
+    np.savetxt(table, np.column_stack([t, middle, still, a]), delimiter=',',
+               header=','.join(header), comments='')
+    assert main(['excite', str(settings), '--check', str(table)]) == ExitCode.BAD_INPUT
+    assert 'The jerk of' in capsys.readouterr().out
+
+
+def test_a_table_too_coarse_to_play_is_refused(settings, tmp_path, capsys):
+    command = ['excite', str(settings), '-o', str(tmp_path / 'm'), '--rate', '2']
+    assert main(command) == ExitCode.BAD_INPUT
+    assert 'too coarse to play' in capsys.readouterr().err
+
+
+def test_motions_are_not_designed_for_what_the_fit_holds(settings):
+    everything = ExcitationPlan.load(settings).designer().information
+    settings.write_text(f"{SETTINGS}fixed: ['*_friction']\n")
+    some = ExcitationPlan.load(settings).designer().information
+    names = some.model.parameters.names
+    assert some.base.rank == everything.base.rank - 6
+    assert not any('friction' in names[k] for k in some.base.independent)
 
 
 def test_a_tool_is_kept_in_its_box(settings, tmp_path):

@@ -63,7 +63,8 @@ def test_half_the_speed_is_half_the_velocity_on_the_same_path() -> None:
 
 @pytest.mark.parametrize('make', [
     lambda: FourierBasis(0.0), lambda: FourierBasis(np.nan), lambda: FourierBasis(1.0, (1, 2)),
-    lambda: FourierBasis(1.0, (1, 2, 2)), lambda: FourierBasis(1.0, (0, 1, 2)),
+    lambda: FourierBasis(1.0, (1, 2, 2)), lambda: FourierBasis(1.0, (1.5, 2, 3)),
+    lambda: FourierBasis(1.0, (0, 1, 2)),
     lambda: QuinticBasis(1.0, 1), lambda: ChirpBasis(1.0, 2.0, 1.0),
     lambda: Excitation(('a',), FourierBasis(1.0), np.zeros((3, 1))),
     lambda: Excitation(('a',), FourierBasis(1.0), np.full((9, 1), np.nan)),

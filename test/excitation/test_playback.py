@@ -10,14 +10,15 @@ import pytest
 from sysid_ros.dynamics.kinematics import body_poses
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ExcitationError
-from sysid_ros.excitation.basis import FourierBasis
+from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.clearance import Box, BoxClearance
 from sysid_ros.excitation.constraints import Constraint
-from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.playback import Phase, Playback, blend, slowed, stopping_time
+from sysid_ros.excitation.safety import LimitMonitor
 from sysid_ros.excitation.shapes import capsules_of
 
 STEP = 0.005
@@ -68,6 +69,7 @@ def test_from_the_beginning_of_the_motion_it_plays_at_once(
     playback = Playback(designer)
     playback.arm('first', motion)
     assert playback.start(2.0, first(motion), np.zeros(3)) == 2.0 + motion.duration
+    play(playback, 2.0, 2.0 + 0.4 * motion.duration)
     point = playback.tick(2.0 + 0.4 * motion.duration)
     expected = motion.sample(np.array([0.4 * motion.duration]))
     np.testing.assert_allclose([point.q, point.v, point.a],
@@ -114,6 +116,63 @@ def test_the_course_of_a_stop_has_the_derivatives_it_claims() -> None:
     np.testing.assert_allclose(np.gradient(advance, x)[1:-1], rate[1:-1], atol=1e-5)
     np.testing.assert_allclose(np.gradient(rate, x)[1:-1], slope[1:-1], atol=1e-4)
     assert (advance[0], rate[0], rate[-1], advance[-1]) == pytest.approx((0.0, 1.0, 0.0, 0.5))
+
+
+@pytest.mark.parametrize('jump', [0.5, 20.0, -0.3])
+def test_when_time_jumps_the_path_goes_on_where_it_was_and_ends(
+    designer: Designer, motion: Excitation, jump: float
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    playback.start(0.0, first(motion), np.zeros(3))
+    points = play(playback, 0.0, 1.5)
+    points += play(playback, 1.5 + jump, 4.0 + jump)
+    assert 'no tick for' in playback.reason
+    assert points[-1].phase is Phase.HOLDING
+    steps = np.abs(np.diff([point.q for point in points], axis=0))
+    # No step is longer than what the longest gap that is allowed lets pass.
+    assert (steps <= 0.11 * designer.limits.velocity).all()
+
+
+@pytest.mark.parametrize(('basis', 'speed'), [
+    (FourierBasis(4.0, (1, 2, 3)), 0.05), (FourierBasis(30.0, (1, 2, 20)), 1.0),
+    (QuinticBasis(6.0, 6), 1.0), (ChirpBasis(20.0), 0.3),
+], ids=['slow', 'long', 'quintic', 'chirp'])
+def test_every_stop_is_within_the_limits_on_a_finer_grid(
+    designer: Designer, basis: Basis, speed: float
+) -> None:
+    search = replace(designer, basis=basis)
+    rest = search.rest()
+    coefficients = rest + 0.99 * (search.random_motion(rest, 2) - rest)
+    motion = Excitation(search.limits.joint_names, basis, coefficients, speed)
+    time, limits = stopping_time(search, motion), search.limits
+    x = np.linspace(0.0, 1.0, 173)
+    advance, rate, slope = slowed(x)
+    for begin in np.random.default_rng(0).uniform(0.0, motion.duration, 400):
+        sample = motion.sample(np.minimum(begin + time * advance, motion.duration))
+        v = rate[:, None] * sample.v
+        a = rate[:, None]**2 * sample.a + (slope / time)[:, None] * sample.v
+        assert (np.abs(a) <= limits.acceleration).all()
+        jerk = np.diff(a, axis=0) / (time * (x[1] - x[0]))
+        assert (np.abs(jerk) <= 3.2 * limits.jerk).all()
+        torque = search.model.torque(search.model.parameters.prior, sample.q, v, a)
+        assert (np.abs(torque) <= limits.effort).all()
+
+
+@pytest.mark.parametrize('basis', [FourierBasis(6.0), QuinticBasis(6.0), ChirpBasis(6.0)],
+                         ids=lambda basis: basis.name)
+def test_what_is_designed_can_be_armed_and_does_not_alarm_the_monitor(
+    designer: Designer, basis: Basis
+) -> None:
+    settings = DesignSettings(starts=1, iterations=20)
+    search = replace(designer, basis=basis, settings=settings)
+    motion = search.design()
+    Playback(search).arm('designed', motion)
+    monitor = LimitMonitor(search.limits, search.model.robot.joint_types)
+    points = motion.grid(50.0)
+    for k in range(len(points.t)):
+        assert monitor.findings(
+            points.q[k], points.v[k], a=points.a[k], commanded=points.q[k], age=0.01) == ()
 
 
 def test_gentler_motions_stop_sooner(designer: Designer, motion: Excitation) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -109,12 +111,19 @@ def test_a_robot_that_does_as_it_is_told_is_left_alone() -> None:
     ({'effort': [0.0, float('inf')]}, 'The effort of joint1 is not finite'),
     ({'age': 0.2}, 'The last joint state is 0.2 s old'),
     ({'age': float('nan')}, 'The last joint state is nan s old'),
+    ({'age': -5.0}, 'The last joint state is -5 s old'),
 ])
 def test_what_calls_for_a_stop_is_said(state: dict[str, object], words: str) -> None:
     given = {'q': [0.0, 0.0], 'v': [0.0, 0.0]} | state
     arrays = {name: np.array(value) if name != 'age' else value for name, value in given.items()}
     findings = monitor().findings(**arrays)
     assert len(findings) == 1 and words in findings[0]
+
+
+def test_a_robot_that_has_no_limit_to_brake_by_is_not_monitored() -> None:
+    endless = replace(limits(2), jerk=np.array([10.0, np.inf]))
+    with pytest.raises(ConfigurationError, match='braking needs a limit'):
+        LimitMonitor(endless, ('revolute', 'revolute'))
 
 
 def test_moving_away_from_a_limit_is_no_reason_to_stop() -> None:

@@ -15,7 +15,7 @@ from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.verification import verify
+from sysid_ros.excitation.verification import resampled, verify
 
 
 @pytest.fixture(scope='module')
@@ -94,6 +94,34 @@ def test_a_motion_that_does_not_end_at_rest_is_refused(
     cut = Motion(*(getattr(motion, name)[half] for name in ('t', 'q', 'v', 'a', 'jerk')))
     assert any('does not end at rest' in finding for finding in
                verify(model, limits, cut).findings)
+
+
+def test_a_motion_that_ends_in_acceleration_is_refused(
+    model: TorqueModel, limits: MotionLimits
+) -> None:
+    # Velocity is zero at both ends of 1 - cos, acceleration is not.
+    t = np.linspace(0.0, 2.0, 2001)[:, None]
+    waves = [np.tile(x, (1, 3)) for x in (
+        0.3 * (1.0 - np.cos(np.pi * t)), 0.3 * np.pi * np.sin(np.pi * t),
+        0.3 * np.pi**2 * np.cos(np.pi * t), -0.3 * np.pi**3 * np.sin(np.pi * t))]
+    findings = verify(model, limits, Motion(t[:, 0], *waves)).findings
+    assert sum('at rest' in finding for finding in findings) == 2
+
+
+def test_a_torque_that_cannot_be_predicted_is_refused(
+    model: TorqueModel, limits: MotionLimits, motion: Motion
+) -> None:
+    wild = changed(motion, a=np.full_like(motion.a, 1e308))
+    with np.errstate(over='ignore', invalid='ignore'):
+        assert 'torque is not finite' in verify(model, limits, wild).findings[0]
+
+
+def test_a_motion_is_filled_in_between_its_samples(excitation: Excitation) -> None:
+    coarse, fine = excitation.grid(40.0), excitation.grid(1000.0)
+    filled = resampled(coarse, 1000.0)
+    np.testing.assert_allclose(filled.t, fine.t, atol=1e-12)
+    for name, accuracy in (('q', 1e-6), ('v', 1e-5), ('a', 1e-3), ('jerk', 0.1)):
+        np.testing.assert_allclose(getattr(filled, name), getattr(fine, name), atol=accuracy)
 
 
 def test_a_box_that_is_left_is_named(

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from sysid_ros.excitation.shapes import placed_shapes
 from sysid_ros.robot.collision_shapes import collision_shapes, mesh_file
 from sysid_ros.robot.model import RobotModel
 
@@ -67,6 +68,17 @@ def test_geoms_of_an_mjcf_are_where_mujoco_has_them(random_mjcf, seed) -> None:
         matrix = np.zeros(9)
         mujoco.mju_quat2Mat(matrix, model.geom_quat[k])
         assert abs(matrix.reshape(3, 3)[:, 2] @ shape.pose[:3, 2]) == pytest.approx(1.0)
+
+
+def test_what_stands_on_the_world_counts_but_for_planes() -> None:
+    text = ('<mujoco><worldbody><geom type="plane" size="1 1 1"/>'
+            '<geom type="box" size="0.3 0.2 0.1" pos="1 0 0"/><body name="arm"><joint name="j"/>'
+            '<geom size="0.1"/></body></worldbody></mujoco>')
+    robot = RobotModel.from_mjcf(text)
+    table, ball = collision_shapes(robot.description)
+    assert (table.link, table.kind, table.size) == ('world', 'box', (0.3, 0.2, 0.1))
+    assert ball.link == 'arm'
+    assert [body for body, _, _ in placed_shapes(robot)] == [-1, 0]
 
 
 def test_geoms_that_nothing_touches_are_no_collision_shapes() -> None:
