@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +17,7 @@ from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticB
 from sysid_ros.excitation.clearance import Box, BoxClearance, KeepIn
 from sysid_ros.excitation.constraints import Constraint
 from sysid_ros.excitation.design import Designer, DesignSettings
-from sysid_ros.excitation.geometry import GeometryClearance
+from sysid_ros.excitation.geometry import GeometryClearance, ShapeClearance
 from sysid_ros.excitation.information import Information, usual_noise
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.shapes import capsules_of, self_clearance
@@ -126,18 +127,23 @@ class ClearanceSettings(StrictSettings):
         )
         return (clearance,) if clearance.pairs or clearance.missing else ()
 
-    def build(self, robot: RobotModel, rest: np.ndarray) -> tuple[Constraint, ...]:
+    def build(
+        self, robot: RobotModel, rest: np.ndarray, checks: Sequence[GeometryClearance]
+    ) -> tuple[Constraint, ...]:
         """The constraints.
 
         Args:
             robot: The robot.
             rest: Joint positions at which it is known to be clear of itself, ``(n,)``.
+            checks: What :meth:`checks` gave.
         """
         capsules = capsules_of(robot, self.capsule_radius)
         constraints: list[Constraint] = []
         if self.self_collision:
             own = self_clearance(robot, capsules, rest, self.distance)
             constraints += [own] if len(own.pairs) else []
+            hidden = [check.hidden(robot, rest) for check in checks]
+            constraints += [ShapeClearance(each) for each in hidden if each.pairs]
         if self.boxes:
             constraints.append(BoxClearance(capsules, self.boxes, self.distance))
         if self.tool is not None:
@@ -217,10 +223,10 @@ class ExcitationPlan:
             model, limits, noise=noise, collected=collected,
             free=model.parameters.fixed(*settings.fixed).free,
         )
+        checks = settings.clearance.checks(model.robot, rest)
         return Designer(
-            model, information, limits,
-            settings.motion.build(), settings.design, settings.clearance.build(model.robot, rest),
-            settings.clearance.checks(model.robot, rest),
+            model, information, limits, settings.motion.build(), settings.design,
+            settings.clearance.build(model.robot, rest, checks), checks,
         )
 
 

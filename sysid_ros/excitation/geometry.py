@@ -12,22 +12,32 @@ from dataclasses import dataclass, replace
 import coal
 import numpy as np
 
-from sysid_ros.excitation.clearance import UNIT, Box
+from sysid_ros.excitation.clearance import UNIT, Box, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.meshes import load_mesh
-from sysid_ros.excitation.shapes import apart, distances_to_keep, placed_shapes, standing
+from sysid_ros.excitation.shapes import (
+    apart,
+    covering,
+    distances_to_keep,
+    placed_shapes,
+    poses_from,
+)
 from sysid_ros.robot.collision_shapes import CollisionShape
 from sysid_ros.robot.model import RobotModel
 
 
 @dataclass(frozen=True, eq=False)
 class _Solid:
-    """A shape as coal knows it: its body, -1 for what stands still, and its pose in it."""
+    """A shape as coal knows it: its body, -1 for what stands still, and its pose in it.
+
+    What it was made from is kept for shapes of the robot.
+    """
 
     name: str
     body: int
     shape: coal.CollisionGeometry
     pose: np.ndarray
+    source: CollisionShape | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +78,7 @@ class GeometryClearance:
         """
         placed = placed_shapes(robot)
         own = [
-            _Solid(shape.link, body, _of_shape(shape), pose) for body, shape, pose in placed
+            _Solid(shape.link, body, _of_shape(shape), pose, shape) for body, shape, pose in placed
             if shape.kind != 'mesh' or shape.file is not None
         ]
         around = [_of_box(box) for box in boxes]
@@ -79,7 +89,7 @@ class GeometryClearance:
         missing = {shape.link for _, shape, _ in placed if shape.kind == 'mesh'
                    and shape.file is None}
         bare = cls((*own, *around), tuple(pairs), np.zeros(len(pairs)), tuple(sorted(missing)))
-        room = UNIT * bare.slack(standing(robot, rest))[0]
+        room = UNIT * np.vstack([bare.slack(pose) for pose in poses_from(robot, rest)])
         bodies = [(own[i].body, own[j].body) for i, j in pairs]
         keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
         kept = [pair for pair, least in zip(pairs, keep, strict=True) if least > 0.0]
@@ -91,6 +101,31 @@ class GeometryClearance:
             bare, pairs=(*kept, *outside),
             distance=np.append(keep[keep > 0.0], np.full(len(outside), distance)),
         )
+
+    def hidden(self, robot: RobotModel, rest: np.ndarray) -> GeometryClearance:
+        """The pairs of the robot whose capsules overlap at rest, though they do not themselves.
+
+        Capsules cannot speak for them.
+
+        Args:
+            robot: The robot.
+            rest: As for :meth:`of`.
+        """
+        covers = {
+            k: covering(solid.source, solid.body, solid.pose)
+            for k, solid in enumerate(self.solids) if solid.source is not None
+        }
+        own = [k for k, (i, j) in enumerate(self.pairs) if i in covers and j in covers]
+        if not own:
+            return replace(self, pairs=(), distance=np.zeros(0))
+        pairs = np.array([self.pairs[k] for k in own], dtype=int).reshape(-1, 2)
+        order = {k: index for index, k in enumerate(covers)}
+        rows = np.array([[order[i], order[j]] for i, j in pairs], dtype=int).reshape(-1, 2)
+        capsules = SelfClearance(tuple(covers.values()), rows, 0.0)
+        overlap = capsules.slack(poses_from(robot, rest)[0])[0] <= 0.0
+        kept = [k for k, is_hidden in zip(own, overlap, strict=True) if is_hidden]
+        return replace(
+            self, pairs=tuple(self.pairs[k] for k in kept), distance=self.distance[kept])
 
     def labels(self) -> tuple[str, ...]:
         """Names of the pairs."""
@@ -113,7 +148,7 @@ class GeometryClearance:
         for k, (i, j) in enumerate(self.pairs):
             way, t = travelled[i] + travelled[j], 0
             while t < samples:
-                room = self._distance(i, j, placed, t) - self.distance[k]
+                room = self._nearest(i, j, placed, t).min_distance - self.distance[k]
                 end = max(t + 1, int(np.searchsorted(way, way[t] + max(room, 0.0), 'right')))
                 found[t:end, k] = room - (way[t:end] - way[t])
                 t = end
@@ -129,16 +164,72 @@ class GeometryClearance:
         rotation = motion.poses.rotation[:, solid.body]
         return rotation @ local, rotation @ origin + motion.poses.origin[:, solid.body]
 
-    def _distance(
+    def _nearest(
         self, i: int, j: int, placed: list[tuple[np.ndarray, np.ndarray]], t: int
-    ) -> float:
+    ) -> coal.DistanceResult:
         first, second = (
             coal.Transform3s(placed[k][0][t], placed[k][1][t]) for k in (i, j)
         )
-        return float(coal.distance(
-            self.solids[i].shape, first, self.solids[j].shape, second,
-            coal.DistanceRequest(), coal.DistanceResult(),
-        ))
+        result = coal.DistanceResult()
+        coal.distance(
+            self.solids[i].shape, first, self.solids[j].shape, second, coal.DistanceRequest(),
+            result,
+        )
+        return result
+
+    def nearest(self, motion: MotionState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every distance, and between which points.
+
+        Args:
+            motion: T samples.
+
+        Returns:
+            Distances in [m], shape ``(T, k)``, negative where shapes overlap; points on the
+            first and the second shape in the base frame, shape ``(2, T, k, 3)``; directions
+            from the second to the first, shape ``(T, k, 3)``.
+        """
+        placed = [self._placed(solid, motion) for solid in self.solids]
+        samples, count = motion.values.shape[1], len(self.pairs)
+        distance, points = np.empty((samples, count)), np.empty((2, samples, count, 3))
+        normal = np.empty((samples, count, 3))
+        for t in range(samples):
+            for k, (i, j) in enumerate(self.pairs):
+                result = self._nearest(i, j, placed, t)
+                distance[t, k] = result.min_distance
+                points[:, t, k] = result.getNearestPoint1(), result.getNearestPoint2()
+                normal[t, k] = -result.normal
+        return distance, points, normal
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeClearance:
+    """The same as a constraint that a search can follow, for a few pairs.
+
+    Attributes:
+        geometry: The pairs.
+    """
+
+    geometry: GeometryClearance
+
+    def labels(self) -> tuple[str, ...]:
+        """Names of the pairs."""
+        return self.geometry.labels()
+
+    def slack(self, motion: MotionState) -> np.ndarray:
+        """Clearance beyond the distance in units of 0.1 m, shape ``(T, k)``."""
+        return (self.geometry.nearest(motion)[0] - self.geometry.distance) / UNIT
+
+    def gradient(self, motion: MotionState, weights: np.ndarray) -> np.ndarray:
+        """Derivative of weighted slacks, shape ``(5, T, n)``."""
+        _, points, normal = self.geometry.nearest(motion)
+        push = weights[:, :, None] * normal / UNIT
+        bodies = np.array([
+            [self.geometry.solids[k].body for k in pair] for pair in self.geometry.pairs
+        ])
+        gradient = np.zeros_like(motion.values)
+        gradient[0] = motion.poses.joint_forces(bodies[:, 0], points[0], push)
+        gradient[0] -= motion.poses.joint_forces(bodies[:, 1], points[1], push)
+        return gradient
 
 
 def _travelled(solid: _Solid, rotation: np.ndarray, origin: np.ndarray) -> np.ndarray:

@@ -18,6 +18,8 @@ from sysid_ros.robot.model import RobotModel
 _THICKNESS = 0.06
 # Bodies with so many joints between them may overlap by construction.
 _NEIGHBOURS = 2
+# Random poses in which shapes that overlap by construction are told from others.
+_POSES, _SEED = 100, 0
 # In [m]: a distance of zero is kept, too.
 _TINY = 1e-9
 
@@ -49,7 +51,7 @@ def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule
     for body in range(-1, len(robot.pinocchio_model.names) - 1):
         own = [(shape, pose) for index, shape, pose in placed if index == body]
         known = [(shape, pose) for shape, pose in own if shape.kind != 'mesh' or shape.file]
-        capsules += [_covering(shape, body, pose) for shape, pose in known]
+        capsules += [covering(shape, body, pose) for shape, pose in known]
         if body in names and (len(known) < len(own) or not own):
             capsules += _along(names[body], body, lengths, radius)
     return tuple(capsules)
@@ -86,17 +88,25 @@ def self_clearance(
         if apart(robot, capsules[i].body, capsules[j].body)
     ], dtype=int).reshape(-1, 2)
     bare = SelfClearance(capsules, pairs, 0.0)
-    room = UNIT * bare.slack(standing(robot, rest))[0]
+    room = UNIT * np.vstack([bare.slack(pose) for pose in poses_from(robot, rest)])
     bodies = [(capsules[i].body, capsules[j].body) for i, j in pairs]
     keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
     return SelfClearance(capsules, pairs[keep > 0.0], keep[keep > 0.0])
 
 
-def standing(robot: RobotModel, q: np.ndarray) -> MotionState:
-    """The robot at rest at positions ``(n,)``."""
-    values = np.zeros((5, 1, len(robot.joint_names)))
-    values[0, 0] = q
-    return MotionState(robot, values)
+def poses_from(robot: RobotModel, rest: np.ndarray) -> list[MotionState]:
+    """The robot standing at positions ``(n,)``, then in many random poses."""
+    random = np.random.default_rng(_SEED)
+    lower, upper = (
+        np.where(np.isfinite(limit), limit, sign * np.pi)
+        for limit, sign in ((robot.limits.lower, -1.0), (robot.limits.upper, 1.0))
+    )
+    poses = []
+    for q in (rest, *random.uniform(lower, upper, (_POSES, len(rest)))):
+        values = np.zeros((5, 1, len(rest)))
+        values[0, 0] = q
+        poses.append(MotionState(robot, values))
+    return poses
 
 
 def distances_to_keep(
@@ -105,13 +115,14 @@ def distances_to_keep(
 ) -> np.ndarray:
     """What pairs of shapes keep, where some are near each other by construction.
 
-    Pairs of the same chain, at most two joints apart, that touch at rest do not count: their
-    shapes overlap. Any that are nearer than twice the distance keep half of their own.
+    Pairs that touch in every pose do not count, nor do those at most two joints apart that
+    touch at rest: their shapes overlap. Any that are nearer at rest than twice the distance
+    keep half of their own.
 
     Args:
         robot: The robot.
         bodies: Bodies of each pair, -1 for the base.
-        room: Distance of each pair at rest in [m], shape ``(k,)``.
+        room: Distance of each pair in [m] at rest, and in other poses, shape ``(T, k)``.
         distance: Least distance in [m].
         labels: Names of the pairs.
 
@@ -122,14 +133,16 @@ def distances_to_keep(
         ConfigurationError: Bodies farther apart touch at rest.
     """
     far = np.array([joints_between(robot, *pair) > _NEIGHBOURS for pair in bodies], dtype=bool)
-    wrong = [label for label, bad in zip(labels, far & (room <= 0.0), strict=True) if bad]
+    touching = (room[0] <= 0.0) & (room > 0.0).any(axis=0) & far
+    wrong = [label for label, bad in zip(labels, touching, strict=True) if bad]
     if wrong:
         raise ConfigurationError(
             'the robot touches itself where it is said to be clear', where='rest',
             found=', '.join(wrong[:5]), fix='Give a pose at which it is clear, or thinner '
             'capsules (clearance: capsule_radius)',
         )
-    return np.where(room > 0.0, np.minimum(distance, 0.5 * np.abs(room)) + _TINY, 0.0)
+    own = 0.5 * np.abs(room[0])
+    return np.where(room[0] > 0.0, np.minimum(distance, own) + _TINY, 0.0)
 
 
 def apart(robot: RobotModel, first: int, second: int) -> bool:
@@ -160,8 +173,17 @@ def placed_shapes(robot: RobotModel) -> list[tuple[int, CollisionShape, np.ndarr
     ]
 
 
-def _covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
-    """The capsule along the longest axis that holds a shape, exactly or from outside."""
+def covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
+    """The capsule along the longest axis that holds a shape, exactly or from outside.
+
+    Args:
+        shape: The shape; a mesh must have been found.
+        body: Index of its body, -1 for the base.
+        pose: Its pose in the body's frame, shape ``(4, 4)``.
+
+    Raises:
+        ModelError: A mesh cannot be read.
+    """
     if shape.file is not None:
         vertices = load_mesh(shape.file, shape.size).vertices()
         start, end, radius = covering_segment(vertices @ pose[:3, :3].T + pose[:3, 3])

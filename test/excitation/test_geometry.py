@@ -15,7 +15,7 @@ from sysid_ros.excitation.basis import FourierBasis
 from sysid_ros.excitation.clearance import UNIT, Box
 from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.design import Designer, DesignSettings
-from sysid_ros.excitation.geometry import GeometryClearance
+from sysid_ros.excitation.geometry import GeometryClearance, ShapeClearance
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.shapes import capsules_of, distances_to_keep, self_clearance
@@ -169,12 +169,13 @@ def test_a_larger_distance_drops_no_pair(distance: float) -> None:
 
 
 def test_pairs_that_overlap_by_construction_do_not_count_and_others_are_an_error() -> None:
-    room = np.array([0.5, -0.1, 0.03, -0.1])
+    # At rest, and in another pose.
+    room = np.array([[0.5, -0.1, 0.03, -0.1], [0.5, 0.3, 0.4, -0.1]])
     robot = arm()
-    kept = distances_to_keep(robot, [(3, 0), (2, 0), (3, 1), (1, -1)], room, 0.02, list('abcd'))
+    kept = distances_to_keep(robot, [(3, 0), (2, 0), (3, 1), (3, -1)], room, 0.02, list('abcd'))
     np.testing.assert_allclose(kept, [0.02, 0.0, 0.015, 0.0], atol=1e-8)
     with pytest.raises(ConfigurationError, match='touches itself.*found b'):
-        distances_to_keep(robot, [(3, 1), (3, -1)], room[:2], 0.02, ['a', 'b'])
+        distances_to_keep(robot, [(3, 1), (3, -1)], room[:, :2], 0.02, ['a', 'b'])
 
 
 def test_what_only_the_shapes_forbid_is_named(tmp_path: Path) -> None:
@@ -191,3 +192,33 @@ def test_what_only_the_shapes_forbid_is_named(tmp_path: Path) -> None:
     with pytest.raises(ExcitationError, match='no pose to begin from') as caught:
         search.design()
     assert 'flood' in str(caught.value)
+
+
+def test_shapes_have_their_own_derivative() -> None:
+    robot = arm(('<box size="0.05 0.08 0.3"/>', '<capsule radius="0.04" length="0.2"/>',
+                 '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.1"/>'))
+    constraint = ShapeClearance(GeometryClearance.of(robot, np.zeros(4)))
+    motion, random = motion_of(robot, 60), np.random.default_rng(1)
+    weights = random.normal(size=(60, len(constraint.labels())))
+    direction, step = random.normal(size=motion.values.shape), 1e-5
+    moved = [
+        constraint.slack(MotionState(robot, motion.values + sign * step * direction))
+        for sign in (1.0, -1.0)
+    ]
+    expected = np.sum(weights * (moved[0] - moved[1]) / (2.0 * step), axis=1)
+    found = np.sum(constraint.gradient(motion, weights) * direction, axis=(0, 2))
+    # Where the nearest feature of the box changes, the distance has a kink.
+    smooth = np.abs(found - expected) <= 1e-4 * (1.0 + np.abs(expected))
+    assert smooth.mean() > 0.9
+
+
+def test_shapes_that_capsules_cannot_speak_for_are_followed_themselves() -> None:
+    flat = ('<cylinder radius="0.15" length="0.02"/>',) * 3
+    robot = arm(flat)
+    geometry = GeometryClearance.of(robot, np.zeros(3))
+    assert not geometry.hidden(robot, np.zeros(3)).pairs
+    # A disc on a disc: flat sides that are near each other, where capsules are round.
+    long = arm(('<cylinder radius="0.2" length="0.2"/>', '<sphere radius="0.02"/>',
+                '<cylinder radius="0.2" length="0.5"/>'))
+    geometry = GeometryClearance.of(long, np.zeros(3))
+    assert [len(each.pairs) for each in (geometry, geometry.hidden(long, np.zeros(3)))] == [1, 1]
