@@ -1,6 +1,6 @@
-"""Clearance of the described collision shapes themselves, meshes among them, by coal.
+"""Clearance of the described collision shapes themselves, by coal; meshes as convex hulls.
 
-Distances between meshes take too long for a search. It goes by capsules; what it finds is
+Distances between hulls take too long for a search. It goes by capsules; what it finds is
 verified here where the description has shapes.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from sysid_ros.excitation.clearance import UNIT, Box, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
-from sysid_ros.excitation.meshes import load_mesh
+from sysid_ros.excitation.meshes import load_hull
 from sysid_ros.excitation.shapes import (
     apart,
     covering,
@@ -263,4 +263,4 @@ def _of_shape(shape: CollisionShape) -> coal.CollisionGeometry:
     if shape.kind == 'ellipsoid':
         return coal.Ellipsoid(*size)
     assert shape.file is not None
-    return load_mesh(shape.file, size)
+    return load_hull(shape.file, size)

@@ -1,4 +1,4 @@
-"""Meshes of collision shapes."""
+"""Meshes of collision shapes, as their convex hulls."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _LARGEST_MESH = 200_000_000
 
 
 @lru_cache(maxsize=64)
-def load_mesh(file: Path, scale: tuple[float, ...]) -> coal.BVHModelBase:
-    """A mesh as coal knows it.
+def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
+    """The convex hull of a mesh.
+
+    Between triangles a distance would not tell what is inside from what is outside.
 
     Args:
         file: STL, OBJ, DAE or whatever else coal reads.
@@ -32,7 +34,9 @@ def load_mesh(file: Path, scale: tuple[float, ...]) -> coal.BVHModelBase:
             allowed=f'{_LARGEST_MESH} bytes',
         )
     try:
-        return coal.MeshLoader().load(str(file), np.array(scale))
+        mesh = coal.MeshLoader().load(str(file), np.array(scale))
+        mesh.buildConvexHull(True, 'Qt')
+        return mesh.convex
     except (RuntimeError, ValueError) as error:
         raise ModelError(
             f'the mesh cannot be read: {error}', where=str(file),

@@ -9,7 +9,7 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.clearance import UNIT, Capsule, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
-from sysid_ros.excitation.meshes import covering_segment, load_mesh
+from sysid_ros.excitation.meshes import covering_segment, load_hull
 from sysid_ros.robot.collision_shapes import CollisionShape, collision_shapes
 from sysid_ros.robot.model import RobotModel
 
@@ -185,7 +185,7 @@ def covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
         ModelError: A mesh cannot be read.
     """
     if shape.file is not None:
-        vertices = load_mesh(shape.file, shape.size).vertices()
+        vertices = load_hull(shape.file, shape.size).points()
         start, end, radius = covering_segment(vertices @ pose[:3, :3].T + pose[:3, 3])
         return Capsule(shape.link, body, _triple(start), _triple(end), radius)
     half = np.zeros(3)

@@ -146,6 +146,14 @@ def test_a_mesh_is_as_far_away_as_the_box_it_draws(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found < 0.0, expected < 0.0)
 
 
+def test_what_is_inside_of_a_mesh_touches_it(tmp_path: Path) -> None:
+    (tmp_path / 'cube.stl').write_text(cube_stl(0.5))
+    robot = arm(('<mesh filename="cube.stl"/>',), tmp_path)
+    inside = Box('stone', (-0.05, -0.05, 0.1), (0.05, 0.05, 0.2))
+    clearance = GeometryClearance.of(robot, np.zeros(1), boxes=(inside,))
+    assert (clearance.slack(motion_of(robot, 20)) < 0.0).all()
+
+
 def test_a_mesh_that_is_missing_is_named_and_one_that_is_broken_refused(tmp_path: Path) -> None:
     robot = arm((*SHAPES[:2], '<mesh filename="missing.stl"/>'), tmp_path)
     assert GeometryClearance.of(robot, np.zeros(3)).missing == ('link2',)
