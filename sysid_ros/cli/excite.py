@@ -158,9 +158,7 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
         designer = plan.designer(collected)
     for path in known:
         if path not in runs:
-            excitation = load_excitation(path)
-            _require_joints(path, excitation.joint_names, designer.limits.joint_names)
-            designer = designer.after(excitation)
+            designer = designer.after(load_excitation(path))
     return designer
 
 

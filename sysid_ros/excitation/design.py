@@ -207,10 +207,20 @@ class Designer:
         return all((check.slack(state) >= 0.0).all() for check in self.checks)
 
     def after(self, *excitations: Excitation) -> Designer:
-        """A search for a motion that goes well with others, already played or to be played."""
+        """A search for a motion that goes well with others, already played or to be played.
+
+        Raises:
+            ExcitationError: A motion is one of another robot.
+        """
         known = self.information.known
         for excitation in excitations:
-            motion = excitation.grid(self._grid_size() / self.basis.duration)
+            if excitation.joint_names != self.limits.joint_names:
+                raise ExcitationError(
+                    'the motion is one of another robot', found=', '.join(excitation.joint_names),
+                    allowed=', '.join(self.limits.joint_names),
+                )
+            own = self.settings.samples_per_period * excitation.basis.highest_frequency
+            motion = excitation.grid(own * excitation.speed)
             rows = self.settings.rows_per_second * excitation.duration / len(motion.t)
             known = replace(self.information, known=known).matrix(
                 self.model.regressor(motion.q, motion.v, motion.a), rows

@@ -119,6 +119,8 @@ class Playback:
                 it cannot be stopped soon enough.
         """
         self._refuse_while_moving(run)
+        # Whatever is wrong with this motion, an earlier one is not played in its place.
+        self._phase, self._motion = Phase.IDLE, None
         designer = self._designer
         if motion.joint_names != designer.limits.joint_names:
             raise ExcitationError(

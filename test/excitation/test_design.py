@@ -11,6 +11,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ExcitationError
 from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.design import Designer, DesignSettings
+from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
 
@@ -53,6 +54,15 @@ def test_a_design_tells_more_than_random_motions(
 def test_a_seed_gives_the_same_design_again(model: TorqueModel, limits: MotionLimits) -> None:
     first, again = (designer(model, limits, FourierBasis(6.0)).design() for _ in range(2))
     np.testing.assert_array_equal(first.coefficients, again.coefficients)
+
+
+def test_a_motion_of_another_robot_tells_nothing(
+    model: TorqueModel, limits: MotionLimits
+) -> None:
+    search = designer(model, limits, FourierBasis(6.0))
+    foreign = Excitation(('a', 'b', 'c'), search.basis, search.rest())
+    with pytest.raises(ExcitationError, match='another robot'):
+        search.after(foreign)
 
 
 def test_the_search_tells_of_every_beginning(model: TorqueModel, limits: MotionLimits) -> None:

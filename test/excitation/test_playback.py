@@ -209,9 +209,12 @@ def test_a_motion_that_must_not_be_played_cannot_be_armed(
     playback = Playback(designer)
     with pytest.raises(ExcitationError, match='must not be played'):
         playback.arm('fast', motion.at_speed(2.0))
+    playback.arm('good', motion)
     with pytest.raises(ExcitationError, match='another robot'):
         playback.arm('foreign', replace(motion, joint_names=('a', 'b', 'c')))
     assert playback.phase is Phase.IDLE
+    with pytest.raises(ExcitationError, match='no motion is armed'):
+        playback.start(0.0, first(motion), np.zeros(3))
 
 
 @pytest.mark.parametrize(('q', 'v'), [
