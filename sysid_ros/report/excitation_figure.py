@@ -100,4 +100,4 @@ def _information(axis: Axes, t: np.ndarray, deviations: np.ndarray) -> None:
     axis.set_ylabel('expected σ of base\nparameters [% of usual]', fontsize=8)
     axis.set_xlabel('time [s]', fontsize=9)
     axis.margins(x=0.0)
-    axis.legend(fontsize=8, frameon=False, ncols=3, loc='upper right')
+    axis.legend(fontsize=8, frameon=False, ncols=3, loc='best')
