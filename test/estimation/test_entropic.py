@@ -63,7 +63,7 @@ def test_no_movement_lowers_the_objective(robot, noise, strength):
     problem = problem_of(robot, noise, samples=150)
     estimator = EntropicLeastSquares(prior_strength=strength)
     directions, _ = weighted_directions(problem)
-    weights, known, target = directions.principal_rows()
+    weights, known, target = directions.principal_rows
     objective = Divergence(
         weights[:, None] * known, target, feasible_set(problem, Plausibility()))
     z, status, _ = estimator.minimise(directions, objective.allowed)
@@ -255,7 +255,7 @@ def test_a_weak_prior_survives_exact_data():
 def test_principal_rows_keep_the_objective(rng):
     problem = problem_of('arm', still=(0,))
     matrix, target, _, sigma = pieces(problem)
-    weights, directions, aim = DataDirections(problem, sigma).principal_rows()
+    weights, directions, aim = DataDirections(problem, sigma).principal_rows
     np.testing.assert_allclose(directions @ directions.T, np.eye(len(weights)), atol=1e-10)
     first, second = rng.normal(size=(2, matrix.shape[1]))
 

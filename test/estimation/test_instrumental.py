@@ -93,7 +93,7 @@ def test_the_solution_is_the_textbook_formula():
     instruments = problem.regressor + 0.1 * rng.normal(size=problem.regressor.shape)
     fitted = InstrumentedFit.of(InstrumentedRows.of(problem, instruments), np.array([2.0]))
     own = problem.base.independent
-    steps = problem.scale @ fitted.directions.principal_rows()[1].T
+    steps = problem.scale @ fitted.directions.principal_rows[1].T
     gamma, z = ((x @ steps).reshape(-1, len(own)) for x in (problem.regressor, instruments))
     target = problem.torque.ravel() - problem.regressor.reshape(-1, len(problem.reference)) @ (
         problem.reference)

@@ -35,7 +35,7 @@ def program_of(problem, **changes):
     """The objective of the semidefinite fit, or another one on its constraints."""
     directions, _ = weighted_directions(problem)
     allowed = feasible_set(problem, Plausibility())
-    weights, known, target = directions.principal_rows()
+    weights, known, target = directions.principal_rows
     steps = known.shape[1]
     terms = {'quadratic': np.full(steps, 1e-3), 'linear': np.zeros(steps), **changes}
     return ConstrainedLeastSquares(weights, known, target, allowed=allowed, **terms)
@@ -143,7 +143,7 @@ def test_on_the_central_path_a_step_is_newtons(robot, rng):
     z = start + 0.02 * rng.normal(size=steps)
     structure = wanted._program()
     point, step = wanted._room(structure, z, weight)
-    assert scaling.linearise(structure, point)
+    assert scaling.linearise(structure, point, weight)[0]
     assert newton.factor(structure, point, 0.0)
     decrement = newton.direction(structure, point, weight, step)
 

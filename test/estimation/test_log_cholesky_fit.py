@@ -160,7 +160,7 @@ def test_at_the_minimum_the_model_has_the_true_hessian():
 def by_cvxpy(problem, strength):
     """The same objective and constraints, in the parameters themselves."""
     directions, _ = weighted_directions(problem)
-    weights, principal, target = directions.principal_rows()
+    weights, principal, target = directions.principal_rows
     allowed = feasible_set(problem, PLAUSIBLE)
     z = cp.Variable(problem.scale.shape[1])
     theta = problem.reference + problem.scale @ z
@@ -198,7 +198,7 @@ def test_the_optimum_is_that_of_cvxpy_and_clarabel(strength, seed):
 def objective_value(problem, theta, strength):
     objective = objective_of(problem)
     z = objective.steps(theta)
-    weights, principal, target = weighted_directions(problem)[0].principal_rows()
+    weights, principal, target = weighted_directions(problem)[0].principal_rows
     residual = weights * (principal @ z) - target
     terms = 10 * len(problem.parameters.bodies)
     prior = 0.5 * z[terms:] @ z[terms:]

@@ -111,7 +111,7 @@ class ChartObjective:
         self.chart = ParameterChart(problem, margin)
         self._reference, self._entries = problem.reference, self.chart.entries
         self._prior, self._scale = problem.parameters.prior[self._entries], problem.scale
-        weights, principal, self._target = directions.principal_rows()
+        weights, principal, self._target = directions.principal_rows
         # Steps of the prior from parameters: z = back (theta - theta_0).
         free = np.flatnonzero(problem.free)
         self._back = np.zeros((len(free), len(problem.reference)))

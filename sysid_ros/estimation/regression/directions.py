@@ -72,15 +72,15 @@ class DataDirections:
         _, values, directions = self._decomposition
         return directions[values <= _RANK_TOLERANCE * values[0]].T
 
+    @cached_property
     def principal_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r"""The least-squares objective in its k principal directions.
 
         Directions that carry rounding only are gone, so that they cannot drown a weak prior.
 
-        Returns:
-            Weights ``(k,)``, orthonormal directions of the prior's steps z ``(k, f)``, and
-            the target ``(k,)``: up to a constant the objective is
-            :math:`\|\mathrm{diag}(weights)\,directions\,z - target\|^2`.
+        Weights ``(k,)``, orthonormal directions of the prior's steps z ``(k, f)``, and the target
+        ``(k,)``: up to a constant the objective is
+        :math:`\|\mathrm{diag}(weights)\,directions\,z - target\|^2`.
         """
         rows, torque = self._weighted
         left, values, _ = self._decomposition
@@ -98,7 +98,7 @@ class DataDirections:
             Steps z, shape ``(f,)``: of all minimisers the one nearest to the prior in its
             metric.
         """
-        weights, directions, target = self.principal_rows()
+        weights, directions, target = self.principal_rows
         return directions.T @ (weights * target / (weights**2 + strength))
 
     def base_covariance(self, theta: np.ndarray, curvature: np.ndarray | float) -> np.ndarray:

@@ -65,7 +65,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
         # The divergence is the barrier less its tangent at the prior.
         unbent = allowed.unbent.astype(float)
         slope = -(allowed.barrier_gradient(prior) + unbent * prior)
-        weights, known, target = directions.principal_rows()
+        weights, known, target = directions.principal_rows
         objective = ConstrainedLeastSquares(
             weights, known, target, self.prior_strength * unbent, self.prior_strength * slope,
             allowed,

@@ -134,14 +134,17 @@ class FeasibleSet:
             None when that is not strictly inside.
         """
         z = -self.matrix.T @ np.maximum(_INSIDE - self.bound, 0.0)
-        inside = np.linalg.eigvalsh(self.pseudo_inertias(z)) > 0.0
-        return z if inside.all() and (self.slack(z) > 0.0).all() else None
+        try:
+            np.linalg.cholesky(self.pseudo_inertias(z))
+        except np.linalg.LinAlgError:
+            return None
+        return z if (self.slack(z) > 0.0).all() else None
 
     def barrier_gradient(self, z: np.ndarray) -> np.ndarray:
         """Gradient of the log barrier at a point strictly inside, shape ``(f,)``."""
         inverse = np.linalg.inv(self.pseudo_inertias(z))
-        return self.matrix.T @ (1.0 / self.slack(z)) - np.tensordot(
-            inverse, self.slopes, axes=((0, 1, 2), (0, 2, 3)))
+        bodies = np.einsum('cij,cfij->f', inverse, self.slopes)
+        return self.matrix.T @ (1.0 / self.slack(z)) - bodies
 
     def barrier_hessian(self, z: np.ndarray) -> np.ndarray:
         """Hessian of the log barrier at a point strictly inside, shape ``(f, f)``."""

@@ -241,7 +241,7 @@ class InstrumentedFit:
         """
         problem = rows.problem
         directions = DataDirections(problem, sigma)
-        steps = problem.scale @ directions.principal_rows()[1].T
+        steps = problem.scale @ directions.principal_rows[1].T
         instruments, regressor, torque = rows.weighted(sigma)
         own, triangle = np.linalg.qr(regressor @ steps)
         # In the directions of the regressor, so that instruments that are missing are seen.

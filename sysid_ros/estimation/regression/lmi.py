@@ -98,7 +98,7 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
     def _follow_path(
         self, directions: DataDirections, allowed: FeasibleSet, start: np.ndarray
     ) -> tuple[np.ndarray, Status, int]:
-        weights, known, target = directions.principal_rows()
+        weights, known, target = directions.principal_rows
         objective = ConstrainedLeastSquares(
             weights, known, target, np.full(len(start), self.prior_strength),
             np.zeros(len(start)), allowed,
@@ -146,7 +146,7 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
         With z = z₀ + R u the objective is ‖u‖² up to a constant: as well conditioned as can
         be, however weak the prior.
         """
-        weights, known, _ = directions.principal_rows()
+        weights, known, _ = directions.principal_rows
         flat = 1.0 / np.sqrt(self.prior_strength)
         stiff = 1.0 / np.sqrt(weights**2 + self.prior_strength)
         return flat * np.eye(known.shape[1]) + known.T @ ((stiff - flat)[:, None] * known)

@@ -150,24 +150,23 @@ def _right_side(
 @njit(**_COMPILED)
 def _eliminate(point: Point, right: np.ndarray) -> float:
     """From the right side to the negative step, both over the factor of D."""
-    force = np.zeros(len(point.spread))
+    error, force = np.zeros(len(point.spread)), np.empty(len(point.spread))
+    error[:len(point.residual)] = point.residual
     for b in range(len(force)):
-        if b < len(point.residual):
-            force[b] = point.residual[b]
+        product = 0.0
         for f in range(len(right)):
-            force[b] -= point.whitened[b, f] * right[f]
+            product += point.whitened[b, f] * right[f]
+        force[b] = error[b] - product
     solve_cholesky(point.schur, force)
+    decrement = 0.0
     for b in range(len(force)):
         for f in range(len(right)):
             right[f] += point.whitened[b, f] * force[b]
-    decrement = 0.0
+        # What the step changes in the rows, by the second line of the system.
+        moved = error[b] - point.spread[b] * force[b]
+        decrement += moved * moved / point.spread[b]
     for f in range(len(right)):
         decrement += right[f] * right[f]
-    for b in range(len(force)):
-        moved = 0.0
-        for f in range(len(right)):
-            moved += point.whitened[b, f] * right[f]
-        decrement += moved * moved / point.spread[b]
     return decrement
 
 

@@ -7,21 +7,20 @@ import numpy as np
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.interior_point.newton import direction, factor
 from sysid_ros.estimation.regression.interior_point.scaling import (
-    correct,
-    length_of,
+    forget_correction,
     linearise,
-    mean_after,
-    misfit,
     move,
-    products,
+    predict,
 )
 from sysid_ros.estimation.regression.interior_point.state import Point, Program, Step
 
 # Part of the way to the boundary that a step may go.
-_FRACTION = 0.98
+_FRACTION = 0.95
 # A step shorter than this was misled by its correction; shorter than the second, it is stuck.
 _MISLED = 0.1
 _STUCK = 1e-8
+# A step longer than this is a whole one.
+_WHOLE = 1.0 - 1e-12
 # Iterations without the error halved after which rounding has the last word.
 _PATIENCE = 15
 # Errors below this part of the misfit are rounding.
@@ -38,24 +37,27 @@ def iterate(
         point: z strictly inside and positive multipliers; the rest need not be filled.
         step: Room for a step.
         barrier: Weight of the barrier at the solution, zero for none.
-        accuracy: Duality gap and squared decrement, together, at which it ends.
+        accuracy: How far the objective may be from its minimum.
         most: Most iterations.
 
     Returns:
         How it ended, and the iterations used.
     """
-    best, since = np.inf, 0
+    best, since, length = np.inf, 0, 0.0
     for iteration in range(1, most + 1):
-        if not linearise(program, point):
+        inside, mean, gap, misfit = linearise(program, point, barrier)
+        if not inside:
             return Status.FAILED, iteration
-        mean, gap = products(point, barrier)
+        # After a whole step forces balance, and the gap alone bounds the error.
+        if length > _WHOLE and gap <= accuracy:
+            return Status.CONVERGED, iteration - 1
         mean = max(mean, barrier)
         if not factor(program, point, mean - barrier):
             return Status.FAILED, iteration
-        correct(point, step, 0.0)
+        forget_correction(step)
         error = gap + direction(program, point, barrier, step)
-        if error <= max(accuracy, _ROUNDING * misfit(point)):
-            move(point, step, length_of(point, step, _FRACTION))
+        if error <= max(accuracy, _ROUNDING * misfit):
+            move(point, step, _FRACTION, 0.0)
             return Status.CONVERGED, iteration
         since = 0 if error < 0.5 * best else since + 1
         best = min(best, error)
@@ -69,18 +71,10 @@ def _advance(
     program: Program, point: Point, step: Step, barrier: float, mean: float
 ) -> float:
     """Follow a predictor by a corrected step; returns the step's length."""
-    length = length_of(point, step, 1.0)
-    target = barrier
-    if mean > barrier:
-        left = max(mean_after(point, step, length) - barrier, 0.0) / (mean - barrier)
-        target = max(barrier, min(1.0, left) ** 3 * mean)
-    # The correction for a step that could not be made in full is trusted in part.
-    correct(point, step, length)
-    direction(program, point, target, step)
-    length = length_of(point, step, _FRACTION)
+    direction(program, point, predict(point, step, barrier, mean), step)
+    length = move(point, step, _FRACTION, _MISLED)
     if length < _MISLED:
-        correct(point, step, 0.0)
+        forget_correction(step)
         direction(program, point, mean, step)
-        length = length_of(point, step, _FRACTION)
-    move(point, step, length)
+        length = move(point, step, _FRACTION, 0.0)
     return length

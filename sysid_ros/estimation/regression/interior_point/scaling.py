@@ -29,9 +29,33 @@ _OFF_DIAGONAL = 1e-32
 
 
 @njit(**_COMPILED)
-def linearise(program: Program, point: Point) -> bool:
-    """Fill residual, slacks and scalings at a point; False unless it is strictly inside."""
+def linearise(
+    program: Program, point: Point, barrier: float
+) -> tuple[bool, float, float, float]:
+    """Fill residual, slacks and scalings at a point.
+
+    Args:
+        program: The problem.
+        point: z and multipliers are given.
+        barrier: Weight of the barrier at the solution.
+
+    Returns:
+        Whether it is strictly inside, and then: the mean of slack times multiplier; the duality
+        gap, zero when every product equals the barrier's weight; half the squared weighted
+        residual.
+    """
     _measure(program, point)
+    inside = _scale(program, point)
+    mean, gap = _products(point, barrier) if inside else (0.0, 0.0)
+    misfit = 0.0
+    for b in range(len(point.residual)):
+        misfit += 0.5 * point.residual[b] ** 2 / point.spread[b]
+    return inside, mean, gap, misfit
+
+
+@njit(**_COMPILED)
+def _scale(program: Program, point: Point) -> bool:
+    """Scalings of all bodies; False unless the point is strictly inside."""
     for i in range(len(point.slack)):
         if not (point.slack[i] > 0.0 and point.y[i] > 0.0):
             return False
@@ -71,7 +95,84 @@ def _measure(program: Program, point: Point) -> None:
 
 
 @njit(**_COMPILED)
-def length_of(point: Point, step: Step, fraction: float) -> float:
+def _products(point: Point, barrier: float) -> tuple[float, float]:
+    """Mean of slack times multiplier, and the duality gap."""
+    total, logarithms, count = 0.0, 0.0, len(point.slack) + 4 * len(point.values)
+    for i in range(len(point.slack)):
+        total += point.slack[i] * point.y[i]
+        logarithms += np.log(point.slack[i] * point.y[i])
+    for c in range(len(point.values)):
+        for i in range(4):
+            total += point.values[c, i] ** 2
+            logarithms += 2.0 * np.log(point.values[c, i])
+    mean = total / max(count, 1)
+    if barrier > 0.0 and count > 0:
+        return mean, total - barrier * (count + logarithms - count * np.log(barrier))
+    return mean, total
+
+
+@njit(**_COMPILED)
+def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
+    """Turn a step for the solution into the corrections for a step along the central path.
+
+    Args:
+        point: The point.
+        step: A step computed without correction.
+        barrier: Weight of the barrier at the solution.
+        mean: Mean of slack times multiplier, at least the barrier's weight.
+
+    Returns:
+        The product to aim at: the further the step gets, the closer to the solution's
+        (Mehrotra 1992).
+    """
+    length, target = _length(point, step, 1.0), barrier
+    if mean > barrier:
+        left = max(_mean_after(point, step, length) - barrier, 0.0) / (mean - barrier)
+        target = max(barrier, min(1.0, left) ** 3 * mean)
+    # The correction for a step that could not be made in full is trusted in part.
+    _correct(point, step, length)
+    return target
+
+
+@njit(**_COMPILED)
+def forget_correction(step: Step) -> None:
+    """Let the next step be a plain one."""
+    step.bent[:] = 0.0
+    step.twisted[:] = 0.0
+
+
+@njit(**_COMPILED)
+def move(point: Point, step: Step, fraction: float, least: float) -> float:
+    """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
+
+    Args:
+        point: Moved.
+        step: The step.
+        fraction: Part of the way to the boundary that it may go.
+        least: Shortest multiple that is taken.
+
+    Returns:
+        The multiple.
+    """
+    length = _length(point, step, fraction)
+    if length < least:
+        return length
+    for f in range(len(point.z)):
+        point.z[f] += length * step.z[f]
+    for i in range(len(point.y)):
+        point.y[i] += length * step.y[i]
+    scaled, change = np.empty((4, 4)), np.empty((4, 4))
+    for c in range(len(point.values)):
+        unflatten_4(step.dual[c], scaled)
+        congruence_4(point.inverse[c].T, scaled, change)
+        for i in range(4):
+            for j in range(4):
+                point.dual[c, i, j] += length * change[i, j]
+    return length
+
+
+@njit(**_COMPILED)
+def _length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
     for i in range(len(point.slack)):
@@ -89,39 +190,7 @@ def length_of(point: Point, step: Step, fraction: float) -> float:
 
 
 @njit(**_COMPILED)
-def products(point: Point, barrier: float) -> tuple[float, float]:
-    """Mean of slack times multiplier, and the duality gap.
-
-    Args:
-        point: A point that is made linear.
-        barrier: Weight of the barrier at the solution; the gap is zero when every product
-            equals it.
-    """
-    total, logarithms, count = 0.0, 0.0, len(point.slack) + 4 * len(point.values)
-    for i in range(len(point.slack)):
-        total += point.slack[i] * point.y[i]
-        logarithms += np.log(point.slack[i] * point.y[i])
-    for c in range(len(point.values)):
-        for i in range(4):
-            total += point.values[c, i] ** 2
-            logarithms += 2.0 * np.log(point.values[c, i])
-    mean = total / max(count, 1)
-    if barrier > 0.0 and count > 0:
-        return mean, total - barrier * (count + logarithms - count * np.log(barrier))
-    return mean, total
-
-
-@njit(**_COMPILED)
-def misfit(point: Point) -> float:
-    """Half the squared weighted residual."""
-    total = 0.0
-    for b in range(len(point.residual)):
-        total += point.residual[b] ** 2 / point.spread[b]
-    return 0.5 * total
-
-
-@njit(**_COMPILED)
-def mean_after(point: Point, step: Step, length: float) -> float:
+def _mean_after(point: Point, step: Step, length: float) -> float:
     """Mean of slack times multiplier after a step."""
     total = 0.0
     for i in range(len(point.slack)):
@@ -136,7 +205,7 @@ def mean_after(point: Point, step: Step, length: float) -> float:
 
 
 @njit(**_COMPILED)
-def correct(point: Point, step: Step, share: float) -> None:
+def _correct(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
         step.bent[i] = share * step.slack[i] * step.y[i]
@@ -151,22 +220,6 @@ def correct(point: Point, step: Step, share: float) -> None:
                     total += primal[i, k] * dual[k, j] + dual[i, k] * primal[k, j]
                 product[i, j] = share * total / (point.values[c, i] + point.values[c, j])
         flatten_4(product, step.twisted[c])
-
-
-@njit(**_COMPILED)
-def move(point: Point, step: Step, length: float) -> None:
-    """Take a multiple of a step."""
-    for f in range(len(point.z)):
-        point.z[f] += length * step.z[f]
-    for i in range(len(point.y)):
-        point.y[i] += length * step.y[i]
-    scaled, change = np.empty((4, 4)), np.empty((4, 4))
-    for c in range(len(point.values)):
-        unflatten_4(step.dual[c], scaled)
-        congruence_4(point.inverse[c].T, scaled, change)
-        for i in range(4):
-            for j in range(4):
-                point.dual[c, i, j] += length * change[i, j]
 
 
 @njit(**_COMPILED)
