@@ -1,6 +1,7 @@
 """The generated messages: their fields are a contract with the programs that read them."""
 
 import math
+from pathlib import Path
 
 import pytest
 from geometry_msgs.msg import Inertia
@@ -70,9 +71,26 @@ def test_identified_parameters_survive_serialisation():
     assert received == sent
 
 
-@pytest.mark.parametrize('interface', FIELDS, ids=lambda interface: interface.__name__)
-def test_every_number_says_its_unit(project, interface):
-    lines = (project / 'msg' / f'{interface.__name__}.msg').read_text(encoding='utf-8').splitlines()
+DEFINITIONS = [
+    path for folder in ('msg', 'srv', 'action')
+    for path in sorted((Path(__file__).resolve().parents[1] / folder).iterdir())
+]
+
+
+@pytest.mark.parametrize('path', DEFINITIONS, ids=lambda path: path.name)
+def test_every_number_says_its_unit(path):
+    lines = path.read_text(encoding='utf-8').splitlines()
     numbers = [line for line in lines if line.startswith('float64')]
-    assert numbers
     assert not [line for line in numbers if '[' not in line.partition('#')[2]]
+
+
+@pytest.mark.parametrize('path', DEFINITIONS, ids=lambda path: path.name)
+def test_every_answer_says_success_and_why(path):
+    parts = path.read_text(encoding='utf-8').split('---\n')
+    if len(parts) > 1:
+        answer = [line.split()[:2] for line in parts[1].splitlines() if line[:1].isalpha()]
+        assert answer[:3] == [['bool', 'success'], ['string', 'code'], ['string', 'message']]
+
+
+def test_there_is_a_definition_of_every_kind():
+    assert {path.suffix for path in DEFINITIONS} == {'.msg', '.srv', '.action'}

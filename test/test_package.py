@@ -26,6 +26,7 @@ EXECUTABLES = dict(
 
 # Import name -> (requirement in setup.cfg, rosdep key in package.xml; None: rosdep has no key).
 PROVIDERS = {
+    'annotated_types': ('pydantic', 'python3-pydantic'),
     'backports': ('backports-zstd', None),
     'clarabel': ('clarabel', None),
     'coal': ('pin', 'pinocchio'),

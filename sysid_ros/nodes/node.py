@@ -1,0 +1,313 @@
+"""What all nodes of this package share: lifecycle, services that answer, heartbeat, diagnostics.
+
+A node is thin. Its callbacks hand over to code that knows nothing of ROS, and its timers look
+what has become of it. Exceptions end nowhere else than here: they are logged, shown on
+``/diagnostics``, and answered where somebody waits for an answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.timer import Timer
+
+from sysid_ros.errors import SysidError
+from sysid_ros.msg import Heartbeat, ResultCode
+from sysid_ros.nodes.parameters import NodeParameters
+from sysid_ros.nodes.settings import NodeSettings
+
+Settings = TypeVar('Settings', bound=NodeSettings)
+
+HEARTBEAT_TOPIC = 'sysid/heartbeat'
+STOP_TOPIC = 'sysid/stop'
+HEARTBEAT_PERIOD = 0.05
+_DIAGNOSTICS_PERIOD = 1.0
+# Longest text and list that a request may hold; a motion as YAML is the longest there is.
+MAX_TEXT, MAX_ENTRIES = 1_000_000, 10_000
+
+#: Sent once to whoever listens, and to whoever comes later.
+LATCHED = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+#: Every message counts, and there are few.
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class RefusedError(SysidError):
+    """A request that is not granted.
+
+    Args:
+        code: One of the codes of ``ResultCode``.
+        error: Why.
+    """
+
+    def __init__(self, code: str, error: SysidError) -> None:
+        self.code = code
+        super().__init__(
+            error.problem, where=error.where, found=error.found, allowed=error.allowed,
+            fix=error.fix,
+        )
+
+
+class SysidNode(LifecycleNode, Generic[Settings]):
+    """A lifecycle node with settings.
+
+    A node fills :meth:`configure`, :meth:`activate`, :meth:`deactivate` and :meth:`cleanup`,
+    which raise ``SysidError`` where they cannot; topics, services and timers are made in
+    :meth:`configure` by the methods of this class, and are gone after :meth:`cleanup`.
+
+    Args:
+        name: Name of the node, unless it is remapped.
+    """
+
+    #: Settings class whose fields are the node's parameters.
+    settings_class: ClassVar[type[NodeSettings]]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._parameters_: NodeParameters[Any] = NodeParameters(
+            self, self.settings_class, self.locked)
+        self._entities: list[tuple[Callable[[Any], bool], Any]] = []
+        self._fault = ''
+        self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self.create_timer(HEARTBEAT_PERIOD, self.guarded(self._beat))
+        self.create_timer(_DIAGNOSTICS_PERIOD, self.guarded(self.report))
+
+    # What a node fills in
+
+    def configure(self) -> None:
+        """Take the settings, load what is needed, make topics, services and timers."""
+
+    def activate(self) -> None:
+        """Begin to grant requests."""
+
+    def deactivate(self) -> None:
+        """Come to rest; requests are refused from now on."""
+
+    def cleanup(self) -> None:
+        """Let go of what :meth:`configure` loaded."""
+
+    def locked(self) -> str:
+        """Why parameters must not change now; empty when they may."""
+        return ''
+
+    def working(self) -> bool:
+        """Whether it moves, records or fits."""
+        return False
+
+    def at_rest(self) -> bool:
+        """Whether the process may end. Asked after :meth:`deactivate`, for a bounded time."""
+        return True
+
+    def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level of ``DiagnosticStatus``, one sentence, and values by name."""
+        return DiagnosticStatus.OK, 'all is well', {}
+
+    # What a node uses
+
+    @property
+    def settings(self) -> Settings:
+        """The parameters that hold now."""
+        return self._parameters_.settings
+
+    @property
+    def active(self) -> bool:
+        """Whether requests are granted."""
+        return bool(self._state_machine.current_state[1] == 'active')
+
+    @property
+    def configured(self) -> bool:
+        """Whether its topics and services are there."""
+        return bool(self._state_machine.current_state[1] in ('active', 'inactive'))
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """A callback whose exceptions are reported and end nothing else."""
+        @functools.wraps(callback)
+        def safe(*arguments: Any) -> Any:
+            try:
+                return callback(*arguments)
+            except Exception as error:  # noqa: BLE001 (nothing may end the executor)
+                self.complain(error)
+                return None
+
+        return safe
+
+    def complain(self, error: BaseException) -> None:
+        """Log an exception and show it on ``/diagnostics``."""
+        expected = isinstance(error, SysidError)
+        self._fault = str(error) if expected else f'{type(error).__name__}: {error}'
+        self.get_logger().error(self._fault)
+        if not expected:
+            import traceback  # noqa: PLC0415 (only where something is broken)
+
+            self.get_logger().error(''.join(traceback.format_exception(error)))
+        self.report()
+
+    def every(self, period: float, callback: Callable[[], None]) -> Timer:
+        """Call back every so many seconds, by the steady clock, until cleaned up."""
+        # Not the node's clock, which stands still when simulated time does.
+        timer = self.create_timer(period, self.guarded(callback), clock=_steady_clock())
+        self._entities.append((self.destroy_timer, timer))
+        return timer
+
+    def advertise(self, kind: type, topic: str, qos: QoSProfile = RELIABLE) -> Any:
+        """A publisher, until cleaned up."""
+        publisher = self.create_publisher(kind, topic, qos)
+        self._entities.append((self.destroy_publisher, publisher))
+        return publisher
+
+    def listen(
+        self, kind: type, topic: str, callback: Callable[..., None], qos: QoSProfile = RELIABLE,
+        **options: Any,
+    ) -> Any:
+        """A subscription, until cleaned up."""
+        subscription = self.create_subscription(
+            kind, topic, self.guarded(callback), qos, **options)
+        self._entities.append((self.destroy_subscription, subscription))
+        return subscription
+
+    def keep(self, destroy: Callable[[Any], bool], entity: Any) -> Any:
+        """Destroy an entity when cleaned up."""
+        self._entities.append((destroy, entity))
+        return entity
+
+    def serve(
+        self, kind: type, name: str, grant: Callable[[Any, Any], None], *, always: bool = False
+    ) -> None:
+        """Answer a service whose response has ``success``, ``code`` and ``message``.
+
+        Args:
+            kind: The service's type.
+            name: Its name.
+            grant: Fills the response from the request; raises :class:`RefusedError` or another
+                ``SysidError``, which becomes the answer.
+            always: Whether it is granted in every state, not in the active one only.
+        """
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                if not (self.active or always):
+                    raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
+                        f'{self.get_fully_qualified_name()} is not active',
+                        found=self._state_machine.current_state[1], fix='Activate it first',
+                    ))
+                require_short(request)
+                response.success, response.code = True, ResultCode.OK
+                grant(request, response)
+            except Exception as error:  # noqa: BLE001 (who asked gets an answer)
+                if not isinstance(error, SysidError):
+                    self.complain(error)
+                response.success, response.code = False, code_of(error)
+                response.message = str(error) or type(error).__name__
+            return response
+
+        self.keep(self.destroy_service, self.create_service(kind, name, answer))
+
+    def report(self) -> None:
+        """Publish what there is to say on ``/diagnostics``."""
+        level, message, values = self.diagnose()
+        if self._fault:
+            level, message = DiagnosticStatus.ERROR, self._fault
+        array = DiagnosticArray()
+        array.header.stamp = self.get_clock().now().to_msg()
+        array.status = [DiagnosticStatus(
+            level=level, name=self.get_fully_qualified_name(), message=message, hardware_id='',
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )]
+        self._diagnostics.publish(array)
+
+    # Lifecycle
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Configure; what was made is taken back where it fails."""
+        return self._transition(self.configure, undo=self._forget)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Activate."""
+        return self._transition(self.activate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate."""
+        return self._transition(self.deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Clean up."""
+        return self._transition(self._forget)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate and clean up, from whatever state."""
+        return self._transition(self.deactivate)
+
+    def _transition(
+        self, work: Callable[[], None], undo: Callable[[], None] | None = None
+    ) -> TransitionCallbackReturn:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 (rclpy would swallow it)
+            self.complain(error)
+            if undo is not None:
+                undo()
+            return TransitionCallbackReturn.FAILURE
+        self._fault = ''
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        self.cleanup()
+        while self._entities:
+            destroy, entity = self._entities.pop()
+            destroy(entity)
+
+    def _beat(self) -> None:
+        state = Heartbeat.INACTIVE
+        if self.active:
+            state = Heartbeat.WORKING if self.working() else Heartbeat.ACTIVE
+        self._heartbeat.publish(Heartbeat(
+            stamp=self.get_clock().now().to_msg(), node=self.get_fully_qualified_name(),
+            state=Heartbeat.ERROR if self._fault else state, message=self._fault,
+        ))
+
+
+def code_of(error: BaseException) -> str:
+    """The code of ``ResultCode`` that an exception stands for."""
+    if isinstance(error, RefusedError):
+        return error.code
+    return ResultCode.INVALID_REQUEST if isinstance(error, SysidError) else ResultCode.FAILED
+
+
+def require_short(request: Any) -> None:
+    """Refuse a request with overlong texts or lists.
+
+    Raises:
+        RefusedError: A field is longer than any honest one.
+    """
+    for name, value in _sized_fields(request):
+        longest = MAX_TEXT if isinstance(value, str) else MAX_ENTRIES
+        if len(value) > longest:
+            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
+                'the field is too long', where=name, found=len(value), allowed=longest))
+
+
+def _sized_fields(message: Any) -> Iterable[tuple[str, Any]]:
+    for name in message.get_fields_and_field_types():
+        value = getattr(message, name)
+        if hasattr(value, 'get_fields_and_field_types'):
+            yield from _sized_fields(value)
+        elif hasattr(value, '__len__'):
+            yield name, value
+
+
+@functools.cache
+def _steady_clock() -> Any:
+    from rclpy.clock import Clock, ClockType  # noqa: PLC0415 (once)
+
+    return Clock(clock_type=ClockType.STEADY_TIME)
+
+
+def now() -> float:
+    """The time of the steady clock in [s], for everything that watches over something."""
+    return time.monotonic()
