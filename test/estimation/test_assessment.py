@@ -40,7 +40,7 @@ def test_95_percent_intervals_cover_95_percent(name, rho, record_property):
         error = np.abs(estimate.base_values - truth)
         hits.append(error < 1.96 * estimate.base_standard_deviation())
     coverage = np.mean(hits)
-    record_property('coverage', coverage)
+    record_property('coverage', float(coverage))
     assert 0.93 <= coverage <= 0.97
     assert np.mean(hits, axis=0).min() > 0.85
 
@@ -68,7 +68,7 @@ def test_intervals_of_fits_that_lean_on_bounds_cover_at_least_95_percent(name, r
         error = np.abs(estimate.base_values - problem.base.values(robot.truth))
         hits.append(error < 1.96 * estimate.base_standard_deviation())
     terms = [not k for k in map(_is_inertial, problem.base.independent)]
-    record_property('coverage', np.mean(hits))
+    record_property('coverage', float(np.mean(hits)))
     assert np.mean(hits) >= 0.95
     # Those near their bounds; along the active bounds alone it would be 82 %.
     assert np.mean(np.array(hits)[:, terms]) >= 0.94

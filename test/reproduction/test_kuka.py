@@ -55,7 +55,7 @@ def test_the_table(estimates, predictions, record_property):
     for name, prediction in predictions.items():
         training = estimates[name].residuals.relative_error
         error = prediction.candidate.relative_error
-        record_property(f'{name} on run 2', error)
+        record_property(f'{name} on run 2', float(error))
         ratios = ' '.join(f'{r:5.2f}' for r in prediction.candidate.rms_per_joint / reference)
         print(f'{name:28s} {100 * training:6.2f} % {100 * error:5.2f} %   {ratios}')
     prior = predictions['ols'].prior.relative_error

@@ -111,8 +111,8 @@ def test_the_published_values_are_found_within_one_standard_deviation(
 ):
     ols = within_one_sigma(published, estimates['ols'], problem.base, 1)
     wls = within_one_sigma(published, estimates['wls'], problem.base, 3)
-    record_property('published OLS values within one sigma', ols)
-    record_property('published WLS values within one sigma', wls)
+    record_property('published OLS values within one sigma', int(ols))
+    record_property('published WLS values within one sigma', int(wls))
     print(f'\nTX40: within one published sigma: {ols} of 60 OLS values, {wls} of 60 WLS values')
     assert ols >= 57
     # The published WLS keeps joint 6 without acceleration, which no mended fit can follow.
@@ -128,7 +128,7 @@ def test_rows_are_kept_at_50_hz_and_all_base_parameters_are_excited(problem, est
 def test_consistent_fits_are_as_good_as_least_squares(estimates, record_property):
     errors = {name: e.residuals.relative_error for name, e in estimates.items()}
     for name, estimate in estimates.items():
-        record_property(f'relative residual of {name}', errors[name])
+        record_property(f'relative residual of {name}', float(errors[name]))
         print(f'\nTX40 {name:9s} residual {100 * errors[name]:.3f} %, '
               f'smallest margin {min(estimate.margins.values()):.3g}', end='')
     assert errors['ols'] <= 0.053
