@@ -8,6 +8,7 @@ first, and decoded together only where both ways agree on it to the bit.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.store import Typestore
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 FIELDS = ('position', 'velocity', 'effort')
@@ -101,8 +103,7 @@ class JointStateDecoder:
     _layouts: dict[int, list[_Layout]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # The layout of this message is the same in every ROS 2 distribution.
-        self._types = get_typestore(Stores.ROS2_HUMBLE)
+        self._types = _types()
 
     def decode(self, payloads: Sequence[bytes | memoryview]) -> list[Batch]:
         """Decode messages.
@@ -171,7 +172,7 @@ def encode(
     Returns:
         One message a row, as bytes, shape ``(R, length)``.
     """
-    types = get_typestore(Stores.ROS2_HUMBLE)
+    types = _types()
     make: dict[str, Any] = types.types
     header = make['std_msgs/msg/Header'](make['builtin_interfaces/msg/Time'](0, 0), '')
     arrays = [np.zeros(0 if values[name] is None else len(names)) for name in FIELDS]
@@ -185,6 +186,12 @@ def encode(
         numbers = np.ascontiguousarray(values[name] if count else np.empty((len(stamps), 0)), '<f8')
         table[:, start:start + 8 * count] = numbers.view(np.uint8)
     return table
+
+
+@functools.cache
+def _types() -> Typestore:
+    # The layout of this message is the same in every ROS 2 distribution.
+    return get_typestore(Stores.ROS2_HUMBLE)
 
 
 def _single(message: Any, row: np.ndarray) -> Batch:

@@ -1,0 +1,110 @@
+"""Joint states of a topic, taken in as bytes and decoded in bulk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from rclpy.qos import (
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.recording.joint_state_cdr import FIELDS
+from sysid_ros.recording.live import LiveJointStates, LiveSettings
+
+# Two seconds of 1 kHz: what may wait while the process has no time.
+_DEPTH = 2000
+
+#: Takes serialized messages and their times of reception in [ns].
+Tap = Callable[[Sequence[bytes], Sequence[int]], None]
+
+
+class JointStateFeed:
+    """A subscription to joint states, from ``configure`` of a node to its clean-up.
+
+    Args:
+        node: Node that subscribes.
+        joints: Joints wanted, by their name in the model.
+        topic: Topic of ``sensor_msgs/JointState``.
+        continuous: Joints without limits, whose encoders may wrap at one turn.
+        settings: How joint states are taken in.
+        quantities: Fields that the messages hold; the first must be there and finite.
+        reliable: Whether lost messages are asked for again; publishers have to offer it.
+        tap: Called with the messages of every poll before they are decoded.
+
+    Attributes:
+        live: What is known of the joints, as of the last poll.
+        topic: The topic, with its namespace.
+    """
+
+    def __init__(
+        self, node: SysidNode[Any], joints: Sequence[str], *, topic: str = 'joint_states',
+        continuous: Collection[str] = frozenset(), settings: LiveSettings | None = None,
+        quantities: Sequence[str] = FIELDS, reliable: bool = False, tap: Tap | None = None,
+    ) -> None:
+        self._node, self._tap = node, tap
+        self._payloads: list[bytes] = []
+        self._stamps: list[int] = []
+        self._steady: list[float] = []
+        self.live = LiveJointStates(
+            joints, continuous=continuous, settings=settings, quantities=quantities)
+        self._qos = QoSProfile(depth=_DEPTH, reliability=(
+            ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT))
+        simulated = node.get_parameter('use_sim_time').value
+        self._stamp = self._simulated if simulated else time.time_ns
+        self._subscription = node.keep(node.destroy_subscription, node.create_subscription(
+            JointState, topic, self._receive, self._qos, raw=True))
+        self.topic: str = self._subscription.topic_name
+
+    def poll(self) -> LiveJointStates:
+        """Decode what came since the last call. Call it from a timer, every 10 to 20 ms."""
+        payloads, stamps, steady = self._payloads, self._stamps, self._steady
+        self._payloads, self._stamps, self._steady = [], [], []
+        if payloads:
+            if self._tap is not None:
+                self._tap(payloads, stamps)
+            self.live.receive(payloads, stamps, steady)
+        return self.live
+
+    def publishers(self) -> int:
+        """How many publishers the topic has."""
+        return int(self._node.count_publishers(self.topic))
+
+    def qos_problem(self) -> str:
+        """A publisher from which nothing can be received, with its policies and ours, in words.
+
+        Empty where there is none.
+        """
+        for publisher in self._node.get_publishers_info_by_topic(self.topic):
+            compatibility, reason = qos_check_compatible(publisher.qos_profile, self._qos)
+            if compatibility == QoSCompatibility.ERROR:
+                name = f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
+                return (
+                    f'{self.topic}: nothing is received from {name} (found '
+                    f'{_policies(publisher.qos_profile)}; asked for {_policies(self._qos)}): '
+                    f'{reason.strip().rstrip(";")}. Offer what is asked for, or ask for less.'
+                )
+        return ''
+
+    def _receive(self, payload: bytes) -> None:
+        self._payloads.append(payload)
+        self._stamps.append(self._stamp())
+        self._steady.append(time.monotonic())
+
+    def _simulated(self) -> int:
+        now: Time = self._node.get_clock().now()
+        return int(now.nanoseconds)
+
+
+def _policies(profile: QoSProfile) -> str:
+    return (
+        f'reliability {profile.reliability.name.lower()}, '
+        f'durability {profile.durability.name.lower()}'
+    )
