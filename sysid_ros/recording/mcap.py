@@ -16,12 +16,13 @@ from sysid_ros.errors import RecordingError
 
 MAGIC = b'\x89MCAP0\r\n'
 
-_HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-_ATTACHMENT, _DATA_END = 0x09, 0x0F
-_PREFIX = struct.Struct('<BQ')
-_CHUNK_HEAD = struct.Struct('<QQQI')
-_MESSAGE_HEAD = struct.Struct('<HIQQ')
-_FOOTER_BODY = struct.Struct('<QQI')
+# Opcodes of records, and what they begin with.
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+_ATTACHMENT, DATA_END = 0x09, 0x0F
+PREFIX = struct.Struct('<BQ')
+CHUNK_HEAD = struct.Struct('<QQQI')
+MESSAGE_HEAD = struct.Struct('<HIQQ')
+FOOTER_BODY = struct.Struct('<QQI')
 _BLOCK = 1 << 20
 
 
@@ -68,14 +69,14 @@ def verify(path: Path) -> bool:
     """
     with path.open('rb') as file:
         records = list(_walk(file, path))
-        chunks = [record for record in records if record.opcode == _CHUNK]
+        chunks = [record for record in records if record.opcode == CHUNK]
         covered = True
         for record in chunks:
             covered &= _check_chunk(file, record, path)
         for record in records:
             if record.opcode == _ATTACHMENT:
                 _check_attachment(file, record, path)
-        loose = any(record.opcode == _MESSAGE for record in records)
+        loose = any(record.opcode == MESSAGE for record in records)
         data_covered = _check_data_section(file, records, path)
         _check_summary(file, records[-1], path)
     return data_covered or (covered and not loose)
@@ -95,10 +96,10 @@ def seal(path: Path) -> None:
     with path.open('r+b') as file:
         records = list(_walk(file, path))
         for record in records:
-            if record.opcode == _CHUNK:
+            if record.opcode == CHUNK:
                 _, _, raw = _read_chunk(file, record, path)
                 _patch(file, record.body + 24, zlib.crc32(raw))
-        end = next(record for record in records if record.opcode == _DATA_END)
+        end = next(record for record in records if record.opcode == DATA_END)
         _patch(file, end.body, _crc(file, 0, end.start))
         start, _, _ = _footer(file, records[-1])
         footer = records[-1]
@@ -123,9 +124,9 @@ def salvage(path: Path) -> Iterator[RawMessage | str]:
                 record = next(records, None)
                 if record is None:
                     return
-                if record.opcode == _CHUNK:
+                if record.opcode == CHUNK:
                     content = _checked_chunk(file, record, path)
-                elif record.opcode in (_SCHEMA, _CHANNEL, _MESSAGE):
+                elif record.opcode in (SCHEMA, CHANNEL, MESSAGE):
                     content = _read(file, record.start, record.stop)
                 else:
                     continue
@@ -141,22 +142,22 @@ def _walk(file: BinaryIO, path: Path) -> Iterator[Record]:
         raise _damage(path, 0, 'the file does not begin like an MCAP file')
     position = len(MAGIC)
     while True:
-        if position + _PREFIX.size > size:
+        if position + PREFIX.size > size:
             raise _damage(path, position, 'the file ends in the middle of a record')
-        opcode, length = _PREFIX.unpack(_read(file, position, position + _PREFIX.size))
-        body = position + _PREFIX.size
+        opcode, length = PREFIX.unpack(_read(file, position, position + PREFIX.size))
+        body = position + PREFIX.size
         stop = body + length
         if opcode == 0 or stop > size:
             raise _damage(
                 path, position, 'the file ends in the middle of a record or a length is wrong'
             )
-        if (opcode == _HEADER) != (position == len(MAGIC)):
+        if (opcode == HEADER) != (position == len(MAGIC)):
             raise _damage(path, position, 'a header record is missing or misplaced')
         yield Record(opcode, position, body, stop)
         position = stop
-        if opcode == _FOOTER:
+        if opcode == FOOTER:
             break
-    if length != _FOOTER_BODY.size or _read(file, position, size) != MAGIC:
+    if length != FOOTER_BODY.size or _read(file, position, size) != MAGIC:
         raise _damage(path, position, 'the file does not end like an MCAP file')
 
 
@@ -183,8 +184,8 @@ def _read_chunk(file: BinaryIO, record: Record, path: Path) -> tuple[int, int, b
     """Uncompressed size as noted, checksum as noted, uncompressed content."""
     body = _read(file, record.body, record.stop)
     try:
-        _, _, size, crc = _CHUNK_HEAD.unpack_from(body)
-        compression, at = _string(body, _CHUNK_HEAD.size)
+        _, _, size, crc = CHUNK_HEAD.unpack_from(body)
+        compression, at = _string(body, CHUNK_HEAD.size)
         (length,) = struct.unpack_from('<Q', body, at)
         data = body[at + 8:]
         if len(data) != length:
@@ -217,7 +218,7 @@ def _check_attachment(file: BinaryIO, record: Record, path: Path) -> None:
 
 
 def _check_data_section(file: BinaryIO, records: list[Record], path: Path) -> bool:
-    end = next((record for record in records if record.opcode == _DATA_END), None)
+    end = next((record for record in records if record.opcode == DATA_END), None)
     if end is None or end.stop - end.body != 4:
         raise _damage(path, records[-1].start, 'the record that ends the data is missing')
     (crc,) = struct.unpack('<I', _read(file, end.body, end.stop))
@@ -237,7 +238,7 @@ def _check_summary(file: BinaryIO, footer: Record, path: Path) -> None:
 
 
 def _footer(file: BinaryIO, footer: Record) -> tuple[int, int, int]:
-    start, offsets, crc = _FOOTER_BODY.unpack(_read(file, footer.body, footer.stop))
+    start, offsets, crc = FOOTER_BODY.unpack(_read(file, footer.body, footer.stop))
     return start, offsets, crc
 
 
@@ -247,18 +248,18 @@ def _messages(
     position = 0
     try:
         while position < len(content):
-            opcode, length = _PREFIX.unpack_from(content, position)
-            body = content[position + _PREFIX.size:position + _PREFIX.size + length]
-            position += _PREFIX.size + length
-            if opcode == _SCHEMA:
+            opcode, length = PREFIX.unpack_from(content, position)
+            body = content[position + PREFIX.size:position + PREFIX.size + length]
+            position += PREFIX.size + length
+            if opcode == SCHEMA:
                 schemas[struct.unpack_from('<H', body)[0]] = _string(body, 2)[0]
-            elif opcode == _CHANNEL:
+            elif opcode == CHANNEL:
                 channel, schema = struct.unpack_from('<HH', body)
                 channels[channel] = (_string(body, 4)[0], schemas.get(schema, ''))
-            elif opcode == _MESSAGE:
-                channel, _, received, _ = _MESSAGE_HEAD.unpack_from(body)
+            elif opcode == MESSAGE:
+                channel, _, received, _ = MESSAGE_HEAD.unpack_from(body)
                 topic, kind = channels[channel]
-                yield RawMessage(topic, kind, received, body[_MESSAGE_HEAD.size:])
+                yield RawMessage(topic, kind, received, body[MESSAGE_HEAD.size:])
     except (struct.error, KeyError, UnicodeDecodeError) as error:
         raise RecordingError(f'the records are damaged: {error}', where=where) from error
 
