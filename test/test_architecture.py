@@ -22,6 +22,7 @@ LAYERS = (
     {'estimation'},
     {'evaluation'},
     {'release', 'report'},
+    {'runs'},
     {'nodes', 'cli'},
 )
 HEIGHT = {room: height for height, layer in enumerate(LAYERS) for room in layer}

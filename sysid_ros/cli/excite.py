@@ -18,7 +18,6 @@ import yaml
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.collected import collected_information
 from sysid_ros.excitation.configuration import ExcitationPlan
@@ -38,6 +37,7 @@ from sysid_ros.excitation.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants
 from sysid_ros.report.excitation_summary import excitation_summary, limits_table
+from sysid_ros.runs.run_folder import RunFolder
 
 _CHOICES = ('criterion', 'seed', 'starts')
 # Samples in the shortest period of a motion that let it be played and looked at.

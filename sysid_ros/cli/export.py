@@ -11,11 +11,11 @@ import argparse
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.runs.run_folder import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

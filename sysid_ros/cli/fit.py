@@ -1,7 +1,8 @@
 """Fit a recording and write a run folder: estimate, URDF, summary, figures.
 
-The settings file names the robot, the recording and how it is processed. Held-out data
-decides on the verdict: another recording (--validate), the last part of this one
+What to fit is a settings file, which names the robot, the recording and how it is processed; the
+folder of a recording that the identification node made; or any bag, with --settings. Held-out
+data decides on the verdict: another recording (--validate), the last part of this one
 (--holdout), or stretches of it in turn (--folds).
 """
 
@@ -13,20 +14,24 @@ from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.cli.run_folder import RunFolder
-from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.evaluation.study import Study
-
-ALL = 'all'
+from sysid_ros.runs import fit
+from sysid_ros.runs.fit import ALL
+from sysid_ros.runs.sources import load_source
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid fit``."""
-    parser.add_argument('settings', type=Path, help='settings file (YAML)')
+    parser.add_argument(
+        'source', type=Path, metavar='RECORDING',
+        help='settings file (YAML), folder of a recording, or a bag',
+    )
+    parser.add_argument(
+        '--settings', type=Path, metavar='FILE',
+        help='settings file that says of a bag what robot it is of, and how to fit it',
+    )
     parser.add_argument(
         '--base', type=Path, help="folder that file names are relative to; the settings file's own"
     )
@@ -37,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     held_out = parser.add_mutually_exclusive_group()
     held_out.add_argument(
-        '--validate', type=Path, metavar='SETTINGS', help='settings file of another recording'
+        '--validate', type=Path, metavar='RECORDING', help='another recording to judge by'
     )
     held_out.add_argument(
         '--holdout', type=float, metavar='FRACTION',
@@ -49,21 +54,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '-o', '--output', type=Path, metavar='FOLDER',
-        help='run folder; by default runs/<name of the settings file>-<estimator>',
+        help='run folder; by default runs/<name of the recording>-<estimator>',
     )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Fit, evaluate, write and print."""
-    identification = Identification.load(options.settings, options.base)
+    identification = load_source(options.source, options.settings, options.base)
     validation = None
     if options.validate is not None:
-        validation = Identification.load(options.validate, options.base)
+        # A bag is of the same robot; a settings file or a recording's folder says so itself.
+        bag = options.settings is not None and options.validate.suffix not in ('.yaml', '.yml')
+        validation = load_source(
+            options.validate, options.settings if bag else None, options.base)
     estimator = options.estimator or identification.settings.fit.estimator
-    folder = options.output or Path('runs') / f'{options.settings.stem}-{estimator}'
+    name = options.source.resolve().stem if options.source.is_file() else (
+        options.source.resolve().name)
     return fit_to_folder(
-        identification, folder, estimator=estimator, validation=validation,
-        holdout=options.holdout, folds=options.folds,
+        identification, options.output or Path('runs') / f'{name}-{estimator}',
+        estimator=estimator, validation=validation, holdout=options.holdout, folds=options.folds,
     )
 
 
@@ -76,7 +85,7 @@ def fit_to_folder(
     holdout: float | None = None,
     folds: int = 0,
 ) -> ExitCode:
-    """Fit a recording, judge it on held-out data, and leave a run folder.
+    """Fit a recording, judge it on held-out data, leave a run folder, and print its summary.
 
     Args:
         identification: Settings of the recording to fit.
@@ -92,44 +101,13 @@ def fit_to_folder(
     Raises:
         SysidError: Settings, robot or recording cannot be used.
     """
-    if estimator != ALL:
-        # A misspelt name is refused before any work is done.
-        identification.settings.fit.build(estimator)
-    with stage('Loading the robot'):
-        model = identification.model()
-    run_folder = RunFolder.create(folder)
-    run_folder.write_inputs(identification, model)
-    friction = identification.settings.fit.friction_selection is not None
-    with stage('Reading the recording' + ', choosing the friction model' * friction
-               + ' and building the regressor'):
-        study = Study.load(
-            identification, model, validation=validation, holdout=holdout, folds=folds,
-            estimator=None if estimator == ALL else estimator,
-        )
-    if friction:
-        run_folder.write_inputs(study.identification, study.training.model)
-    comparison = None
-    if estimator == ALL:
-        with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
-            comparison = study.compare()
-        evaluation = _recommended(comparison)
-    else:
-        with stage(f'Fitting with {estimator}, and judging'):
-            evaluation = study.fit(estimator)
-    with stage('Writing URDF, summary and figures'):
-        evaluation, text = run_folder.write_study(study, evaluation, comparison)
-    print(text)
+    result = fit.fit_to_folder(
+        identification, folder, estimator=estimator, validation=validation, holdout=holdout,
+        folds=folds, stage=stage,
+    )
+    print(result.summary)
     print(f'Written to {folder}{"/" if not str(folder).endswith("/") else ""}')
-    return _exit_code(evaluation)
-
-
-def _recommended(comparison: Comparison) -> Evaluation:
-    if comparison.recommended is None:
-        raise EstimationError(
-            comparison.reason.rstrip('.'),
-            found='; '.join(f'{name}: {why}' for name, why in comparison.failures.items()),
-        )
-    return comparison.recommended.evaluation
+    return _exit_code(result.evaluation)
 
 
 def _exit_code(evaluation: Evaluation) -> ExitCode:

@@ -15,7 +15,6 @@ import yaml
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload import identify_payload
@@ -24,6 +23,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.run_folder import RunFolder
 
 _UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}
 _ROWS = {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.cli.run_folder import RunFolder
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import HeldOut, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.report.summary import prediction_summary
+from sysid_ros.runs.run_folder import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

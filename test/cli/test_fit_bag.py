@@ -1,0 +1,136 @@
+"""``sysid fit`` on bags: alone with settings, or in the folder that the node leaves behind."""
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.recording.write import write_bag
+from sysid_ros.runs.sources import (
+    load_source,
+    load_without_recording,
+    write_recording_settings,
+)
+
+HELPERS = runpy.run_path(str(Path(__file__).with_name('test_sysid.py')))
+
+SETTINGS = """\
+robot: {urdf: robot.urdf}
+processing: {differentiation: measured, position_filter: {cutoff: 10.0}}
+fit: {estimator: entropic}
+"""
+COMPLETE = SETTINGS + 'recording: {format: rosbag, file: bag, joints: [swing, slide]}\n'
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """A bag, and settings with and without it."""
+    folder = tmp_path_factory.mktemp('bags')
+    HELPERS['write_recording'](folder, 'table', 1)
+    columns = np.loadtxt(folder / 'table.csv', delimiter=',', skiprows=1).T
+    t, q1, q2, v1, v2, _, _, f1, f2 = columns
+    write_bag(folder / 'bag', t, ['swing', 'slide'], *(
+        np.stack(pair, axis=1) for pair in ((q1, q2), (v1, v2), (f1, f2))))
+    (folder / 'robot_only.yaml').write_text(SETTINGS)
+    (folder / 'complete.yaml').write_text(COMPLETE)
+    return folder
+
+
+def fit(capsys, *arguments):
+    code = main(['fit', *map(str, arguments)])
+    return code, capsys.readouterr().err
+
+
+def estimate(run):
+    return json.loads((run / 'estimate.json').read_text())
+
+
+@pytest.fixture(scope='module')
+def reference(folder):
+    run = folder / 'reference'
+    assert main(['fit', str(folder / 'complete.yaml'), '--holdout', '0.3', '-o', str(run)]) == 0
+    return estimate(run)
+
+
+@pytest.mark.parametrize('bag', ['bag', 'bag/bag.mcap'])
+def test_a_bag_with_settings_is_fitted_like_a_settings_file_that_names_it(
+    folder, reference, tmp_path, capsys, bag
+):
+    code, _ = fit(capsys, folder / bag, '--settings', folder / 'robot_only.yaml',
+                  '--holdout', '0.3', '-o', tmp_path / 'run')
+    assert code == ExitCode.OK
+    assert estimate(tmp_path / 'run')['parameters'] == reference['parameters']
+
+
+def test_the_folder_of_a_recording_says_itself_how_it_is_fitted(
+    folder, reference, tmp_path, capsys
+):
+    recording = tmp_path / 'data' / 'swinging'
+    recording.mkdir(parents=True)
+    for file in (folder / 'bag').iterdir():
+        (recording / file.name).write_bytes(file.read_bytes())
+    identification = load_without_recording(folder / 'robot_only.yaml')
+    write_recording_settings(
+        recording, identification, identification.model(), {'joints': ['swing', 'slide']})
+    moved = tmp_path / 'elsewhere'
+    recording.rename(moved)
+    assert fit(capsys, moved, '--holdout', '0.3', '-o', tmp_path / 'run')[0] == ExitCode.OK
+    assert estimate(tmp_path / 'run')['parameters'] == reference['parameters']
+    # The run, too, can be repeated from what is in its folder.
+    assert load_source(tmp_path / 'run').recording().sha256
+
+
+def test_what_settings_say_of_a_bag_holds_for_another_bag(folder, tmp_path):
+    section = {'rename': {'joint_a': 'swing'}, 'topic': '/states'}
+    data = yaml.safe_load(SETTINGS) | {'recording': section}
+    settings = tmp_path / 'settings.yaml'
+    settings.write_text(yaml.safe_dump(data))
+    found = load_source(folder / 'bag', settings).settings.recording
+    assert (found.topic, found.rename) == ('/states', {'joint_a': 'swing'})
+    assert found.file == str(folder / 'bag')
+
+
+def test_what_settings_say_of_a_table_is_not_said_of_a_bag(folder):
+    found = load_source(folder / 'bag', folder / 'table.yaml').settings
+    assert (found.recording.format, found.recording.time) == ('rosbag', None)
+
+
+def test_a_bag_alone_is_refused_with_what_to_add(folder, capsys):
+    code, error = fit(capsys, folder / 'bag')
+    assert code == ExitCode.BAD_INPUT
+    assert 'which robot' in error
+    assert '--settings FILE' in error
+
+
+def test_48_a_folder_without_a_bag_is_refused(tmp_path, capsys):
+    code, error = fit(capsys, tmp_path)
+    assert code == ExitCode.BAD_INPUT
+    assert 'there is no bag' in error
+    code, error = fit(capsys, tmp_path / 'nothing')
+    assert code == ExitCode.BAD_INPUT
+    assert 'nothing' in error
+
+
+def test_48_a_bag_of_another_robot_is_refused_and_its_joints_are_listed(
+    folder, tmp_path, capsys
+):
+    t = np.arange(500) * 0.01
+    q = np.sin(t)[:, None] * [1.0, 2.0]
+    write_bag(tmp_path / 'bag', t, ['hip', 'knee'], q, q, q)
+    code, error = fit(capsys, tmp_path / 'bag', '--settings', folder / 'robot_only.yaml',
+                      '-o', tmp_path / 'run')
+    assert code == ExitCode.BAD_INPUT
+    assert 'hip' in error
+    assert 'swing' in error
+
+
+def test_another_bag_can_be_judged_by(folder, tmp_path, capsys):
+    code, _ = fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
+                  '--validate', folder / 'bag', '-o', tmp_path / 'run')
+    assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE)
+    assert (tmp_path / 'run' / 'torque_held_out.png').is_file()
