@@ -1,0 +1,139 @@
+"""A candidate has to beat what runs now on data that it has not seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.evaluation.shadow import Candidate, LiveWindow, ShadowSettings, shadow_test
+from sysid_ros.recording.align import align
+from sysid_ros.recording.description import QuantitySettings, RecordingSettings
+from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.signals import LowPass, ParallelFilter
+
+FILTER = ParallelFilter(cutoff=10.0, decimate_to=25.0)
+
+
+@pytest.fixture(scope='module')
+def arm(simulated_arm):
+    return simulated_arm(3)
+
+
+@pytest.fixture(scope='module')
+def prior(arm):
+    return Candidate(arm.model, arm.model.parameters)
+
+
+@pytest.fixture(scope='module')
+def truth(arm):
+    return Candidate(arm.model, arm.model.parameters.with_values(arm.truth))
+
+
+@pytest.fixture(scope='module')
+def data(arm):
+    return arm.dataset(8.0, 250.0, noise=0.05)
+
+
+def test_the_better_set_wins_and_the_worse_one_loses(truth, prior, data):
+    shadow = shadow_test(truth, prior, data, parallel_filter=FILTER)
+    assert shadow.won
+    assert shadow.candidate.relative_error < 0.05 < shadow.current.relative_error
+    other = shadow_test(prior, truth, data, parallel_filter=FILTER)
+    assert not other.won
+    assert 'clearly worse in' in other.sentence
+
+
+def test_a_set_that_is_as_good_does_not_win(truth, data):
+    assert not shadow_test(truth, truth, data, parallel_filter=FILTER).won
+
+
+def test_what_is_better_by_chance_does_not_win(arm, truth, rng):
+    """Sets whose errors differ far below the noise: about half of them are better by luck."""
+    values = truth.parameters.values
+    better = wins = 0
+    data = arm.dataset(4.0, 100.0, noise=0.3)
+    for _ in range(40):
+        nearby = values * (1.0 + 1e-4 * rng.normal(size=len(values)))
+        other = Candidate(arm.model, truth.parameters.with_values(nearby))
+        shadow = shadow_test(other, truth, data)
+        better += shadow.candidate.relative_error < shadow.current.relative_error
+        wins += shadow.won
+    assert better > 5
+    assert wins == 0
+
+
+def test_one_joint_that_gets_clearly_worse_is_enough_to_lose(arm, prior, truth, data):
+    joint = arm.joint_names[-1]
+    spoilt = truth.parameters.with_values({f'{joint}.viscous_friction': 0.3})
+    shadow = shadow_test(Candidate(arm.model, spoilt), prior, data, parallel_filter=FILTER)
+    assert shadow.candidate.relative_error < shadow.needed * shadow.current.relative_error
+    assert not shadow.won
+    assert joint in shadow.sentence
+
+
+def test_a_robot_that_hardly_moved_tells_nothing_and_how_much_is_needed_is_said(
+    truth, prior, data
+):
+    still = replace(data, v=np.zeros_like(data.v))
+    with pytest.raises(RecordingError, match=r'found 0 s of motion.*at least 3 s') as refused:
+        shadow_test(truth, prior, still, settings=ShadowSettings(least_motion=3.0))
+    assert 'Move the robot' in str(refused.value)
+
+
+def test_joints_that_did_not_move_are_named(arm, truth, prior, data):
+    v = data.v.copy()
+    v[:, 1] = 0.0
+    shadow = shadow_test(truth, prior, replace(data, v=v), parallel_filter=FILTER)
+    assert shadow.still == (arm.joint_names[1],)
+    assert f'{arm.joint_names[1]} did not move' in shadow.sentence
+
+
+def test_models_with_other_terms_are_compared_on_the_same_rows(arm, truth, prior, data):
+    """A candidate may have friction that the current parameters do not know at all."""
+    frictionless = replace(arm.model, terms=())
+    parameters = frictionless.parameters
+    shadow = shadow_test(
+        truth, Candidate(frictionless, parameters), data, parallel_filter=FILTER)
+    assert shadow.won
+    assert (shadow.candidate.rows == shadow.current.rows).all()
+
+
+def live(arm, seconds=6.0, rate=200.0):
+    recording = arm.recording(seconds, rate, noise=0.02)
+    t = recording.channels[0].t
+    q, tau = (channel.values for channel in recording.channels)
+    return LiveWindow(arm.joint_names, 1.7e9 + t, q, np.full_like(q, np.nan), tau)
+
+
+def test_live_joint_states_go_through_the_same_processing_as_a_recording(arm, truth, prior):
+    window = live(arm)
+    processing = Processing(position_filter=LowPass(cutoff=20.0), parallel_filter=FILTER)
+    dataset = align(window.recording(), arm.joint_names, processing)
+    assert shadow_test(truth, prior, dataset, parallel_filter=FILTER).won
+
+
+def test_joint_states_in_other_units_are_converted_as_in_the_recording(arm):
+    window = live(arm)
+    scaled = replace(window, tau=window.tau * 50.0)
+    settings = RecordingSettings(
+        format='rosbag', file='bag', joints=arm.joint_names, effort=QuantitySettings(scale=0.02))
+    effort = scaled.recording(settings).channel('effort')
+    np.testing.assert_allclose(effort.values, window.tau)
+
+
+def test_only_what_came_after_the_fitted_recording_counts(arm):
+    window = live(arm)
+    later = window.after(1.7e9 + 5.0)
+    assert later.t[0] > 1.7e9 + 5.0
+    assert later.recording().duration == pytest.approx(1.0, abs=0.02)
+    with pytest.raises(RecordingError, match='no joint states were heard since'):
+        window.after(1.7e9 + 100.0).recording()
+
+
+def test_joints_without_effort_are_named(arm):
+    window = live(arm)
+    tau = window.tau.copy()
+    tau[:, 2] = np.nan
+    with pytest.raises(RecordingError, match=f'no effort of {arm.joint_names[2]}'):
+        replace(window, tau=tau).recording()
