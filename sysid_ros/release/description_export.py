@@ -75,11 +75,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
     """
     _refuse_negative(robot, parameters)
     document = _document(robot.description)
-    described = document.described()
-    shares = [
-        share_body(_links_of(robot, body), parameters.inertial(body), described)
-        for body in parameters.bodies if _is_changed(robot, body, parameters)
-    ]
+    shares = body_shares(robot, parameters)
     terms = dict(_changed_terms(robot, parameters, document))
     xml = apply_splices(robot.description.xml, document.splices(shares, terms))
     export = DescriptionExport(
@@ -93,6 +89,23 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
     )
     _check_as_written(export, shares)
     return export
+
+
+def body_shares(robot: RobotModel, parameters: ParameterSet) -> list[BodyShares]:
+    """What the export writes for the links of every body that changes.
+
+    Args:
+        robot: The robot that was identified.
+        parameters: Its parameters.
+
+    Raises:
+        ReleaseError: A body is physically inconsistent.
+    """
+    described = _document(robot.description).described()
+    return [
+        share_body(_links_of(robot, body), parameters.inertial(body), described)
+        for body in parameters.bodies if _is_changed(robot, body, parameters)
+    ]
 
 
 def write_description(
