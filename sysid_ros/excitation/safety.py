@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.excitation.braking import BrakingPhases
 from sysid_ros.excitation.constraints import ANGULAR_UNITS, LINEAR_UNITS
 from sysid_ros.excitation.limits import MotionLimits
 
@@ -14,14 +15,10 @@ from sysid_ros.excitation.limits import MotionLimits
 def braking_range(
     limits: MotionLimits, v: np.ndarray, a: np.ndarray, reaction_time: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""How far joints still move, both ways, until they can be at rest.
+    """How far joints still move, both ways, until they can be at rest.
 
-    For the reaction time they go on as they are. Then they brake in the shortest time that the
-    limits J of jerk and D of acceleration allow: from acceleration a the jerk -J leads to a
-    deceleration A, held if need be, and +J back to none. With the signs of
-    :math:`v + a|a| / 2J` turned positive,
-
-    .. math:: A = \min(D, \sqrt{J v + a^2 / 2})
+    For the reaction time they go on as they are, then they brake as fast as they can; see
+    :mod:`sysid_ros.excitation.braking`.
 
     Args:
         limits: Limits of the joints; ``acceleration`` and ``jerk`` count here.
@@ -33,28 +30,19 @@ def braking_range(
     Returns:
         Displacement to the lowest and to the highest position on the way, at most and at
         least zero, in [rad] or [m], shape ``(..., n)`` each.
-
-    References:
-        Kroeger and Wahl 2010 (online trajectory generation with bounded jerk).
     """
     low, high, coasted = _coasting(v, a, reaction_time)
-    v = v + a * reaction_time
-    jerk = limits.jerk
-    a = np.clip(a, -limits.acceleration, limits.acceleration)
-    sign = np.where(v + a * np.abs(a) / (2.0 * jerk) < 0.0, -1.0, 1.0)
-    v, a = sign * v, sign * a
-    free = np.sqrt(np.maximum(jerk * v + 0.5 * a**2, 0.0))
-    peak = np.minimum(limits.acceleration, free)
-    onset, release = (a + peak) / jerk, peak / jerk
+    v, jerk = v + a * reaction_time, limits.jerk
+    phases = BrakingPhases.of(limits, v, a)
+    v, a, peak, onset, held = phases.sign * v, phases.a, phases.peak, phases.onset, phases.held
     after = v + 0.5 * (a**2 - peak**2) / jerk
-    held = (after - 0.5 * peak**2 / jerk) / np.where(peak > 0.0, peak, 1.0)
     distance = v * onset + 0.5 * a * onset**2 - jerk * onset**3 / 6.0
     distance += after * held - 0.5 * peak * held**2
-    distance += jerk * release**3 / 6.0
+    distance += jerk * phases.release**3 / 6.0
     # A velocity against the turned sign is first braked to zero, and that far it goes back.
     turn = (a - np.sqrt(np.maximum(a**2 + 2.0 * jerk * v, 0.0))) / jerk
     back = np.where(v < 0.0, v * turn + 0.5 * a * turn**2 - jerk * turn**3 / 6.0, 0.0)
-    ends = coasted + sign * np.array([distance, back])
+    ends = coasted + phases.sign * np.array([distance, back])
     return np.minimum(low, ends.min(axis=0)), np.maximum(high, ends.max(axis=0))
 
 
