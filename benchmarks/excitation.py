@@ -26,7 +26,7 @@ from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.playback import stopping_time
+from sysid_ros.excitation.preparation import stopping_time
 from sysid_ros.excitation.shapes import capsules_of, self_clearance
 
 RIVALS, NOISES, SEEDS = 2000, 50, 50

@@ -32,7 +32,7 @@ from sysid_ros.excitation.files import (
 )
 from sysid_ros.excitation.geometry import GeometryClearance
 from sysid_ros.excitation.information import CRITERIA, expected_deviations
-from sysid_ros.excitation.playback import stopping_time
+from sysid_ros.excitation.preparation import stopping_time
 from sysid_ros.excitation.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants

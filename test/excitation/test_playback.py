@@ -17,7 +17,8 @@ from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.playback import Phase, Playback, blend, slowed, stopping_time
+from sysid_ros.excitation.playback import Phase, Playback
+from sysid_ros.excitation.preparation import blend, prepare, slowed, stopping_time, way_in
 from sysid_ros.excitation.safety import LimitMonitor
 from sysid_ros.excitation.shapes import capsules_of
 
@@ -132,6 +133,99 @@ def test_when_time_jumps_the_path_goes_on_where_it_was_and_ends(
     steps = np.abs(np.diff([point.q for point in points], axis=0))
     # No step is longer than what the longest gap that is allowed lets pass.
     assert (steps <= 0.11 * designer.limits.velocity).all()
+
+
+@pytest.mark.parametrize('when', [0.05, 0.5, 1.7, 2.5, 3.6])
+def test_braking_anywhere_is_smooth_soon_and_within_the_limits(
+    designer: Designer, motion: Excitation, when: float
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    playback.start(0.0, first(motion) + 0.3, np.zeros(3))
+    points = play(playback, 0.0, when)
+    playback.brake(when, 'a fault')
+    playback.brake(when + 0.01, 'again')
+    points += play(playback, when, when + 2.0)
+    assert playback.reason == 'a fault' and playback.braking
+    assert points[-1].phase is Phase.HOLDING and not points[-1].v.any()
+    rest = next(k for k, point in enumerate(points) if point.phase is Phase.HOLDING)
+    limits = designer.limits
+    slowest = limits.velocity / limits.acceleration + 2.0 * limits.acceleration / limits.jerk
+    assert rest * STEP - when <= slowest.max() + STEP
+    q, v, a = (np.array([getattr(point, name) for point in points]) for name in 'qva')
+    assert np.abs(np.diff(q, axis=0) / STEP - 0.5 * (v[1:] + v[:-1])).max() < 2e-3
+    assert (np.abs(np.diff(a, axis=0)) <= 3.0 * limits.jerk * STEP).all()
+    assert (np.abs(a) <= (1.0 + 1e-12) * limits.acceleration).all()
+    assert ((q >= limits.lower) & (q <= limits.upper)).all()
+    progress = [point.progress for point in points]
+    assert progress == sorted(progress)
+
+
+def test_a_fault_during_a_stop_along_the_path_brakes(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    playback.start(0.0, first(motion), np.zeros(3))
+    points = play(playback, 0.0, 1.0)
+    playback.stop(1.0, 'Somebody pressed the button.')
+    points += play(playback, 1.0, 1.05)
+    assert not playback.braking
+    playback.brake(1.05, 'And then it broke.')
+    assert playback.braking
+    assert playback.reason == 'Somebody pressed the button. And then it broke.'
+    points += play(playback, 1.05, 3.0)
+    assert points[-1].phase is Phase.HOLDING
+    accelerations = np.array([point.a for point in points])
+    assert (np.abs(accelerations) <= (1.0 + 1e-12) * designer.limits.acceleration).all()
+
+
+def test_braking_is_accepted_in_every_state(designer: Designer, motion: Excitation) -> None:
+    playback = Playback(designer)
+    playback.brake(0.0, 'nothing moves')
+    assert playback.phase is Phase.IDLE
+    playback.arm('first', motion)
+    playback.brake(0.0, 'not today')
+    assert playback.phase is Phase.IDLE and playback.reason == 'not today'
+    playback.arm('first', motion)
+    end = playback.start(0.0, first(motion), np.zeros(3))
+    play(playback, 0.0, end + 0.1)
+    playback.brake(end + 0.1, 'too late')
+    assert playback.phase is Phase.DONE and playback.reason == ''
+
+
+def test_when_time_jumps_while_it_brakes_it_goes_on_braking(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback = Playback(designer)
+    playback.arm('first', motion)
+    playback.start(0.0, first(motion), np.zeros(3))
+    play(playback, 0.0, 1.5)
+    playback.brake(1.5, 'a fault')
+    before = playback.tick(1.51)
+    after = playback.tick(7.0)
+    assert (np.abs(after.q - before.q) <= 0.11 * designer.limits.velocity).all()
+    assert play(playback, 7.01, 8.0)[-1].phase is Phase.HOLDING
+
+
+def test_a_robot_that_moved_since_its_way_was_verified_does_not_start(
+    designer: Designer, motion: Excitation
+) -> None:
+    playback, prepared = Playback(designer), prepare(designer, 'first', motion)
+    way = way_in(designer, prepared, first(motion) + 0.3)
+    playback.load(prepared)
+    with pytest.raises(ExcitationError, match='not where the motion begins'):
+        playback.begin(0.0, way, first(motion) + 0.4, np.zeros(3))
+    playback.begin(0.0, way, first(motion) + 0.4, np.zeros(3), near=0.2 * np.ones(3))
+    assert playback.phase is Phase.BLENDING
+
+
+def test_30_a_motion_whose_joints_could_not_be_braked_within_their_range_is_refused(
+    designer: Designer, motion: Excitation
+) -> None:
+    prepare(designer, 'calm', motion, reaction_time=0.05)
+    with pytest.raises(ExcitationError, match='could not be braked within its range'):
+        prepare(designer, 'blind', motion, reaction_time=3.0)
 
 
 @pytest.mark.parametrize(('basis', 'speed'), [
