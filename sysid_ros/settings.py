@@ -122,20 +122,42 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
             'the file is too large', where=str(path), found=f'{size} bytes',
             allowed=f'{MAX_YAML_BYTES} bytes',
         )
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, where: str) -> dict[str, Any]:
+    """Read one YAML mapping from a text of at most 1 MB, with the safe loader.
+
+    Args:
+        text: The text.
+        where: Name of the source for messages.
+
+    Returns:
+        The mapping as plain Python values.
+
+    Raises:
+        ConfigurationError: The text is too long, not YAML, asks for Python objects, gives a key
+            twice, or is not a mapping.
+    """
+    if len(text) > MAX_YAML_BYTES:
+        raise ConfigurationError(
+            'the text is too long', where=where, found=f'{len(text)} characters',
+            allowed=f'{MAX_YAML_BYTES}',
+        )
     try:
         # A safe loader: it makes plain values only, never objects.
         data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(
-            f'is not plain YAML: {" ".join(str(error).split())}', where=str(path),
+            f'is not plain YAML: {" ".join(str(error).split())}', where=where,
             fix='Use plain mappings, lists, numbers and strings',
         ) from error
     if not isinstance(data, dict):
         raise ConfigurationError(
-            'is not a mapping', where=str(path), found=type(data).__name__,
+            'is not a mapping', where=where, found=type(data).__name__,
             allowed='key: value lines',
         )
-    _refuse_endless(data, str(path))
+    _refuse_endless(data, where)
     return data
 
 

@@ -12,7 +12,7 @@ import yaml
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.excitation import Excitation, Motion
-from sysid_ros.settings import load_yaml
+from sysid_ros.settings import load_yaml, parse_yaml
 
 FORMAT = 'sysid_ros excitation, version 1'
 #: Families of motions by name.
@@ -43,17 +43,32 @@ def load_excitation(path: str | Path) -> Excitation:
     Raises:
         ConfigurationError: The file is none of ours, or a value cannot be used.
     """
-    path = Path(path)
-    data = load_yaml(path)
+    return _excitation(load_yaml(path), str(path))
+
+
+def parse_excitation(text: str, where: str) -> Excitation:
+    """Read the text that :func:`excitation_yaml` wrote.
+
+    Args:
+        text: The text.
+        where: Name of the source for messages.
+
+    Raises:
+        ConfigurationError: The text is none of ours, or a value cannot be used.
+    """
+    return _excitation(parse_yaml(text, where), where)
+
+
+def _excitation(data: dict[str, Any], where: str) -> Excitation:
     if data.get('format') != FORMAT:
         raise ConfigurationError(
-            'is not an excitation', where=str(path), found=repr(data.get('format')),
+            'is not an excitation', where=where, found=repr(data.get('format')),
             allowed=FORMAT, fix="Name a file that 'sysid excite' wrote",
         )
     missing = [key for key in _KEYS if key not in data]
     if missing or len(data) > len(_KEYS):
         raise ConfigurationError(
-            'the keys are not those of an excitation', where=str(path),
+            'the keys are not those of an excitation', where=where,
             found=', '.join(data), allowed=', '.join(_KEYS),
         )
     try:
@@ -62,10 +77,10 @@ def load_excitation(path: str | Path) -> Excitation:
             np.array(data['coefficients'], dtype=float), float(data['speed']), data['design'],
         )
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
+        raise ConfigurationError(f'cannot be read: {error}', where=where) from error
     except ConfigurationError as error:
         raise ConfigurationError(
-            error.problem, where=f'{path}: {error.where}', found=error.found,
+            error.problem, where=f'{where}: {error.where}', found=error.found,
             allowed=error.allowed, fix=error.fix,
         ) from error
 

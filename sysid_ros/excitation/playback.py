@@ -105,6 +105,20 @@ class Playback:
         """Time that a stop along the path takes in [s]; zero while nothing is played."""
         return self._path.stopping_time if self._path is not None and self._phase.moving else 0.0
 
+    @property
+    def armed_motion(self) -> PreparedMotion:
+        """The motion that waits for its start.
+
+        Raises:
+            ExcitationError: A motion is being played, or none is armed.
+        """
+        self._refuse_while_moving(self._run)
+        if self._phase is not Phase.ARMED or self._motion is None:
+            raise ExcitationError(
+                'no motion is armed', found=self._phase.value, fix='Arm one first'
+            )
+        return self._motion
+
     def arm(self, run: str, motion: Excitation) -> None:
         """Take a motion, after verifying it and every stop on the way.
 
@@ -146,7 +160,7 @@ class Playback:
             ExcitationError: A motion is being played, none is armed, the robot moves or its
                 state is not known, or the way to the beginning is not free.
         """
-        motion = self._require_armed()
+        motion = self.armed_motion
         self._require_rest(q, v)
         return self.begin(now, way_in(self._designer, motion, q), q, v)
 
@@ -170,18 +184,29 @@ class Playback:
         Raises:
             ExcitationError: As for :meth:`start`, or the robot is not where the way begins.
         """
-        motion = self._require_armed()
+        motion = self.armed_motion
+        self.require_start(way, q, v, near)
+        self._path, self._phase = way or motion, Phase.BLENDING if way else Phase.PLAYING
+        self._began = self._last = now
+        return now + (way.motion.duration if way else 0.0) + motion.motion.duration
+
+    def require_start(
+        self, way: PreparedMotion | None, q: np.ndarray, v: np.ndarray,
+        near: np.ndarray | None = None,
+    ) -> None:
+        """Refuse to begin where :meth:`begin` would; the arguments are the same.
+
+        Raises:
+            ExcitationError: As for :meth:`begin`.
+        """
+        path = way or self.armed_motion
         self._require_rest(q, v)
-        path = way or motion
         near = _UNMOVED * self._designer.limits.reach if near is None else near
         if not (np.abs(q - path.first) <= near).all():
             raise ExcitationError(
                 'the robot is not where the motion begins', found=f'positions {q}',
                 allowed=f'{path.first}', fix='Wait until it stands still, and start again',
             )
-        self._path, self._phase = path, Phase.BLENDING if way else Phase.PLAYING
-        self._began = self._last = now
-        return now + (way.motion.duration if way else 0.0) + motion.motion.duration
 
     def stop(self, now: float, reason: str) -> None:
         """Come to rest along the path; it is accepted in every state, and once is enough.
@@ -285,14 +310,6 @@ class Playback:
 
     def _require_motion(self) -> PreparedMotion:
         assert self._motion is not None
-        return self._motion
-
-    def _require_armed(self) -> PreparedMotion:
-        self._refuse_while_moving(self._run)
-        if self._phase is not Phase.ARMED or self._motion is None:
-            raise ExcitationError(
-                'no motion is armed', found=self._phase.value, fix='Arm one first'
-            )
         return self._motion
 
     def _refuse_while_moving(self, run: str) -> None:

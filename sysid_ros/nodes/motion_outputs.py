@@ -1,0 +1,184 @@
+"""Where motions go: a stream of set-points, a whole trajectory, or a trajectory action.
+
+An excitation node ticks; an output makes messages of it. Streams say at every tick what the robot
+is to do now, so that a stop is in the stream itself. Whole trajectories are sent once; a stop is
+then a trajectory of its own, or the goal taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from sysid_ros.excitation.braking import BrakingStop
+from sysid_ros.excitation.excitation import Motion
+from sysid_ros.excitation.playback import Setpoint
+from sysid_ros.excitation.watch import Observation
+from sysid_ros.nodes.node import SysidNode
+
+# Points of a braking trajectory per second.
+_BRAKING_RATE = 100.0
+
+
+#: Torques in [N·m] or [N], shape ``(n,)``, for a set-point and what is measured.
+ControlLaw = Callable[[Setpoint, Observation], np.ndarray]
+
+
+class Stream:
+    """Set-points as messages of one kind.
+
+    It is a :class:`~sysid_ros.excitation.motion_output.MotionOutput`.
+
+    Args:
+        node: The node that sends them.
+        kind: Type of the messages.
+        topic: Where they go.
+        message: Makes a message of a set-point.
+        holds: Whether the stream goes on while the robot rests.
+    """
+
+    streams = True
+
+    def __init__(
+        self, node: SysidNode[Any], kind: type, topic: str,
+        message: Callable[[Setpoint, Observation], Any], *, holds: bool = False,
+    ) -> None:
+        self.holds = holds
+        self._node, self._kind, self._message = node, kind, message
+        self._publisher = node.advertise(kind, topic)
+
+    def problem(self) -> str:
+        """Why nobody would follow now; empty when somebody does."""
+        return absent_listener(self._node, self._publisher, self._kind)
+
+    def begin(self, now: float, path: Motion) -> None:
+        """Nothing is sent ahead."""
+
+    def begun(self) -> bool:
+        """At once."""
+        return True
+
+    def send(self, point: Setpoint, seen: Observation) -> None:
+        """Publish the set-point."""
+        self._publisher.publish(self._message(point, seen))
+
+    def stop(self, now: float, stop: BrakingStop | None) -> None:
+        """The set-points themselves come to rest."""
+
+    def finished(self) -> bool:
+        """Nothing was sent ahead."""
+        return True
+
+    def failure(self, now: float) -> str:
+        """A stream that nobody hears any more."""
+        return '' if self._publisher.get_subscription_count() else self.problem()
+
+
+def reference_stream(node: SysidNode[Any], joints: tuple[str, ...], topic: str) -> Stream:
+    """Positions, velocities and accelerations, as a ``JointTrajectory`` of one point."""
+    def message(point: Setpoint, _: Observation) -> JointTrajectory:
+        motion = Motion(np.zeros(1), point.q[None], point.v[None], point.a[None], point.a[None])
+        trajectory = trajectory_message(joints, motion)
+        trajectory.header.stamp = node.get_clock().now().to_msg()
+        return trajectory
+
+    return Stream(node, JointTrajectory, topic, message)
+
+
+def position_stream(node: SysidNode[Any], topic: str) -> Stream:
+    """Positions, as a ``Float64MultiArray`` in the order of the joints."""
+    return Stream(
+        node, Float64MultiArray, topic, lambda point, _: Float64MultiArray(data=point.q.tolist()))
+
+
+def effort_stream(node: SysidNode[Any], topic: str, law: ControlLaw) -> Stream:
+    """Torques by a control law, as a ``Float64MultiArray`` in the order of the joints."""
+    return Stream(
+        node, Float64MultiArray, topic,
+        lambda point, seen: Float64MultiArray(data=law(point, seen).tolist()), holds=True)
+
+
+class WholeTrajectory:
+    """The whole motion on a topic; a stop is a short trajectory to rest from where the robot is.
+
+    Args:
+        node: The node that sends it.
+        joints: The n joints.
+        topic: Where it goes.
+    """
+
+    holds = streams = False
+
+    def __init__(self, node: SysidNode[Any], joints: tuple[str, ...], topic: str) -> None:
+        self._node, self._joints = node, joints
+        self._publisher = node.advertise(JointTrajectory, topic)
+        self._stopped = False
+
+    def problem(self) -> str:
+        """Why nobody would follow now; empty when somebody does."""
+        return absent_listener(self._node, self._publisher, JointTrajectory)
+
+    def begin(self, now: float, path: Motion) -> None:
+        """Publish the motion, to begin at once."""
+        self._stopped = False
+        self._publisher.publish(trajectory_message(self._joints, path))
+
+    def begun(self) -> bool:
+        """At once: nobody answers on a topic."""
+        return True
+
+    def send(self, point: Setpoint, seen: Observation) -> None:
+        """The controller has it all."""
+
+    def stop(self, now: float, stop: BrakingStop | None) -> None:
+        """Replace the motion by one that ends soon, once."""
+        if not self._stopped and stop is not None:
+            self._stopped = True
+            path = stop.grid(_BRAKING_RATE)
+            # The first point is now, and a controller would be late for it.
+            path = Motion(*(getattr(path, name)[1:] for name in ('t', 'q', 'v', 'a', 'jerk')))
+            self._publisher.publish(trajectory_message(self._joints, path))
+
+    def finished(self) -> bool:
+        """Nobody would say."""
+        return True
+
+    def failure(self, now: float) -> str:
+        """A controller that went away."""
+        return '' if self._publisher.get_subscription_count() else self.problem()
+
+
+def trajectory_message(joints: tuple[str, ...], motion: Motion) -> JointTrajectory:
+    """A sampled motion as a message; it begins when it is received."""
+    return JointTrajectory(joint_names=list(joints), points=[
+        JointTrajectoryPoint(
+            positions=motion.q[k].tolist(), velocities=motion.v[k].tolist(),
+            accelerations=motion.a[k].tolist(), time_from_start=duration(float(t)),
+        )
+        for k, t in enumerate(motion.t)
+    ])
+
+
+def duration(seconds: float) -> Duration:
+    """Seconds as a message."""
+    nanoseconds = round(seconds * 1e9)
+    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def absent_listener(node: SysidNode[Any], publisher: Any, kind: type) -> str:
+    """Why nobody hears a publisher, in words; empty when somebody does."""
+    if publisher.get_subscription_count():
+        return ''
+    topic, wanted = publisher.topic_name, f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
+    others = node.get_subscriptions_info_by_topic(topic)
+    wrong = sorted({info.topic_type for info in others} - {wanted})
+    if wrong:
+        return f'Whoever listens to {topic} takes {", ".join(wrong)}; {wanted} is sent.'
+    if others:
+        return f'Whoever listens to {topic} has a quality of service that does not match.'
+    return f'Nobody listens to {topic}: the controller is absent or inactive.'
