@@ -7,12 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sysid_ros.dynamics.plant import Plant, PlantFriction
-from sysid_ros.dynamics.terms import described_dynamics
-from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.plant import Plant
+from sysid_ros.dynamics.truth import Deviations
 from sysid_ros.recording.write import write_bag
-from sysid_ros.release.description_export import export_description
-from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
 _SEED = 7
@@ -76,26 +73,10 @@ def simulate_demo(folder: Path) -> tuple[Path, Path]:
 
 def _true_plant(robot: RobotModel, rng: np.random.Generator) -> tuple[Plant, np.ndarray]:
     """Masses 20 % off, centres of mass 2 cm off, friction off by half."""
-    parameters = TorqueModel(robot).parameters
-    values = parameters.values.copy()
-    for body in parameters.bodies:
-        mass, com, inertia = central_inertia(parameters.inertial(body))
-        factor = rng.uniform(0.8, 1.2)
-        shift = rng.uniform(-1.0, 1.0, 3)
-        shift *= 0.02 / np.linalg.norm(shift)
-        values[parameters.body_slice(body)] = inertial_parameters(
-            factor * mass, com + shift, factor * inertia
-        )
-    joints = len(robot.joint_names)
-    friction = PlantFriction(
-        viscous=described_dynamics(robot, 'damping') * rng.choice([0.5, 1.5], joints),
-        coulomb=described_dynamics(robot, 'friction') * rng.choice([0.5, 1.5], joints),
-        armature=np.array([0.12, 0.12, 0.05, 0.01]),
-    )
-    truth = export_description(robot, parameters.with_values(values)).xml.decode()
+    armature = np.array([0.12, 0.12, 0.05, 0.01])
     # Largest inertia each joint carries: gains from it suit every configuration.
     inertia = np.array([0.9, 0.9, 0.25, 0.03])
-    return Plant(truth, robot.joint_names, friction), inertia
+    return Plant.of(robot, Deviations.drawn(robot, rng, armature).of(robot)), inertia
 
 
 def _record(

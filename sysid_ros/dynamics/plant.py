@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
 
+from sysid_ros.dynamics.truth import Truth
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.inertia import central_inertia
+from sysid_ros.robot.model import RobotModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,62 @@ class Plant:
         # 0.05 rad/s. Two steps are the shortest time constant that stays stable.
         self._model.dof_solref[:, 0] = 2.0 * timestep
         self._data = mujoco.MjData(self._model)
+
+    @classmethod
+    def of(
+        cls, robot: RobotModel, truth: Truth, *, timestep: float = 1e-3, save: Path | None = None
+    ) -> Plant:
+        """The robot with true parameters that differ from its description.
+
+        Args:
+            robot: The robot as described, whose joints move independently.
+            truth: Its true parameters.
+            timestep: Step of the integration in [s].
+            save: MJCF file to write, with the true parameters to six digits.
+
+        Raises:
+            ModelError: MuJoCo cannot load the description, joints depend on each other, or the
+                file cannot be written.
+        """
+        if robot.tree.is_coupled or robot.locked_joints:
+            raise ModelError(
+                'only robots whose joints all move, independently, can be simulated',
+                where=robot.name, found='locked joints or couplings')
+        friction = PlantFriction(truth.viscous, truth.coulomb, truth.armature)
+        x, y, z = (float(value) for value in robot.gravity)
+        plant = cls(
+            robot.description.xml.decode(), robot.joint_names, friction, timestep=timestep,
+            gravity=(x, y, z))
+        plant._place_masses(robot, truth.inertials)
+        if save is not None:
+            # MuJoCo writes the description it has read last, with the values of this model.
+            try:
+                mujoco.mj_saveLastXML(str(save), plant._model)
+            except (ValueError, mujoco.FatalError) as error:
+                raise ModelError(f'cannot be written: {error}', where=str(save)) from error
+        return plant
+
+    def _place_masses(self, robot: RobotModel, inertials: np.ndarray) -> None:
+        """Give every moving body its true mass distribution."""
+        model = self._model
+        if model.jnt_pos.any():
+            raise ModelError(
+                'a joint is not at the origin of its body', where=robot.name,
+                fix='Move the bodies so that every joint has pos="0 0 0"')
+        known = {model.body(k).name: k for k in range(1, model.nbody)}
+        for link in robot.links:
+            if link.name in known:
+                # Links that are fixed to a body are part of it.
+                model.body_mass[known[link.name]] = 0.0
+                model.body_inertia[known[link.name]] = 0.0
+        for body, phi in zip(robot.body_names, inertials, strict=True):
+            mass, com, inertia = central_inertia(phi)
+            moments, axes = np.linalg.eigh(inertia)
+            axes[:, 2] *= np.linalg.det(axes)
+            k = known[body]
+            model.body_mass[k], model.body_ipos[k], model.body_inertia[k] = mass, com, moments
+            mujoco.mju_mat2Quat(model.body_iquat[k], axes.ravel())
+        mujoco.mj_setConst(model, self._data)
 
     @property
     def q(self) -> np.ndarray:
