@@ -137,6 +137,22 @@ class Plant:
         """Joint velocities in [rad/s] or [m/s], shape ``(n,)``."""
         return self._data.qvel[self._order].copy()
 
+    @property
+    def timestep(self) -> float:
+        """Step of the integration in [s]."""
+        return float(self._model.opt.timestep)
+
+    def torque_for(self, a: np.ndarray) -> np.ndarray:
+        """Torques in [N·m] or [N] that accelerate it, without friction, shape ``(n,)``.
+
+        Args:
+            a: Accelerations in [rad/s²] or [m/s²], shape ``(n,)``.
+        """
+        wanted, torque = np.zeros(self._model.nv), np.zeros(self._model.nv)
+        wanted[self._order] = a
+        mujoco.mj_mulM(self._model, self._data, torque, wanted)
+        return (torque + self._data.qfrc_bias)[self._order]
+
     def reset(self, q: np.ndarray) -> None:
         """Stand still at joint positions, shape ``(n,)``."""
         mujoco.mj_resetData(self._model, self._data)

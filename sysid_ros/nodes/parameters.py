@@ -48,8 +48,9 @@ class NodeParameters(Generic[Settings]):
         # Declared by rclpy itself, not part of the settings.
         foreign = set(node._parameters)
         given = {name: value.value for name, value in node._parameter_overrides.items()}
+        # An empty list has no type in ROS, and so comes without a value.
         mine = {
-            name: value for name, value in given.items()
+            name: () if value is None else value for name, value in given.items()
             if name not in foreign and not name.startswith('qos_overrides.')
         }
         _refuse_unknown(mine, kind, node.get_fully_qualified_name())
