@@ -19,6 +19,7 @@ from rclpy.timer import Timer
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
+from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.settings import NodeSettings
 
@@ -74,6 +75,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             self, self.settings_class, self.locked)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
         self._fault = ''
+        self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(HEARTBEAT_PERIOD, self.guarded(self._beat))
@@ -155,6 +157,18 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         timer = self.create_timer(period, self.guarded(callback), clock=_steady_clock())
         self._entities.append((self.destroy_timer, timer))
         return timer
+
+    def loop(self, period: float, callback: Callable[[], None]) -> None:
+        """Call back every so many seconds in a fast lane of the process, until cleaned up."""
+        self.lane = FastLane(period, self.guarded(callback))
+
+    def poll(
+        self, kind: type, topic: str, qos: QoSProfile = RELIABLE, *, raw: bool = False
+    ) -> PolledSubscription:
+        """A subscription for a fast lane, until cleaned up."""
+        polled = PolledSubscription(self, kind, topic, qos, raw=raw)
+        self._entities.append((self.destroy_subscription, polled.subscription))
+        return polled
 
     def advertise(self, kind: type, topic: str, qos: QoSProfile = RELIABLE) -> Any:
         """A publisher, until cleaned up."""
@@ -258,6 +272,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def _forget(self) -> None:
         self.cleanup()
+        self.lane = None
         while self._entities:
             destroy, entity = self._entities.pop()
             destroy(entity)

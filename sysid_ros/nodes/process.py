@@ -71,8 +71,14 @@ def _spin(node: SysidNode[Any], signals: list[int]) -> int:
             return 1
 
     def spin_once() -> None:
+        if node.lane is not None:
+            node.lane.run_once(lambda: serve(0.0))
+        else:
+            serve(_LOOK)
+
+    def serve(longest: float) -> None:
         try:
-            executor.spin_once(timeout_sec=_LOOK)
+            executor.spin_once(timeout_sec=longest)
         except Exception as error:  # noqa: BLE001 (one callback must not end the process)
             node.complain(error)
 

@@ -104,11 +104,13 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         self._began, self._epoch = now(), self.get_clock().now().nanoseconds
         self._message = JointState(name=list(self._names))
         self._states = self.advertise(JointState, 'joint_states')
-        self.listen(Float64MultiArray, 'effort_commands', self._take_efforts)
-        self.listen(Float64MultiArray, 'position_commands', self._take_positions)
-        self.listen(JointTrajectory, 'joint_trajectory', self._take_trajectory)
-        self.listen(StopRequest, STOP_TOPIC, self._stop)
-        self.every(self._every * settings.timestep, self._advance)
+        self._inputs = [
+            (self.poll(Float64MultiArray, 'effort_commands'), self._take_efforts),
+            (self.poll(Float64MultiArray, 'position_commands'), self._take_positions),
+            (self.poll(JointTrajectory, 'joint_trajectory'), self._take_trajectory),
+            (self.poll(StopRequest, STOP_TOPIC), self._stop),
+        ]
+        self.loop(self._every * settings.timestep, self._advance)
 
     def deactivate(self) -> None:
         """Brake and hold."""
@@ -185,10 +187,13 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         return np.array(values)[self._place]
 
     def _advance(self) -> None:
-        """Simulate until now, and publish what the sensors say on the way."""
+        """Take commands, simulate until now, and publish what the sensors say on the way."""
         drives, timestep = self._drives, self.settings.timestep
         if drives is None:
             return
+        for subscription, take in self._inputs:
+            for message, _ in subscription.take():
+                take(message)
         due = int((now() - self._began) / timestep) - self._lost - self._steps
         most = round(_CATCH_UP / timestep)
         if due > most:
