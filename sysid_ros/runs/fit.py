@@ -1,0 +1,106 @@
+"""Fit a recording, judge it on held-out data, and leave a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.regression.conditioning import Conditioning
+from sysid_ros.evaluation.comparison import Comparison
+from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.study import Study
+from sysid_ros.runs.run_folder import RunFolder
+
+#: In place of an estimator's name: compare all, and take the one that is recommended.
+ALL = 'all'
+
+#: Shows that a step of the work is under way.
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a fit came to.
+
+    Attributes:
+        folder: Folder with all that it left.
+        evaluation: The estimate, its evidence and the verdict.
+        summary: The same for people.
+        condition: Condition number of the base regressor of the fitted rows.
+    """
+
+    folder: Path
+    evaluation: Evaluation
+    summary: str
+    condition: float
+
+
+def _silent(_: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def fit_to_folder(
+    identification: Identification,
+    folder: Path,
+    *,
+    estimator: str,
+    validation: Identification | None = None,
+    holdout: float | None = None,
+    folds: int = 0,
+    stage: Stage = _silent,
+) -> Run:
+    """Fit a recording, judge it on held-out data, and leave a run folder.
+
+    Args:
+        identification: Settings of the recording to fit.
+        folder: Run folder to write.
+        estimator: Name of the estimator, or ``'all'``.
+        validation: Settings of another recording to predict.
+        holdout: Part of the recording to predict in its place, between 0 and 1.
+        folds: Stretches of the recording for cross-validation; 0 for none.
+        stage: Entered for each step, with what is being done in words.
+
+    Raises:
+        SysidError: Settings, robot or recording cannot be used.
+    """
+    if estimator != ALL:
+        # A misspelt name is refused before any work is done.
+        identification.settings.fit.build(estimator)
+    with stage('Loading the robot'):
+        model = identification.model()
+    run_folder = RunFolder.create(folder)
+    run_folder.write_inputs(identification, model)
+    friction = identification.settings.fit.friction_selection is not None
+    with stage('Reading the recording' + ', choosing the friction model' * friction
+               + ' and building the regressor'):
+        study = Study.load(
+            identification, model, validation=validation, holdout=holdout, folds=folds,
+            estimator=None if estimator == ALL else estimator,
+        )
+    if friction:
+        run_folder.write_inputs(study.identification, study.training.model)
+    comparison = None
+    if estimator == ALL:
+        with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
+            comparison = study.compare()
+        evaluation = _recommended(comparison)
+    else:
+        with stage(f'Fitting with {estimator}, and judging'):
+            evaluation = study.fit(estimator)
+    with stage('Writing URDF, summary and figures'):
+        evaluation, text = run_folder.write_study(study, evaluation, comparison)
+    return Run(folder, evaluation, text, Conditioning.of(study.training).number)
+
+
+def _recommended(comparison: Comparison) -> Evaluation:
+    if comparison.recommended is None:
+        raise EstimationError(
+            comparison.reason.rstrip('.'),
+            found='; '.join(f'{name}: {why}' for name, why in comparison.failures.items()),
+        )
+    return comparison.recommended.evaluation

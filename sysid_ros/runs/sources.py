@@ -1,0 +1,131 @@
+"""What can be fitted: a settings file, the folder of a recording, or a bag with settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.recording.bag_storage import bag_files
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.settings import load_yaml, parse_settings
+
+#: Settings of a recording, beside its bag.
+SETTINGS = 'settings.yaml'
+
+# The robot as it was described when the recording was made, by the format of the description.
+_DESCRIPTION = {'urdf': 'robot.urdf', 'mjcf': 'robot.xml'}
+
+
+def load_source(
+    path: str | Path, settings: str | Path | None = None, base: str | Path | None = None
+) -> Identification:
+    """What to fit, from whatever names it.
+
+    Args:
+        path: A settings file; the folder of a recording, with its settings in it; or a bag,
+            which needs ``settings``.
+        settings: Settings file that names the robot, how a bag is processed, and how it is
+            fitted. Its ``recording`` section may be left out; what it says of joints, topics
+            and quantities holds for the bag.
+        base: Folder that file names in a settings file are relative to; by default its own.
+
+    Raises:
+        ConfigurationError: There is no such thing, or it is not said what robot it is of.
+        RecordingError: A folder holds no bag.
+    """
+    path = Path(path)
+    if settings is not None:
+        return of_bag(path, Path(settings), base)
+    if path.is_dir() and (path / SETTINGS).is_file():
+        return Identification.load(path / SETTINGS, base)
+    if path.is_dir() or path.suffix in ('.mcap', '.db3'):
+        bag_files(path)
+        raise ConfigurationError(
+            'it is not said which robot the bag is of, and how to fit it', where=str(path),
+            found=f'no {SETTINGS} in the folder' if path.is_dir() else 'a bag alone',
+            fix='Add --settings FILE, with the sections robot, processing and fit',
+        )
+    return Identification.load(path, base)
+
+
+def of_bag(
+    bag: Path, settings: Path, base: str | Path | None = None
+) -> Identification:
+    """A bag, with what a settings file says of robot, processing and fit.
+
+    Args:
+        bag: Folder or file of the bag.
+        settings: The settings file; its ``recording`` section may be left out.
+        base: Folder that file names in the settings are relative to; by default their own.
+
+    Raises:
+        ConfigurationError: The settings cannot be used.
+        RecordingError: There is no bag.
+    """
+    bag_files(bag)
+    data = load_yaml(settings)
+    section = _recording_section(data, settings) | {
+        'format': 'rosbag', 'file': str(bag.resolve())}
+    parsed = parse_settings(
+        IdentificationSettings, data | {'recording': section}, str(settings))
+    return Identification(
+        parsed, settings.parent if base is None else Path(base), settings)
+
+
+def load_without_recording(path: Path) -> Identification:
+    """Settings for recordings that are still to be made.
+
+    Args:
+        path: The settings file; its ``recording`` section may be left out.
+
+    Returns:
+        The settings, with a recording whose file is the folder it will be in.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or a key or value is not right.
+    """
+    data = load_yaml(path)
+    section = _recording_section(data, path) | {'format': 'rosbag', 'file': '.'}
+    parsed = parse_settings(IdentificationSettings, data | {'recording': section}, str(path))
+    return Identification(parsed, path.parent, path)
+
+
+def write_recording_settings(
+    folder: Path, identification: Identification, model: TorqueModel, recording: Mapping[str, Any]
+) -> None:
+    """Write into a recording's folder all that is needed to fit it, the robot included.
+
+    Args:
+        folder: Folder of the recording, which is its bag's.
+        identification: Robot, processing and fit.
+        model: The robot's torque model.
+        recording: Keys of the ``recording`` section that are to be set.
+
+    Raises:
+        ReleaseError: A file cannot be written.
+    """
+    settings = identification.settings.model_dump(mode='json', exclude_unset=True)
+    description = model.robot.description
+    name = _DESCRIPTION[description.format]
+    settings['robot'] |= {'xacro_arguments': {}, 'urdf': None, 'description': name}
+    settings['folder'] = '.'
+    settings['recording'] |= {'format': 'rosbag', 'file': '.'} | dict(recording)
+    parse_settings(IdentificationSettings, settings, str(folder / SETTINGS))
+    write_atomically(folder / name, description.xml)
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    write_atomically(folder / SETTINGS, text.encode())
+
+
+def _recording_section(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """What the settings say of any bag; what they say of a table says nothing of a bag."""
+    section = data.get('recording') or {}
+    if not isinstance(section, Mapping):
+        raise ConfigurationError(
+            'the section recording is no mapping', where=str(path), found=type(section).__name__)
+    return dict(section) if section.get('format', 'rosbag') == 'rosbag' else {}
