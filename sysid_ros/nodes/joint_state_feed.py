@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import numpy as np
 from rclpy.qos import (
     QoSCompatibility,
     QoSProfile,
     ReliabilityPolicy,
     qos_check_compatible,
 )
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 from sysid_ros.nodes.node import SysidNode
@@ -50,24 +50,26 @@ class JointStateFeed:
         quantities: Sequence[str] = FIELDS, reliable: bool = False, tap: Tap | None = None,
     ) -> None:
         self._node, self._tap = node, tap
-        self._payloads: list[bytes] = []
-        self._stamps: list[int] = []
-        self._steady: list[float] = []
         self.live = LiveJointStates(
             joints, continuous=continuous, settings=settings, quantities=quantities)
         self._qos = QoSProfile(depth=_DEPTH, reliability=(
             ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT))
-        simulated = node.get_parameter('use_sim_time').value
-        self._stamp = self._simulated if simulated else time.time_ns
-        self._subscription = node.keep(node.destroy_subscription, node.create_subscription(
-            JointState, topic, self._receive, self._qos, raw=True))
-        self.topic: str = self._subscription.topic_name
+        self._simulated = bool(node.get_parameter('use_sim_time').value)
+        self._polled = node.poll(JointState, topic, self._qos, raw=True)
+        self.topic: str = self._polled.subscription.topic_name
 
     def poll(self) -> LiveJointStates:
         """Decode what came since the last call. Call it from a timer, every 10 to 20 ms."""
-        payloads, stamps, steady = self._payloads, self._stamps, self._steady
-        self._payloads, self._stamps, self._steady = [], [], []
-        if payloads:
+        taken = self._polled.take()
+        if taken:
+            payloads = [payload for payload, _ in taken]
+            received = np.array([stamp for _, stamp in taken])
+            # When they were received, on the steady clock and on that of their stamps.
+            ago = np.maximum(time.time_ns() - received, 0)
+            steady = (time.monotonic() - 1e-9 * ago).tolist()
+            if self._simulated:
+                received = self._node.get_clock().now().nanoseconds - ago
+            stamps = received.tolist()
             if self._tap is not None:
                 self._tap(payloads, stamps)
             self.live.receive(payloads, stamps, steady)
@@ -92,15 +94,6 @@ class JointStateFeed:
                     f'{reason.strip().rstrip(";")}. Offer what is asked for, or ask for less.'
                 )
         return ''
-
-    def _receive(self, payload: bytes) -> None:
-        self._payloads.append(payload)
-        self._stamps.append(self._stamp())
-        self._steady.append(time.monotonic())
-
-    def _simulated(self) -> int:
-        now: Time = self._node.get_clock().now()
-        return int(now.nanoseconds)
 
 
 def _policies(profile: QoSProfile) -> str:
