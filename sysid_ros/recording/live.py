@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -36,6 +37,7 @@ class LiveSettings(StrictSettings):
 
     Attributes:
         rename: Joint names in the messages to names in the model.
+        stamps: Stamps from the messages' headers, or of their reception.
         clock_warning: Distance of stamps from reception that is counted, in [s].
         clock_limit: Distance of stamps from reception that identification refuses, in [s].
         reset_tolerance: Stamps that jump back further may be a reset clock, in [s].
@@ -45,6 +47,7 @@ class LiveSettings(StrictSettings):
     """
 
     rename: dict[str, str] = Field(default_factory=dict)
+    stamps: Literal['header', 'receive'] = 'header'
     clock_warning: float = Field(default=1.0, gt=0)
     clock_limit: float = Field(default=10.0, gt=0)
     reset_tolerance: float = Field(default=0.5, gt=0)
@@ -87,8 +90,6 @@ class LiveJointStates:
         joints: The joints.
         counts: How often each fault was met.
         dropped: Messages that were dropped, for whatever reason.
-        samples: Usable samples of the joint that has the fewest.
-        bad_in_a_row: Samples without a finite position since the last good one.
         clock_distance: Distance of the last stamps from the time of reception in [s].
         zero_stamps: Whether the last messages had none.
     """
@@ -137,7 +138,8 @@ class LiveJointStates:
             if (layout := self._accepted(batch)) is not None
         ]
         for columns, rows, stamps, values in joints_together(batches, self._quantities):
-            self._take(columns, stamps, values, received[rows], arrival[rows])
+            own = received[rows] if self.settings.stamps == 'receive' else stamps
+            self._take(columns, own, values, received[rows], arrival[rows])
 
     @property
     def latest(self) -> JointSample | None:

@@ -36,7 +36,7 @@ _FILES = (
     _ESTIMATE, _SETTINGS, *_PRIOR.values(), *_IDENTIFIED.values(), 'identified.yaml',
     'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
-    'friction.txt', 'friction.json',
+    'friction.txt', 'friction.json', 'provenance.json',
 )
 
 

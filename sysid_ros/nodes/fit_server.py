@@ -1,0 +1,212 @@
+"""The action ``~/identify``: one fit at a time, in a process of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+
+from sysid_ros.action import Identify
+from sysid_ros.data_folder import DataFolder, new_id
+from sysid_ros.errors import SysidError
+from sysid_ros.msg import IdentificationStatus, ResultCode
+from sysid_ros.nodes.fit_process import FitProcess
+from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, require_short
+from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.live_recording import LiveRecording
+
+_PERIOD = 0.05
+
+# By the class of the error that ended a fit.
+_CODES = {
+    'ConfigurationError': ResultCode.INVALID_REQUEST, 'ModelError': ResultCode.INVALID_REQUEST,
+    'ParameterError': ResultCode.INVALID_REQUEST, 'RecordingError': ResultCode.BAD_DATA,
+    'ReleaseError': ResultCode.STORAGE,
+}
+_FIGURES = ('held_out_relative_error', 'prior_relative_error', 'consistency_margin')
+
+
+@dataclass
+class _Goal:
+    """A goal that was accepted; its process starts when the recording is complete."""
+
+    handle: ServerGoalHandle[Any, Any, Any]
+    estimate: str
+    job: FitJob
+    process: FitProcess | None = None
+    said: tuple[str, float] = ('', -1.0)
+
+
+class FitServer:
+    """Offers the action from ``configure`` of a node to its clean-up.
+
+    Args:
+        node: The node.
+        data: Where recordings are, and estimates go to.
+        settings: Settings of the robot, for bags without their own.
+        holdout: Last part of a recording to judge by.
+        recording: Gives the recording of this node, under way or the last one.
+        revision: Gives the id of the revision that runs; empty when none is known.
+    """
+
+    def __init__(
+        self, node: SysidNode[Any], data: DataFolder, settings: Path | None, holdout: float, *,
+        recording: Callable[[], LiveRecording | None], revision: Callable[[], str],
+    ) -> None:
+        self._node, self._data, self._settings, self._holdout = node, data, settings, holdout
+        self._recording, self._revision = recording, revision
+        self._goal: _Goal | None = None
+        self._last: _Goal | None = None
+        self._results: dict[bytes, tuple[str, Identify.Result]] = {}
+        node.keep(_destroyed, ActionServer(
+            node, Identify, '~/identify', self._conclude, goal_callback=_accept,
+            handle_accepted_callback=node.guarded(self._begin), cancel_callback=_accept_cancel))
+        node.every(_PERIOD, self._watch)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a fit is under way."""
+        return self._goal is not None
+
+    def end(self, reason: str) -> None:
+        """End the fit, if there is one.
+
+        Args:
+            reason: What its client is told.
+        """
+        if self._goal is not None:
+            self._finish(self._goal, 'abort', Identify.Result(
+                success=False, code=ResultCode.STOPPED, message=reason))
+
+    def describe(self, status: IdentificationStatus) -> None:
+        """Fill in what a status says of the fit under way, or the last one."""
+        goal = self._goal or self._last
+        process = None if goal is None else goal.process
+        status.condition = status.consistency_margin = math.nan
+        if goal is not None:
+            status.estimate = goal.estimate
+        if process is not None:
+            status.stage, status.progress = process.stage, process.progress
+            status.condition = process.figure('condition_number')
+            status.consistency_margin = process.figure('consistency_margin')
+
+    def _begin(self, handle: ServerGoalHandle[Any, Any, Any]) -> None:
+        try:
+            goal = self._accepted(handle)
+        except SysidError as error:
+            self._reply(handle, 'abort', Identify.Result(
+                success=False, code=code_of(error), message=str(error)))
+            return
+        self._goal = goal
+
+    def _accepted(self, handle: ServerGoalHandle[Any, Any, Any]) -> _Goal:
+        request = handle.request
+        require_short(request)
+        if not self._node.active:
+            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node is not active'))
+        if self._goal is not None:
+            raise RefusedError(ResultCode.BUSY, SysidError(
+                'a fit is under way', found=self._goal.estimate, fix='Wait, or cancel it'))
+        mine = self._recording()
+        name = request.recording or ('' if mine is None else mine.name)
+        if not name:
+            raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
+                'this node has recorded nothing yet', fix='Name a recording'))
+        recording = self._existing(name)
+        validation = self._existing(request.validation) if request.validation else None
+        estimate = new_id('estimate')
+        return _Goal(handle, estimate, FitJob(
+            recording=recording, validation=validation, settings=self._settings,
+            folder=self._data.estimate(estimate), estimator=request.estimator,
+            holdout=self._holdout, base_revision=self._revision(),
+            recordings=(name, request.validation) if request.validation else (name,),
+        ))
+
+    def _existing(self, name: str) -> Path:
+        folder = self._data.recording(name)
+        mine = self._recording()
+        if mine is not None and mine.name == name and mine.running:
+            raise RefusedError(ResultCode.BUSY, SysidError(
+                'the recording is under way', where=name, fix='Stop it first'))
+        if not folder.is_dir():
+            there = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
+            raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
+                'there is no such recording', found=repr(name),
+                allowed=', '.join(there[-10:]) or 'none yet'))
+        return folder
+
+    def _watch(self) -> None:
+        goal = self._goal
+        if goal is None:
+            return
+        if goal.handle.is_cancel_requested:
+            self._finish(goal, 'canceled', Identify.Result(
+                success=False, code=ResultCode.CANCELLED, message='the fit was cancelled'))
+        elif goal.process is None:
+            mine = self._recording()
+            if mine is None or mine.finished or mine.name not in goal.job.recordings:
+                goal.process = FitProcess(goal.job)
+            else:
+                self._feed_back(goal, 'Completing the bag', 0.0)
+        elif goal.process.poll():
+            result = _result(goal.estimate, goal.process)
+            self._finish(goal, 'succeed' if result.success else 'abort', result)
+        else:
+            self._feed_back(goal, goal.process.stage, goal.process.progress)
+
+    def _feed_back(self, goal: _Goal, stage: str, progress: float) -> None:
+        if (stage, progress) != goal.said:
+            goal.said = (stage, progress)
+            goal.handle.publish_feedback(Identify.Feedback(stage=stage, progress=progress))
+
+    def _finish(self, goal: _Goal, transition: str, result: Identify.Result) -> None:
+        if goal.process is not None:
+            goal.process.kill()
+        self._goal, self._last = None, goal
+        self._reply(goal.handle, transition, result)
+
+    def _reply(
+        self, handle: ServerGoalHandle[Any, Any, Any], transition: str, result: Identify.Result
+    ) -> None:
+        self._results[bytes(handle.goal_id.uuid)] = (transition, result)
+        handle.execute()
+
+    def _conclude(self, handle: ServerGoalHandle[Any, Any, Any]) -> Identify.Result:
+        # Nothing is left to do when a goal is executed: that would keep the executor.
+        transition, result = self._results.pop(bytes(handle.goal_id.uuid))
+        # Cancelled in the last moment, it may end in no other way.
+        getattr(handle, 'canceled' if handle.is_cancel_requested else transition)()
+        return result
+
+
+def _result(estimate: str, process: FitProcess) -> Identify.Result:
+    found = process.result
+    if found is None:
+        return Identify.Result(
+            success=False, code=_CODES.get(process.kind, ResultCode.FAILED), message=process.error,
+            **dict.fromkeys(_FIGURES, math.nan))
+    converged = bool(found['converged'])
+    return Identify.Result(
+        success=converged, code=ResultCode.OK if converged else ResultCode.FAILED,
+        message=found['message'], estimate=estimate, committable=found['committable'],
+        reasons=found['reasons'], next_steps=found['next_steps'],
+        **{name: process.figure(name) for name in _FIGURES})
+
+
+def _accept(_: Identify.Goal) -> GoalResponse:
+    # A rejection could not say why; the result does.
+    return GoalResponse.ACCEPT
+
+
+def _accept_cancel(_: ServerGoalHandle[Any, Any, Any]) -> CancelResponse:
+    return CancelResponse.ACCEPT
+
+
+def _destroyed(server: ActionServer[Any, Any, Any]) -> bool:
+    server.destroy()
+    return True

@@ -1,0 +1,335 @@
+"""Records joint states and efforts, and fits recordings on request.
+
+Reception never waits: bags are written by a thread, and fits run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from pydantic import Field
+
+from sysid_ros.data_folder import DataFolder, new_id
+from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.evaluation.live_torque import live_torque, merged_window
+from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
+from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.fit_server import FitServer
+from sysid_ros.nodes.joint_state_feed import JointStateFeed, Tap
+from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode, now
+from sysid_ros.nodes.process import run
+from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.recording.joint_state_cdr import FIELDS
+from sysid_ros.recording.live import LiveSettings
+from sysid_ros.recording.readiness import require_recordable
+from sysid_ros.runs.live_recording import LiveRecording, Tally
+from sysid_ros.runs.sources import load_without_recording
+from sysid_ros.srv import StartIdentification, StopIdentification
+
+_POLL_PERIOD = 0.02
+# Motion that the torques of the status are of, in [s].
+_STATUS_WINDOW = 2.0
+_EFFORT = ('effort',)
+
+
+class IdentificationNodeSettings(NodeSettings):
+    """Parameters of the identification node."""
+
+    data_folder: str = Field(
+        default='~/sysid_data', min_length=1,
+        description='Folder with recordings/ and estimates/, shared by the nodes of a robot')
+    settings: str = Field(
+        default='', description='Settings file (YAML) with the sections robot, processing and '
+        'fit, as for sysid fit; recording may be left out')
+    joints: tuple[str, ...] = Field(
+        default=(), description='Joints to record, by their names in the robot description; '
+        'empty: those of the settings, or all of the robot')
+    topic: str = Field(
+        default='joint_states', min_length=1, description='Topic of sensor_msgs/JointState')
+    effort_topic: str = Field(
+        default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
+        'empty: the same')
+    reliable: bool = Field(
+        default=False, description='Ask for lost messages again; publishers have to offer it')
+    status_rate: float = Field(
+        default=2.0, ge=0.1, le=20.0, description='Status messages per second [Hz]')
+    holdout: float = Field(
+        default=0.25, gt=0.0, lt=1.0, description='Last part of a recording that is kept from '
+        'the fit to judge it by, unless there is another recording for that [1]')
+
+
+class IdentificationNode(SysidNode[IdentificationNodeSettings]):
+    """The identification node."""
+
+    settings_class = IdentificationNodeSettings
+
+    def __init__(self) -> None:
+        super().__init__('identification_node')
+        self._recording: LiveRecording | None = None
+        self._fits: FitServer | None = None
+
+    # Lifecycle
+
+    def configure(self) -> None:
+        """Load the robot, listen, and offer services."""
+        settings = self.settings
+        if not settings.settings:
+            raise ConfigurationError(
+                "the parameter 'settings' is empty", where=self.get_fully_qualified_name(),
+                allowed='a settings file with the sections robot, processing and fit')
+        self._data = DataFolder(Path(settings.data_folder))
+        self._identification = load_without_recording(Path(settings.settings).expanduser())
+        self._model = self._identification.model()
+        self._believed = self._model.parameters
+        self._revision, self._foreign = '', ''
+        self._joints = self._wanted_joints()
+        self._feeds = tuple(self._listen())
+        self._torque = self._no_torque()
+        self.listen(
+            IdentifiedParameters, 'model_server/identified_parameters', self._take_revision,
+            LATCHED)
+        self.serve(StartIdentification, '~/start', self._start)
+        self.serve(StopIdentification, '~/stop', self._stop, always=True)
+        self._fits = FitServer(
+            self, self._data, self._identification.path, settings.holdout,
+            recording=lambda: self._recording, revision=lambda: self._revision)
+        self._status = self.advertise(IdentificationStatus, '~/status')
+        self.every(_POLL_PERIOD, self._poll)
+        self.every(1.0 / settings.status_rate, self._say)
+
+    def deactivate(self) -> None:
+        """End the recording and the fit."""
+        if self._recording is not None:
+            self._recording.stop()
+        if self._fits is not None:
+            self._fits.end('the node was deactivated')
+
+    def cleanup(self) -> None:
+        """Let go of recording and fit."""
+        self.deactivate()
+
+    def locked(self) -> str:
+        """Why parameters must not change now."""
+        return 'parameters are taken over when the node is configured' if self.configured else ''
+
+    def working(self) -> bool:
+        """Whether it records or fits."""
+        return self._records or self._fitting
+
+    def at_rest(self) -> bool:
+        """Whether the bag is complete and no fit runs."""
+        return not self._fitting and (self._recording is None or self._recording.finished)
+
+    def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
+        """What is wrong with what comes in, and with the recording."""
+        if not self.configured:
+            return DiagnosticStatus.OK, 'not configured', {}
+        recording = self._recording
+        values: dict[str, object] = {
+            'recording': recording.name if recording is not None else '',
+            'rate [Hz]': f'{self._feeds[0].live.rate:.4g}',
+            'publishers': self._feeds[0].publishers(),
+        }
+        for feed in self._feeds:
+            values |= {f'{feed.topic}: {name}': n for name, n in feed.live.counts.items()}
+        errors = [feed.qos_problem() for feed in self._feeds]
+        errors += [recording.error] if recording is not None else []
+        for level, found in (
+            (DiagnosticStatus.ERROR, errors), (DiagnosticStatus.WARN, list(self._warnings())),
+        ):
+            sentences = [sentence for sentence in found if sentence]
+            if sentences:
+                return level, '; '.join(sentences), values
+        return DiagnosticStatus.OK, 'recording' if self._records else 'ready', values
+
+    # What comes in
+
+    def _wanted_joints(self) -> tuple[str, ...]:
+        known = self._model.robot.joint_names
+        section = self._identification.settings.recording
+        joints = self.settings.joints or section.joints or known
+        for name in joints:
+            self._model.robot.joint_index(name)
+        missing = [name for name in known if name not in joints]
+        if missing:
+            raise ConfigurationError(
+                f'the robot moves joints that are not to be recorded: {", ".join(missing)}',
+                where='joints', found=', '.join(joints), allowed=', '.join(known),
+                fix='Add them, or lock them in the robot settings')
+        return tuple(joints)
+
+    def _listen(self) -> Iterator[JointStateFeed]:
+        settings, robot = self.settings, self._model.robot
+        section, processing = (
+            self._identification.settings.recording, self._identification.settings.processing)
+        live = LiveSettings(
+            rename=section.rename, stamps=section.stamps, clock_warning=section.clock_warning,
+            clock_limit=section.clock_limit, reset_tolerance=section.reset_tolerance,
+            frozen_after=processing.frozen_after, max_gap=processing.max_gap)
+        continuous = {
+            name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
+            if kind == 'continuous'
+        }
+        topics: list[tuple[str, tuple[str, ...]]] = [(
+            settings.topic, FIELDS[:2] if settings.effort_topic else FIELDS)]
+        topics += [(settings.effort_topic, _EFFORT)] if settings.effort_topic else []
+        for number, (topic, quantities) in enumerate(topics):
+            yield JointStateFeed(
+                self, self._joints, topic=topic, continuous=continuous, settings=live,
+                quantities=quantities, reliable=settings.reliable, tap=self._tap(number))
+
+    def _tap(self, number: int) -> Tap:
+        def add(payloads: Sequence[bytes], stamps: Sequence[int]) -> None:
+            if self._recording is not None:
+                self._recording.add(number, payloads, stamps)
+
+        return add
+
+    def _poll(self) -> None:
+        for feed in self._feeds:
+            feed.poll()
+
+    def _take_revision(self, message: IdentifiedParameters) -> None:
+        try:
+            self._believed = parameters_from_message(message, self._model)
+        except SysidError as error:
+            self._foreign = f'a revision was heard that is not of this robot: {error}'
+            return
+        self._revision, self._foreign = message.revision, ''
+
+    def _warnings(self) -> Iterator[str]:
+        yield self._foreign
+        for feed in self._feeds:
+            live = feed.live
+            if live.missing:
+                yield f'{feed.topic}: nothing was heard of {", ".join(live.missing)}'
+            if live.stuck:
+                yield (f'{feed.topic}: the position of {", ".join(live.stuck)} is stuck: it '
+                       'stopped dead in mid-motion while stamps go on')
+            if live.bad_in_a_row:
+                yield f'{feed.topic}: the last {live.bad_in_a_row} positions are not finite'
+            if live.zero_stamps:
+                yield f'{feed.topic}: messages have a zero stamp'
+            if live.clock_distance > live.settings.clock_warning:
+                yield f'{feed.topic}: stamps are {live.clock_distance:.3g} s from the clock'
+            if feed.publishers() > 1:
+                yield f'{feed.topic}: there are {feed.publishers()} publishers'
+
+    # Services
+
+    def _start(
+        self, request: StartIdentification.Request, response: StartIdentification.Response
+    ) -> None:
+        if self._records:
+            raise RefusedError(ResultCode.BUSY, SysidError(
+                'a recording is under way', found=self._name, fix='Stop it first'))
+        self._poll()
+        name = request.recording or new_id('recording')
+        folder = self._data.recording(name)
+        try:
+            self._require_recordable()
+        except SysidError as error:
+            raise RefusedError(ResultCode.NOT_READY, error) from error
+        self._recording = LiveRecording(
+            name, folder, self._identification, self._model, joints=self._joints,
+            topics=[feed.topic for feed in self._feeds], live=[feed.live for feed in self._feeds])
+        response.recording, response.message = name, f'recording {name}'
+
+    def _require_recordable(self) -> None:
+        for feed in self._feeds:
+            problem = feed.qos_problem()
+            if problem:
+                raise SysidError(problem.rstrip('.'))
+        processing = self._identification.settings.processing
+        states, *efforts = self._feeds
+        require_recordable(
+            states.live, states.topic, now(), processing=processing, effort=not efforts)
+        for feed in efforts:
+            require_recordable(feed.live, feed.topic, now())
+
+    def _stop(
+        self, _: StopIdentification.Request, response: StopIdentification.Response
+    ) -> None:
+        recording = self._recording
+        if recording is None:
+            raise RefusedError(ResultCode.NOT_RECORDING, SysidError('nothing was recorded'))
+        if recording.running:
+            self._poll()
+        tally = recording.stop()
+        response.recording, response.samples = recording.name, tally.samples
+        response.dropped, response.duration = tally.dropped, tally.duration
+        response.message = f'{tally.samples} joint states in {tally.duration:.3f} s'
+        if recording.error:
+            raise RefusedError(ResultCode.STORAGE, SysidError(recording.error))
+
+    @property
+    def _records(self) -> bool:
+        return self._recording is not None and self._recording.running
+
+    @property
+    def _fitting(self) -> bool:
+        return self._fits is not None and self._fits.busy
+
+    @property
+    def _name(self) -> str:
+        return '' if self._recording is None else self._recording.name
+
+    # Status
+
+    def _say(self) -> None:
+        recording = self._recording
+        if recording is not None and recording.running and recording.error:
+            # What could not be written is over; whoever stops it is told why.
+            recording.stop()
+            self.get_logger().error(recording.error)
+        tally = Tally() if recording is None else recording.tally
+        counts = {} if tally.counts is None else dict(tally.counts)
+        level, message, _ = self.diagnose()
+        status = IdentificationStatus(
+            stamp=self.get_clock().now().to_msg(), state=self._state(level), message=message,
+            recording=self._name, duration=tally.duration, samples=tally.samples,
+            dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
+            joint_names=list(self._model.robot.joint_names),
+        )
+        self._torque = self._live_torque()
+        status.torque_rms, status.torque_residual_rms = (own.tolist() for own in self._torque)
+        assert self._fits is not None  # it is configured
+        self._fits.describe(status)
+        self._status.publish(status)
+
+    def _state(self, level: bytes) -> int:
+        if level == DiagnosticStatus.ERROR:
+            return int(IdentificationStatus.ERROR)
+        return int(
+            IdentificationStatus.RECORDING * self._records
+            + IdentificationStatus.FITTING * self._fitting)
+
+    def _live_torque(self) -> tuple[np.ndarray, np.ndarray]:
+        states, *efforts = (feed.live for feed in self._feeds)
+        if states.latest is None or states.age(now()) > _STATUS_WINDOW:
+            return self._no_torque()
+        window = merged_window(states, efforts[0] if efforts else None, _STATUS_WINDOW)
+        try:
+            found = live_torque(window, self._identification, self._model, self._believed)
+        except SysidError:
+            # Too little was heard, or without efforts; diagnostics say what is wrong.
+            return self._no_torque()
+        return found.rms, found.residual_rms
+
+    def _no_torque(self) -> tuple[np.ndarray, np.ndarray]:
+        unknown = np.full(len(self._model.robot.joint_names), math.nan)
+        return unknown, unknown
+
+
+def main() -> int:
+    """Run the node."""
+    return run(IdentificationNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

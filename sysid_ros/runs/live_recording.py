@@ -1,0 +1,134 @@
+"""A recording under way: the bag, its settings, and what there is to say of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.recording.bag_recorder import BagRecorder
+from sysid_ros.recording.live import LiveJointStates
+from sysid_ros.runs.sources import write_recording_settings
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What came in for a recording.
+
+    Attributes:
+        samples: Usable joint states.
+        dropped: Messages that were dropped, or not written.
+        duration: Time from the first to the last sample in [s].
+        counts: Faults by name.
+    """
+
+    samples: int = 0
+    dropped: int = 0
+    duration: float = 0.0
+    counts: Counter[str] | None = None
+
+
+class LiveRecording:
+    """Records what comes in, from its making until :meth:`stop`.
+
+    Args:
+        name: Its id.
+        folder: Its folder, which must not exist.
+        identification: Robot, processing and fit, written beside the bag.
+        model: The robot's torque model.
+        joints: Joints to be fitted.
+        topics: Topic of the joint states, and that of the efforts where there is one.
+        live: What comes in on them.
+
+    Attributes:
+        name: Its id.
+        folder: Its folder.
+
+    Raises:
+        ConfigurationError: There is such a recording already.
+        RecordingError: The bag cannot be written.
+        ReleaseError: The settings cannot be written.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, identification: Identification, model: TorqueModel, *,
+        joints: Sequence[str], topics: Sequence[str], live: Sequence[LiveJointStates],
+    ) -> None:
+        if folder.exists():
+            raise ConfigurationError(
+                'there is such a recording already', where=name, fix='Choose another id')
+        self.name, self.folder = name, folder
+        self._live = tuple(live)
+        self._recorder = BagRecorder(folder, topics)
+        section = {'joints': list(joints), 'topic': topics[0]}
+        if len(topics) > 1:
+            section['effort_topic'] = topics[1]
+        try:
+            write_recording_settings(folder, identification, model, section)
+        except BaseException:
+            self._recorder.finish()
+            raise
+        self._samples = [own.samples for own in self._live]
+        self._dropped = [own.dropped for own in self._live]
+        self._counts = [own.counts.copy() for own in self._live]
+        self._resets = self._live[0].clock_resets
+        latest = self._live[0].latest
+        self._first = 0 if latest is None else latest.stamp
+        self._ended: Tally | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it takes messages."""
+        return self._ended is None
+
+    @property
+    def finished(self) -> bool:
+        """Whether its bag is complete, or given up."""
+        return self._recorder.finished
+
+    @property
+    def error(self) -> str:
+        """Why it ended by itself; empty when it did not."""
+        return self._recorder.error
+
+    @property
+    def tally(self) -> Tally:
+        """What came in so far, or until it was stopped."""
+        if self._ended is not None:
+            return self._ended
+        counts: Counter[str] = Counter()
+        for live, before in zip(self._live, self._counts, strict=True):
+            counts += live.counts - before
+        if self._live[0].clock_resets > self._resets:
+            counts['clock resets'] = self._live[0].clock_resets - self._resets
+        if self._recorder.lost:
+            counts['messages that could not be written'] = self._recorder.lost
+        latest = self._live[0].latest
+        dropped = sum(
+            live.dropped - before
+            for live, before in zip(self._live, self._dropped, strict=True))
+        return Tally(
+            self._live[0].samples - self._samples[0], dropped + self._recorder.lost,
+            0.0 if latest is None else max((latest.stamp - self._first) * 1e-9, 0.0), counts)
+
+    def add(self, topic: int, payloads: Sequence[bytes], received: Sequence[int]) -> None:
+        """Record messages; returns at once.
+
+        Args:
+            topic: Number of the topic.
+            payloads: Serialized messages.
+            received: Their times of reception in [ns].
+        """
+        if self.running:
+            self._recorder.add(topic, payloads, received)
+
+    def stop(self) -> Tally:
+        """End the recording; returns at once, and the bag is completed in the background."""
+        if self._ended is None:
+            self._ended = self.tally
+            self._recorder.finish()
+        return self._ended

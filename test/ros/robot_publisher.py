@@ -1,0 +1,89 @@
+"""A process that publishes the joint states of a moving two-joint robot, with faults on request."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.recording.joint_state_cdr import encode
+from sysid_ros.robot.inertia import inertial_parameters
+from sysid_ros.robot.model import RobotModel
+
+JOINTS = ('swing', 'slide')
+DURATION = 20.0
+
+
+def motion(urdf, rate):
+    """Positions, velocities and torques of a robot that is not the one of its description."""
+    model = TorqueModel(
+        RobotModel.from_urdf(urdf), [ViscousFriction(), CoulombFriction(), TorqueOffset()])
+    truth = model.parameters.with_values({
+        'swing.viscous_friction': 0.6, 'slide.coulomb_friction': 1.6, 'swing.torque_offset': 0.1,
+    }).values.copy()
+    truth[:10] = inertial_parameters(
+        1.8, np.array([0.0, 0.01, 0.14]), np.diag([0.014, 0.013, 0.003]))
+    rng = np.random.default_rng(1)
+    t = np.arange(round(DURATION * rate)) / rate
+    # Whole periods, so that the motion can be repeated without a jump.
+    pace = 2.0 * np.pi * rng.integers(2, 16, (4, 2)) / DURATION
+    angle = pace * t[:, None, None] + rng.uniform(0.0, 6.0, (4, 2))
+    size = np.array([0.4, 0.03])
+    q = (size * np.sin(angle)).sum(1) + [0.0, 0.15]
+    v = (size * pace * np.cos(angle)).sum(1)
+    a = -(size * pace**2 * np.sin(angle)).sum(1)
+    return q, v, model.torque(truth, q, v, a) + rng.normal(0.0, 0.05, q.shape)
+
+
+def messages(options):
+    """Serialized messages, one a row."""
+    q, v, tau = motion(options.urdf, options.rate)
+    if options.without_effort:
+        tau[:, JOINTS.index(options.without_effort)] = np.nan
+    if options.nan_every:
+        q[::options.nan_every] = np.nan
+    own = [JOINTS.index(name) for name in options.joints]
+    values = dict(zip(('position', 'velocity', 'effort'), (
+        array[:, own] for array in (q, v, tau)), strict=True))
+    return encode(np.zeros(len(q), dtype=np.int64), options.joints, values)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('urdf', type=Path)
+    parser.add_argument('--rate', type=float, default=200.0)
+    parser.add_argument('--joints', nargs='+', default=list(JOINTS))
+    parser.add_argument('--without-effort', default='')
+    parser.add_argument('--nan-every', type=int, default=0)
+    parser.add_argument('--zero-stamps', action='store_true')
+    parser.add_argument('--best-effort', action='store_true')
+    options = parser.parse_args()
+    rows = messages(options)
+    rclpy.init()
+    node = Node('robot_publisher')
+    reliability = (
+        ReliabilityPolicy.BEST_EFFORT if options.best_effort else ReliabilityPolicy.RELIABLE)
+    publisher = node.create_publisher(
+        JointState, 'joint_states', QoSProfile(depth=100, reliability=reliability))
+    begin = time.monotonic()
+    sent = 0
+    while True:
+        while sent < (time.monotonic() - begin) * options.rate:
+            row = rows[sent % len(rows)].copy()
+            if not options.zero_stamps:
+                stamp = np.array(divmod(time.time_ns(), 10**9), dtype='<u4')
+                row[4:12] = stamp.view(np.uint8)
+            publisher.publish(row.tobytes())
+            sent += 1
+        time.sleep(0.5 / options.rate)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

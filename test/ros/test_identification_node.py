@@ -1,0 +1,268 @@
+"""The identification node over DDS: recording, fitting, and what it refuses."""
+
+import json
+import math
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+from sysid_ros.action import Identify
+from sysid_ros.cli.main import main as sysid
+from sysid_ros.msg import IdentificationStatus, ResultCode
+from sysid_ros.runs.sources import load_source
+from sysid_ros.srv import StartIdentification, StopIdentification
+
+URDF = runpy.run_path(str(Path(__file__).parents[1] / 'cli' / 'test_sysid.py'))['URDF']
+SETTINGS = """\
+robot: {urdf: robot.urdf}
+processing: {differentiation: central, position_filter: {cutoff: 10.0},
+             parallel_filter: {cutoff: 8.0, decimate_to: 20.0}}
+fit: {estimator: entropic}
+"""
+
+
+class Setup:
+    """The node, a robot beside it, and what is asked of the node."""
+
+    def __init__(self, ros):
+        self.ros = ros
+        self.data = ros.folder / 'data'
+        (ros.folder / 'robot.urdf').write_text(URDF)
+        (ros.folder / 'settings.yaml').write_text(SETTINGS)
+        self.statuses = ros.hear(IdentificationStatus, 'identification_node/status')
+        self.diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
+
+    def node(self, **parameters):
+        given = {'data_folder': str(self.data), 'status_rate': 5.0,
+                 'settings': str(self.ros.folder / 'settings.yaml')}
+        self.process = self.ros.start('identification_node', given | parameters)
+        return self
+
+    def robot(self, *arguments):
+        environment = dict(os.environ, ROS_DOMAIN_ID=str(self.ros.domain),
+                           ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OMP_NUM_THREADS='1')
+        environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
+        with (self.ros.folder / 'robot.log').open('ab') as output:
+            self.ros.processes['robot'] = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name('robot_publisher.py')),
+                 str(self.ros.folder / 'robot.urdf'), *map(str, arguments)],
+                stdout=output, stderr=output, env=environment, start_new_session=True)
+        return self
+
+    def start(self, recording=''):
+        return self.ros.call(
+            StartIdentification, 'identification_node/start', recording=recording)
+
+    def started(self, recording=''):
+        """Start as soon as the robot is heard."""
+        answers = []
+
+        def granted():
+            answers.append(self.start(recording))
+            return answers[-1].success
+
+        self.ros.wait(granted, 60.0)
+        return answers[-1]
+
+    def refused(self, sentence):
+        """The refusal to start that holds a sentence."""
+        answers = []
+
+        def found():
+            answers.append(self.start())
+            return sentence in answers[-1].message
+
+        self.ros.wait(found, 60.0)
+        assert not answers[-1].success
+        return answers[-1]
+
+    def stop(self):
+        return self.ros.call(StopIdentification, 'identification_node/stop')
+
+    def record(self, seconds, recording=''):
+        self.started(recording)
+        self.ros.wait(lambda: self.statuses and self.statuses[-1].duration > seconds, 90.0)
+        return self.stop()
+
+    def identify(self, feedback=None, **fields):
+        return self.ros.send_goal(Identify, 'identification_node/identify', feedback, **fields)
+
+    def said(self, level, text):
+        """Wait for a diagnostic."""
+        def found():
+            return any(
+                status.level == level and text in status.message
+                for array in self.diagnostics for status in array.status)
+
+        self.ros.wait(found, 60.0)
+
+
+@pytest.fixture
+def setup(ros):
+    return Setup(ros)
+
+
+def children(process):
+    """Processes of fits that a node has started."""
+    found = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text()
+    return [int(pid) for pid in found.split()]
+
+
+def alive(pid):
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+def parameters(run):
+    return json.loads((run / 'estimate.json').read_text())['parameters']
+
+
+def test_a_motion_is_recorded_and_fitted_as_sysid_fit_does_it(setup, tmp_path):
+    setup.node().robot()
+    stopped = setup.record(15.0, 'first')
+    assert (stopped.success, stopped.code, stopped.recording) == (True, 'ok', 'first')
+    assert stopped.samples > 2900
+    assert stopped.dropped == 0
+    again = setup.stop()
+    assert (again.success, again.samples) == (True, stopped.samples)
+    stages = []
+    handle = setup.identify(lambda message: stages.append(message.feedback))
+    assert handle.accepted
+    result = setup.ros.result(handle, 120.0)
+    assert (result.success, result.code, result.committable) == (True, 'ok', True), result
+    assert result.held_out_relative_error < result.prior_relative_error
+    assert result.consistency_margin > 0.0
+    assert [round(stage.progress, 9) for stage in stages] == sorted(
+        round(stage.progress, 9) for stage in stages)
+    assert any('Fitting' in stage.stage for stage in stages)
+    estimate = setup.data / 'estimates' / result.estimate
+    run = tmp_path / 'run'
+    assert sysid(['fit', str(setup.data / 'recordings' / 'first'), '--holdout', '0.25',
+                  '-o', str(run)]) == 0
+    assert parameters(run) == parameters(estimate)
+    provenance = json.loads((estimate / 'provenance.json').read_text())
+    assert provenance['recordings'] == ['first']
+    assert provenance['base_revision'] == ''
+    assert abs(provenance['recording_end'] * 1e-9 - time.time()) < 200.0
+    setup.ros.wait(lambda: setup.statuses[-1].estimate == result.estimate)
+    assert setup.statuses[-1].condition > 1.0
+    assert setup.statuses[-1].state == IdentificationStatus.IDLE
+
+
+def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
+    setup.node().robot('--nan-every', 50)
+    stopped = setup.record(5.0)
+    status = setup.statuses[-1]
+    counts = dict(zip(status.fault_names, status.fault_counts, strict=True))
+    assert counts['samples with a NaN position dropped'] >= 15
+    assert stopped.dropped == status.dropped
+    assert list(status.joint_names) == ['swing', 'slide']
+    setup.ros.wait(lambda: not math.isnan(setup.statuses[-1].torque_rms[0]))
+    status = setup.statuses[-1]
+    for torque, residual in zip(status.torque_rms, status.torque_residual_rms, strict=True):
+        # The prior is wrong, but not as wrong as none.
+        assert 0.0 < residual < torque
+
+
+def test_02_joints_without_effort_are_refused_by_name(setup):
+    setup.node().robot('--without-effort', 'slide')
+    assert setup.refused('no effort is given for slide').code == ResultCode.NOT_READY
+
+
+def test_05_joints_that_are_missing_are_refused_by_name(setup):
+    setup.node().robot('--joints', 'swing')
+    setup.refused('nothing was heard of slide')
+    setup.said(DiagnosticStatus.WARN, 'nothing was heard of slide')
+
+
+def test_10_zero_stamps_are_refused(setup):
+    setup.node().robot('--zero-stamps')
+    assert 'recording.stamps: receive' in setup.refused('messages have a zero stamp').message
+
+
+def test_19_incompatible_qos_is_an_error_that_names_both_policies(setup):
+    setup.node(reliable=True).robot('--best-effort')
+    setup.said(DiagnosticStatus.ERROR, 'found reliability best_effort')
+    setup.said(DiagnosticStatus.ERROR, 'asked for reliability reliable')
+    setup.refused('nothing is received from /robot_publisher')
+
+
+def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, capsys):
+    setup.node().robot()
+    setup.started('killed')
+    setup.ros.wait(lambda: setup.statuses[-1].duration > 3.0, 60.0)
+    setup.ros.stop('identification_node', signal.SIGKILL)
+    folder = setup.data / 'recordings' / 'killed'
+    assert sysid(['fit', str(folder)]) == 2
+    assert 'was not finished' in capsys.readouterr().err
+    settings = folder / 'settings.yaml'
+    text = settings.read_text()
+    settings.write_text(text.replace('recording:\n', 'recording:\n  salvage: true\n'))
+    recording = load_source(folder).recording()
+    assert recording.duration > 2.0
+    assert any('salvaged' in warning for warning in recording.warnings)
+
+
+def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(setup):
+    setup.node()
+    setup.ros.wait(lambda: setup.statuses)
+    for name, code in (('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request')):
+        handle = setup.identify(recording=name)
+        result = setup.ros.result(handle)
+        assert (result.success, result.code) == (False, code), result
+
+
+def test_stop_is_granted_in_every_state(setup):
+    setup.node(autostart=False)
+    answer = setup.stop() if setup.ros.wait(lambda: setup.statuses, 2.0, required=False) else None
+    assert answer is None  # there is no service yet
+    setup.ros.processes.pop('identification_node').terminate()
+    setup.node()
+    assert setup.stop().code == ResultCode.NOT_RECORDING
+
+
+def test_a_fit_ends_when_it_is_cancelled_and_when_its_node_is_killed(setup):
+    setup.node().robot()
+    setup.record(8.0)
+    handle = setup.identify()
+    setup.ros.wait(lambda: children(setup.process))
+    (fit,) = children(setup.process)
+    busy = setup.ros.result(setup.identify())
+    assert (busy.success, busy.code) == (False, ResultCode.BUSY)
+    cancel = handle.cancel_goal_async()
+    setup.ros.wait(cancel.done)
+    future = handle.get_result_async()
+    setup.ros.wait(future.done)
+    assert future.result().status == GoalStatus.STATUS_CANCELED
+    assert future.result().result.code == ResultCode.CANCELLED
+    assert not alive(fit)
+    setup.identify()
+    setup.ros.wait(lambda: children(setup.process))
+    (fit,) = children(setup.process)
+    setup.ros.stop('identification_node', signal.SIGKILL)
+    setup.ros.wait(lambda: not alive(fit), 10.0)
+
+
+def test_a_node_that_is_stopped_completes_its_bag(setup):
+    setup.node().robot()
+    setup.started('ended')
+    setup.ros.wait(lambda: setup.statuses[-1].duration > 2.0, 60.0)
+    assert setup.ros.stop('identification_node') == 0
+    assert load_source(setup.data / 'recordings' / 'ended').recording().duration > 1.9
+
+
+def test_settings_that_are_missing_are_an_error_for_people(setup):
+    process = setup.node(settings='').process
+    setup.ros.wait(lambda: process.poll() is not None)
+    assert process.returncode == 1
+    assert "the parameter 'settings' is empty" in setup.ros.output('identification_node')
