@@ -13,7 +13,7 @@ import numpy as np
 from sysid_ros.errors import ExcitationError
 from sysid_ros.excitation.basis import QuinticBasis
 from sysid_ros.excitation.design import Designer
-from sysid_ros.excitation.excitation import Excitation
+from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.safety import braking_range
 from sysid_ros.excitation.verification import predicted_torque
@@ -121,6 +121,19 @@ def way_in(designer: Designer, prepared: PreparedMotion, q: np.ndarray) -> Prepa
             fix='Bring the robot near to the beginning by other means',
         )
     return PreparedMotion(prepared.run, way, stopping_time(designer, way))
+
+
+def sampled_path(prepared: PreparedMotion, way: PreparedMotion | None, rate: float) -> Motion:
+    """The way in and the motion as one, at no less than ``rate`` in [Hz]."""
+    motion = prepared.motion.grid(rate)
+    if way is None:
+        return motion
+    first = way.motion.grid(rate)
+    return Motion(
+        np.concatenate([first.t, way.motion.duration + motion.t[1:]]),
+        *(np.concatenate([getattr(first, name), getattr(motion, name)[1:]])
+          for name in ('q', 'v', 'a', 'jerk')),
+    )
 
 
 def blend(limits: MotionLimits, start: np.ndarray, goal: np.ndarray) -> Excitation:

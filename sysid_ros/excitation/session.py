@@ -162,6 +162,11 @@ class MotionSession:
         calm = self._playback.phase in (Phase.DONE, Phase.HOLDING) and not self._playback.braking
         return self._point.q if calm and self._point is not None else None
 
+    @property
+    def braking(self) -> bool:
+        """Whether it is braking for a fault already."""
+        return self._step is not Step.FREE and self._playback.braking
+
     def armed(self, now: float) -> bool:
         """Whether the operator allows one motion."""
         return now < self._armed_until
@@ -207,10 +212,10 @@ class MotionSession:
         self._step, self._run, self._cause, self._end = Step.VERIFYING, run, None, None
         self.tracking_error = self._worst = 0.0
 
-    def give_up(self, outcome: Outcome, message: str) -> End:
-        """End a motion that was claimed and will not begin."""
-        self._step = Step.FREE
-        return End(outcome, message, self._run, 0.0, 0.0)
+    def give_up(self) -> None:
+        """Forget a motion that was claimed and will not begin."""
+        if self._step is Step.VERIFYING:
+            self._step = Step.FREE
 
     def begin(
         self, now: float, prepared: PreparedMotion, way: PreparedMotion | None, path: Motion,

@@ -13,6 +13,8 @@ from sysid_ros.excitation.safety import LimitMonitor, MonitorSettings, braking_r
 
 # Joint states may be late by so many of their periods.
 _PERIODS = 5.0
+# Part of the velocity limit above which a joint is told to move.
+_MOVING = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,7 @@ class MotionWatch:
         self._limits, self._joint_types = limits, joint_types
         self.settings = settings or WatchSettings()
         self._clock_resets = 0
+        self._still: frozenset[str] = frozenset()
         self._monitor = self._limit_monitor(np.nan)
 
     def absent(self, seen: Observation) -> tuple[str, ...]:
@@ -123,13 +126,15 @@ class MotionWatch:
     def forbids(self, seen: Observation) -> tuple[str, ...]:
         """What makes a start unsafe, one sentence each; empty when nothing does."""
         return (
-            *self._publishers(seen), *self._sensors(seen),
+            *self._publishers(seen), *self._unreadable(seen),
             *self._limit_monitor(seen.rate).findings(seen.q, seen.v, age=seen.age),
         )
 
     def begin(self, seen: Observation) -> None:
         """Remember what holds when a motion begins."""
         self._clock_resets = seen.clock_resets
+        # A joint that stopped dead in the motion before has not moved since.
+        self._still = frozenset(seen.stuck)
         self._monitor = self._limit_monitor(seen.rate)
 
     def findings(self, seen: Observation, point: Setpoint) -> tuple[str, ...]:
@@ -142,9 +147,9 @@ class MotionWatch:
         effort = seen.effort if np.isfinite(seen.effort).all() else None
         reset = seen.clock_resets > self._clock_resets
         return (
-            *self._monitor_lost(seen), *self._publishers(seen), *self._sensors(seen),
+            *self._monitor_lost(seen), *self._publishers(seen), *self._unreadable(seen),
+            *self._stuck(seen, point), *self._overrun(seen),
             *(['The clock of the joint states jumped back.'] if reset else []),
-            *self._overrun(seen),
             *self._monitor.findings(
                 seen.q, seen.v, a=point.a, effort=effort, commanded=point.q, age=seen.age),
         )
@@ -188,9 +193,15 @@ class MotionWatch:
             return ()
         return (f'{seen.publishers} publishers send joint states; one is allowed.',)
 
-    def _sensors(self, seen: Observation) -> tuple[str, ...]:
+    def _unreadable(self, seen: Observation) -> tuple[str, ...]:
         bad, most = seen.bad_in_a_row, self.settings.bad_in_a_row
-        return (
-            *([f'{bad} joint states in a row have no finite position.'] if bad > most else []),
-            *(f'The position of {name} is stuck.' for name in seen.stuck),
-        )
+        return (f'{bad} joint states in a row have no finite position.',) if bad > most else ()
+
+    def _stuck(self, seen: Observation, point: Setpoint) -> list[str]:
+        """Joints that are told to move, and whose position stopped since the motion began."""
+        self._still &= frozenset(seen.stuck)
+        told = np.abs(point.v) > _MOVING * self._limits.velocity
+        moving = {
+            name for name, moves in zip(self._limits.joint_names, told, strict=True) if moves}
+        return [f'The position of {name} is stuck.' for name in seen.stuck
+                if name in moving - self._still]

@@ -204,6 +204,18 @@ def test_what_goes_wrong_in_motion_brakes_the_robot_and_is_said(robot, changes, 
     require_rest_after_braking(robot, words)
 
 
+def test_14_a_joint_that_stopped_dead_before_the_motion_is_given_time_to_move(robot):
+    robot.changes = {'stuck': ('waist', 'wrist')}
+    robot.begin()
+    robot.run(0.1)
+    robot.changes = {'stuck': ('wrist',)}
+    robot.run(1.0)
+    assert robot.session.step is Step.MOVING
+    robot.changes = {'stuck': ('waist', 'wrist')}
+    robot.run(0.2)
+    require_rest_after_braking(robot, 'The position of waist is stuck.')
+
+
 def test_37_joint_states_may_be_late_by_five_of_their_periods(robot):
     robot.changes = {'rate': 20.0, 'age': 0.2}
     robot.begin()

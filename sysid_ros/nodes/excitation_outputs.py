@@ -1,0 +1,61 @@
+"""The output that the parameters of the excitation node name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_ros.dynamics.control import ComputedTorque
+from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.motion_output import MotionOutput
+from sysid_ros.excitation.playback import Setpoint
+from sysid_ros.excitation.watch import Observation
+from sysid_ros.nodes.excitation_settings import OUTPUTS, ExcitationNodeSettings
+from sysid_ros.nodes.motion_outputs import (
+    ControlLaw,
+    WholeTrajectory,
+    effort_stream,
+    position_stream,
+    reference_stream,
+)
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.trajectory_action import TrajectoryAction
+
+
+def make_output(node: SysidNode[ExcitationNodeSettings], designer: Designer) -> MotionOutput:
+    """The output that the parameters name.
+
+    Args:
+        node: The node that sends.
+        designer: Robot and limits.
+
+    Raises:
+        ConfigurationError: It needs a package that is not there.
+    """
+    settings, joints = node.settings, designer.limits.joint_names
+    name = settings.command or OUTPUTS[settings.output]
+    if settings.output == 'reference':
+        return reference_stream(node, joints, name)
+    if settings.output == 'position':
+        return position_stream(node, name)
+    if settings.output == 'effort':
+        return effort_stream(node, name, control_law(designer, settings))
+    if settings.output == 'trajectory':
+        return WholeTrajectory(node, joints, name)
+    tolerance = np.full(len(joints), settings.tracking_error)
+    return TrajectoryAction(node, joints, name, tolerance, settings.result_margin)
+
+
+def control_law(designer: Designer, settings: ExcitationNodeSettings) -> ControlLaw:
+    """Computed torque with the parameters of the description."""
+    law = ComputedTorque(
+        designer.model, designer.model.parameters.prior, effort=designer.limits.effort,
+        natural_frequency=settings.natural_frequency, damping=settings.damping,
+    )
+
+    def torque(point: Setpoint, seen: Observation) -> np.ndarray:
+        return law.command(seen.q, seen.v, point.q, point.v, point.a).torque
+
+    # What is compiled when it is first used is compiled now.
+    zero = np.zeros(len(designer.limits.joint_names))
+    law.command(zero, zero, zero, zero, zero)
+    return torque

@@ -1,0 +1,388 @@
+"""The excitation node as a process of its own, before an ideal robot. FAULTS 18, 28, 30 to 45."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticStatus  # noqa: F401 (loads its type support early)
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from std_srvs.srv import SetBool, Trigger
+
+from sysid_ros.action import Excite
+from sysid_ros.msg import ExcitationStatus, Heartbeat, StopRequest
+
+HERE = Path(__file__).parent
+SESSION = runpy.run_path(str(HERE / 'conftest.py'))
+ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
+arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
+MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
+# Machines that run tests are busy, and the robot is a thread of the test.
+PATIENT = {'state_timeout': 0.4, 'heartbeat_timeout': 0.5, 'overrun': 0.1}
+
+
+class Bench:
+    """An excitation node, its robot, its monitor and its operator."""
+
+    def __init__(self, ros, folder, **parameters):
+        self.ros, self.folder = ros, folder
+        self.plan, self.designer = ACTORS['write_plan'](folder, arm_urdf())
+        self.joints = self.designer.limits.joint_names
+        self.robot = ACTORS['IdealRobot'](ros, self.joints).begin()
+        self.monitor = ACTORS['PaperMonitor'](ros).begin()
+        self.parameters = {
+            'plan': str(self.plan), 'data_folder': str(folder), **PATIENT, **parameters}
+        self.statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
+        self.stops = ros.client.create_publisher(StopRequest, 'sysid/stop', 10)
+        self.process = self.start()
+
+    def start(self):
+        process = self.ros.start('excitation_node', self.parameters)
+        self.ros.wait(lambda: self.stops.get_subscription_count() > 0)
+        self.ros.wait(lambda: self.phase() is not None)
+        return process
+
+    def phase(self):
+        return self.statuses[-1].phase if self.statuses else None
+
+    def arm(self, value=True):
+        return self.ros.call(SetBool, 'excitation_node/arm', data=value)
+
+    def stop(self):
+        return self.ros.call(Trigger, 'excitation_node/stop')
+
+    def excite(self, motion='wave', speed=1.0, feedback=None, **fields):
+        return self.ros.send_goal(
+            Excite, 'excitation_node/excite', feedback, motion=motion, speed_scale=speed, **fields)
+
+    def result(self, handle):
+        future = handle.get_result_async()
+        self.ros.wait(future.done)
+        return future.result()
+
+    def play(self, motion='wave', **fields):
+        """Arm, send a goal and wait until the robot moves; returns its handle."""
+        assert self.arm().success
+        handle = self.excite(motion, **fields)
+        ended = handle.get_result_async()
+        self.ros.wait(lambda: ended.done() or (
+            self.phase() == ExcitationStatus.PLAYING and self.statuses[-1].progress > 0.005))
+        assert not ended.done(), ended.result().result.message
+        return handle
+
+    def refusal(self, motion='wave', **fields):
+        """What a goal that does not start ends with."""
+        answer = self.result(self.excite(motion, **fields))
+        assert answer.status == GoalStatus.STATUS_ABORTED and not answer.result.success
+        return answer.result
+
+    def fault(self, words, handle):
+        """The end of a motion that a fault ended; the robot brakes soon and rests."""
+        result = self.result(handle).result
+        assert (result.success, result.code) == (False, 'failed'), result.message
+        assert words in result.message
+        self.ros.wait(lambda: self.phase() == ExcitationStatus.HOLDING)
+        assert words in self.statuses[-1].reason
+        assert not np.any(self.robot.told[-1][1])
+        count = len(self.robot.told)
+        self.ros.spin(0.2)
+        assert len(self.robot.told) == count
+        return result
+
+    def calm(self):
+        """As at the beginning."""
+        self.robot.rest()
+        self.monitor.alive, self.monitor.state, self.monitor.message = True, Heartbeat.ACTIVE, ''
+        self.stop()
+        self.ros.wait(lambda: self.phase() not in MOVING)
+        self.arm(False)
+        # The monitor and the joint states are heard again.
+        self.ros.spin(0.15)
+
+    def close(self):
+        self.robot.end()
+        self.monitor.end()
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory):
+    domain, lock = SESSION['claim_domain']()
+    ros = SESSION['Ros'](domain, tmp_path_factory.mktemp('excitation'))
+    made = None
+    try:
+        made = Bench(ros, ros.folder)
+        yield made
+    finally:
+        if made is not None:
+            made.close()
+        ros.close()
+        os.close(lock)
+
+
+@pytest.fixture
+def bench(session):
+    """The same node for all tests that leave it running."""
+    session.calm()
+    return session
+
+
+def test_an_armed_motion_is_played_and_its_end_is_told(bench):
+    feedback = []
+    assert bench.arm().success
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.ARMED)
+    begin = bench.ros.client.get_clock().now().nanoseconds * 1e-9
+    answer = bench.result(bench.excite(feedback=lambda message: feedback.append(message.feedback)))
+    end = bench.ros.client.get_clock().now().nanoseconds * 1e-9
+    result = answer.result
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED
+    assert (result.success, result.code, result.motion) == (True, 'ok', 'wave')
+    assert result.progress == 1.0 and 0.0 <= result.tracking_error < 0.05
+    stamps = [stamp.sec + 1e-9 * stamp.nanosec for stamp in (result.begin, result.end)]
+    assert begin < stamps[0] < stamps[1] < end
+    assert stamps[1] - stamps[0] == pytest.approx(2.0, abs=0.1)
+    assert {message.phase for message in feedback} >= {
+        ExcitationStatus.ARMED, ExcitationStatus.BLENDING, ExcitationStatus.PLAYING}
+    margins = [message.margin for message in feedback]
+    assert 0.0 < min(margins) < max(margins) <= 0.5
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.DONE)
+    q, v = (np.array(values) for values in zip(*bench.robot.told, strict=True))
+    assert np.abs(np.diff(q, axis=0)).max() < 0.1
+    assert not v[-1].any() and len(q) > 400
+    playing = [message for message in bench.statuses if message.phase == ExcitationStatus.PLAYING]
+    assert tuple(playing[-1].joint_names) == bench.joints
+    assert all(len(playing[-1].position) == len(getattr(playing[-1], name))
+               for name in ('velocity', 'acceleration'))
+
+
+def test_a_motion_may_come_with_the_goal(bench):
+    text = (bench.folder / 'motions' / 'wave.yaml').read_text()
+    bench.arm()
+    result = bench.result(bench.excite('', motion_yaml=text)).result
+    assert result.success and result.motion == 'inline'
+
+
+@pytest.mark.parametrize(('goal', 'code', 'words'), [
+    ({'motion': 'nothing'}, 'unknown_id', 'no such motion'),
+    ({'motion': '../plan'}, 'invalid_request', 'not an id'),
+    ({'motion': ''}, 'invalid_request', 'a goal is one motion'),
+    ({'motion': 'wave', 'motion_yaml': 'a: 1'}, 'invalid_request', 'a goal is one motion'),
+    ({'motion': '', 'motion_yaml': '!!python/object:os.system {}'}, 'invalid_request', 'plain'),
+    ({'speed': 0.0}, 'invalid_request', 'speed'), ({'speed': np.nan}, 'invalid_request', 'speed'),
+    ({'speed': 1.1}, 'invalid_request', 'speed'),
+], ids=lambda value: str(value)[:20])
+def test_a_goal_that_means_nothing_is_refused(bench, goal, code, words):
+    bench.arm()
+    result = bench.refusal(**goal)
+    assert result.code == code and words in result.message
+
+
+def test_30_a_motion_beyond_the_limits_is_refused_before_anything_is_sent(bench):
+    bench.arm()
+    result = bench.refusal('wild')
+    assert result.code == 'not_safe' and 'is allowed' in result.message
+    assert not bench.robot.told
+
+
+def test_without_arming_nothing_moves_and_arming_is_for_one_motion(bench):
+    assert bench.refusal().code == 'not_armed'
+    bench.arm()
+    assert bench.refusal('wild').code == 'not_safe'
+    assert bench.refusal().code == 'not_armed'
+    bench.arm()
+    bench.arm(False)
+    assert bench.refusal().code == 'not_armed'
+
+
+def test_33_a_second_start_is_refused_with_the_running_id_and_nothing_is_queued(bench):
+    handle = bench.play('long')
+    answer = bench.arm()
+    assert not answer.success and 'long' in answer.message
+    result = bench.refusal()
+    assert result.code == 'busy' and 'long' in result.message
+    bench.stop()
+    assert bench.result(handle).result.code == 'stopped'
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.HOLDING)
+    count = len(bench.robot.told)
+    bench.ros.spin(0.3)
+    assert len(bench.robot.told) == count
+
+
+def test_28_parameters_changed_while_moving_are_refused_and_at_rest_they_hold(bench):
+    def change(value):
+        parameter = Parameter('tracking_error', value=value).to_parameter_msg()
+        return bench.ros.call(
+            SetParameters, 'excitation_node/set_parameters', parameters=[parameter]).results[0]
+
+    handle = bench.play('long')
+    refused = change(0.5)
+    assert not refused.successful and 'long is under way' in refused.reason
+    bench.stop()
+    bench.result(handle)
+    bench.calm()
+    assert change(0.01).successful
+    handle = bench.play('long')
+    bench.robot.offset = np.full(3, 0.02)
+    bench.fault('0.01 is allowed', handle)
+    bench.calm()
+    assert change(0.1).successful
+
+
+def test_40_a_stop_is_accepted_in_every_state_and_once_is_enough(bench):
+    assert bench.stop().message == 'The robot is at rest.'
+    bench.arm()
+    assert bench.stop().success
+    assert bench.refusal().code == 'not_armed'
+    handle = bench.play('long')
+    times = []
+    for _ in range(5):
+        before = time.monotonic()
+        assert bench.stop().success
+        times.append(time.monotonic() - before)
+    result = bench.result(handle).result
+    assert (result.code, result.success) == ('stopped', False)
+    assert 'A stop was asked for' in result.message and 0.0 < result.progress < 1.0
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.HOLDING)
+    assert np.median(times) < 0.1
+
+
+def test_40_a_stop_has_not_succeeded_while_the_robot_is_measured_to_move(bench):
+    handle = bench.play('long')
+    bench.robot.drift = np.full(3, 0.5)
+    bench.stop()
+    bench.ros.spin(1.5)
+    assert bench.phase() == ExcitationStatus.STOPPING
+    bench.robot.drift = np.zeros(3)
+    assert bench.result(handle).result.code == 'stopped'
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.HOLDING)
+
+
+def test_a_goal_that_is_taken_back_stops_the_robot(bench):
+    handle = bench.play('long')
+    future = handle.cancel_goal_async()
+    bench.ros.wait(future.done)
+    assert len(future.result().goals_canceling) == 1
+    answer = bench.result(handle)
+    assert answer.status == GoalStatus.STATUS_CANCELED
+    assert answer.result.code == 'cancelled'
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.HOLDING)
+
+
+def test_18_two_publishers_of_joint_states_refuse_a_start_and_stop_a_motion(bench):
+    handle = bench.play('long')
+    other = ACTORS['IdealRobot'](bench.ros, bench.joints, 'other_robot', listens=False)
+    other.silent = True
+    other.begin()
+    try:
+        bench.fault('2 publishers send joint states', handle)
+        bench.arm()
+        result = bench.refusal()
+        assert result.code == 'not_safe' and '2 publishers' in result.message
+    finally:
+        other.end()
+    bench.ros.wait(lambda: bench.ros.client.count_publishers('joint_states') == 1)
+    bench.ros.spin(0.3)
+
+
+def test_37_lost_joint_states_refuse_a_start_and_stop_a_motion(bench):
+    handle = bench.play('long')
+    bench.robot.silent = True
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.STOPPING)
+    assert 'joint state' in bench.statuses[-1].reason
+    bench.robot.silent = False
+    bench.fault('The last joint state is', handle)
+    bench.robot.silent = True
+    bench.ros.spin(0.7)
+    bench.arm()
+    result = bench.refusal()
+    assert result.code == 'not_ready', result.message
+
+
+def test_38_a_robot_that_does_not_follow_is_stopped_and_not_tried_again(bench):
+    handle = bench.play('wave')
+    bench.robot.numb = True
+    bench.robot.v = np.zeros(3)
+    result = bench.fault('away from its command; 0.1 is allowed', handle)
+    assert result.tracking_error > 0.1
+
+
+def test_01_12_joint_states_of_nan_or_of_another_time_stop_a_motion(bench):
+    handle = bench.play('long')
+    bench.robot.offset = np.array([0.0, np.nan, 0.0])
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.STOPPING)
+    bench.robot.offset = np.zeros(3)
+    bench.fault('joint states in a row have no finite position', handle)
+    handle = bench.play('long')
+    bench.robot.shift = -20.0
+    bench.fault('The clock of the joint states jumped back', handle)
+
+
+def test_43_without_the_monitor_nothing_starts_and_what_moves_stops(bench):
+    handle = bench.play('long')
+    bench.monitor.alive = False
+    bench.fault('The monitor is silent', handle)
+    bench.arm()
+    assert 'The monitor is silent' in bench.refusal().message
+    bench.calm()
+    bench.monitor.state, bench.monitor.message = Heartbeat.ERROR, 'The door is open.'
+    bench.ros.spin(0.2)
+    bench.arm()
+    result = bench.refusal()
+    assert result.code == 'not_ready' and 'The door is open.' in result.message
+
+
+def test_46_what_asks_for_a_stop_is_obeyed_in_motion_and_before(bench):
+    handle = bench.play('long')
+    request = StopRequest(source='/monitor_node', reasons=['The torque is not explained.'])
+    bench.stops.publish(request)
+    bench.fault('/monitor_node: The torque is not explained.', handle)
+    bench.arm()
+    bench.ros.wait(lambda: bench.phase() == ExcitationStatus.ARMED)
+    bench.stops.publish(request)
+    bench.ros.wait(lambda: bench.phase() != ExcitationStatus.ARMED)
+    assert bench.refusal().code == 'not_armed'
+
+
+def test_34_44_without_a_controller_nothing_starts_and_what_moves_stops(bench):
+    handle = bench.play('long')
+    bench.robot.deafen()
+    result = bench.result(handle).result
+    assert result.code == 'failed' and 'Nobody listens to /reference' in result.message
+    bench.arm()
+    result = bench.refusal()
+    assert result.code == 'not_ready' and 'absent or inactive' in result.message
+    bench.robot.listen()
+    bench.ros.spin(0.3)
+    # It does not go on by itself.
+    assert not bench.statuses[-1].joint_names
+
+
+def test_41_at_a_signal_it_comes_to_rest_and_ends(bench):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if bench.process.poll() is not None:
+            bench.robot.rest()
+            bench.statuses.clear()
+            bench.process = bench.start()
+            bench.calm()
+        bench.play('long')
+        before = time.monotonic()
+        assert bench.ros.stop('excitation_node', number) == 0
+        assert time.monotonic() - before < 6.0
+        assert not bench.robot.told[-1][1].any()
+        assert len(bench.robot.told) > 50
+
+
+def test_without_a_plan_it_says_what_it_needs_and_ends(ros):
+    given = {'no_plan': {}, 'another_plan': {'plan': '/nowhere/plan.yaml'}}
+    started = [
+        ros.start('excitation_node', parameters, name=name) for name, parameters in given.items()]
+    for process, name in zip(started, given, strict=True):
+        ros.wait(lambda: process.poll() is not None)  # noqa: B023
+        assert process.returncode == 1
+        assert 'plan' in ros.output(name)
