@@ -22,6 +22,8 @@ from sysid_ros.excitation.limits import MotionLimits
 _STILL, _SLOW = 1e-4, 2e-2
 # References may come so late, in [s], that the next one is this much further on.
 _BURST = 0.05
+# Between two references the motion goes on, for so long in [s] at most.
+_AHEAD = 0.02
 
 
 class FollowerPhase(Enum):
@@ -47,6 +49,11 @@ class Reference:
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
+
+    def ahead(self, time: float) -> Reference:
+        """The reference a short time in [s] later."""
+        step = self.v + 0.5 * time * self.a
+        return Reference(self.q + time * step, self.v + time * self.a, self.a)
 
     @classmethod
     def still(cls, q: np.ndarray) -> Reference:
@@ -77,7 +84,7 @@ class Follower:
         self.phase, self.reason = FollowerPhase.WAITING, ''
         self.ignored = 0
         self._target = Reference.still(np.zeros(len(limits.joint_names)))
-        self._measured = self._target
+        self._measured = self._last = self._target
         self._heard = self._stopped = -np.inf
         self._broken, self._release = False, False
         self._stop: BrakingStop | None = None
@@ -106,10 +113,10 @@ class Follower:
         self._heard = now
         if self.phase is FollowerPhase.FOLLOWING:
             reach = self._tolerance + _BURST * self._limits.velocity
-            if (np.abs(reference.q - self._target.q) > reach).any():
+            if (np.abs(reference.q - self._last.q) > reach).any():
                 self._brake(now, 'the reference jumped', release=False)
                 raise ExcitationError('the reference jumped', allowed=f'{reach.max():.3g} at once')
-            self._target = reference
+            self._last = self._target = reference
             return
         if not self._may_begin(now, silent):
             self.ignored += 1
@@ -121,7 +128,8 @@ class Follower:
                 'the references do not begin where the robot is',
                 found=f'{np.abs(reference.q - here).max():.3g} away',
                 allowed=f'{self._tolerance} rad or m')
-        self.phase, self._target, self._broken = FollowerPhase.FOLLOWING, reference, False
+        self.phase, self._broken = FollowerPhase.FOLLOWING, False
+        self._last = self._target = reference
 
     def stop(self, now: float, reason: str) -> None:
         """Brake and let go; accepted in every phase, and once is enough."""
@@ -151,9 +159,11 @@ class Follower:
                 self._hold(Reference.still(q))
             else:
                 self._brake(now, 'the robot moved when the controller began', release=False)
+        if self.phase is FollowerPhase.FOLLOWING:
+            self._target = self._last.ahead(min(now - self._heard, _AHEAD))
         if self.phase is FollowerPhase.FOLLOWING and now - self._heard > self._timeout:
-            if (np.abs(self._target.v) <= _STILL * self._limits.velocity).all():
-                self._hold(Reference.still(self._target.q))
+            if (np.abs(self._last.v) <= _STILL * self._limits.velocity).all():
+                self._hold(Reference.still(self._last.q))
             else:
                 self._brake(now, f'no reference for {self._timeout} s', release=False)
         if self.phase is FollowerPhase.BRAKING:

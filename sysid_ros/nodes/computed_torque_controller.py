@@ -34,13 +34,15 @@ from sysid_ros.srv import AcknowledgeRevision
 
 # Time in [s] after which an acknowledgement that got no answer is sent again.
 _PATIENCE = 2.0
+# Longest time in [s] over which the measured motion is continued.
+_AHEAD = 0.02
 
 
 class ComputedTorqueControllerSettings(NodeSettings):
     """Parameters of the controller."""
 
-    robot: str = Field(
-        default='', description='Settings file as for sysid excite: robot, joint terms, limits')
+    plan: str = Field(
+        default='', description='Settings file of sysid excite: robot, joint terms, limits')
     joints: tuple[str, ...] = Field(
         default=(), description='Order of the joints in commands; empty: that of the description')
     rate: float = Field(default=500.0, ge=10.0, le=1000.0, description='Commands per second [Hz]')
@@ -76,7 +78,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
     def configure(self) -> None:
         """Load the robot; its description is what holds until a revision comes."""
         settings = self.settings
-        self._model, self._limits = _robot(settings.robot)
+        self._model, self._limits = _robot(settings.plan)
         names = self._model.robot.joint_names
         self._joints = settings.joints or names
         if sorted(self._joints) != sorted(names):
@@ -136,7 +138,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         for name, error, worst in zip(
             self._model.robot.joint_names, rms, self._worst, strict=True
         ):
-            values[f'tracking error of {name} [rad or m]'] = f'rms {error:.3g}, max {worst:.3g}'
+            values[f'tracking error of {name} [rad or m]'] = f'rms {error:.3g}, largest {worst:.3g}'
         bad = self._unusable or self._saturated
         level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
         return level, self._follower.phase.value, values
@@ -174,11 +176,12 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             follower.lose(f'no joint states for {self.settings.state_timeout} s')
             return
         v = sample.v if np.isfinite(sample.v).all() else live.velocities()
-        target = follower.tick(moment, sample.q, v)
+        # The robot has moved on since it was measured.
+        q = sample.q + min(moment - sample.received, _AHEAD) * v
+        target = follower.tick(moment, q, v)
         self._change_revision()
-        if target is None or not self.active:
-            return
-        self._command(sample.q, v, target)
+        if target is not None and self.active:
+            self._command(q, v, target)
 
     def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> None:
         command = self._law.command(q, v, target.q, target.v, target.a)
@@ -284,12 +287,12 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         future.add_done_callback(self.guarded(answered))
 
 
-def _robot(settings: str) -> tuple[TorqueModel, MotionLimits]:
-    if not settings:
+def _robot(file: str) -> tuple[TorqueModel, MotionLimits]:
+    if not file:
         raise ConfigurationError(
-            'which robot is not said', where='robot',
-            fix='Give the path of a settings file as for `sysid excite`')
-    plan = ExcitationPlan.load(Path(settings))
+            'there is no robot', where='plan', found='nothing',
+            fix="Name a settings file of 'sysid excite'")
+    plan = ExcitationPlan.load(Path(file).expanduser())
     model = plan.settings.robot.build(plan.base)
     return model, MotionLimits.of(model.robot, plan.settings.limits)
 

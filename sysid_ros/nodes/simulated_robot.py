@@ -269,7 +269,7 @@ def _robot(description: str) -> RobotModel:
     if not description:
         raise ConfigurationError(
             'which robot is not said', where='description', fix='Give the path of a URDF or MJCF')
-    return RobotModel.from_description(Path(description))
+    return RobotModel.from_description(Path(description).expanduser())
 
 
 def main() -> int:

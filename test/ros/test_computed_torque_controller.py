@@ -50,7 +50,7 @@ class Loop:
             'initial_position': START.tolist(), 'publish_rate': 250.0, 'command_timeout': 0.3,
         })
         ros.start('computed_torque_controller', {
-            'robot': str(settings), 'rate': 250.0, 'reference_timeout': PATIENT, **parameters})
+            'plan': str(settings), 'rate': 250.0, 'reference_timeout': PATIENT, **parameters})
         self.references = ros.client.create_publisher(JointTrajectory, 'reference', 10)
         ros.wait(lambda: self.references.get_subscription_count() and self.efforts and self.states)
         self.began = None
