@@ -1,8 +1,10 @@
 """What all tests share: the surroundings they run in, the shared recordings, random numbers."""
 
+import functools
 import os
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 # Before any test module imports the libraries that read these.
 os.environ['MPLBACKEND'] = 'Agg'
@@ -71,3 +73,15 @@ def random_mjcf(robot_factory):
 def simulated_arm():
     """``simulated_arm(seed, ...)``: an arm with known parameters, motion and torque."""
     return runpy.run_path(str(PROJECT / 'test' / 'simulated_arm.py'))['SimulatedArm']
+
+
+@pytest.fixture(scope='session')
+def fits(tmp_path_factory, simulated_arm):
+    """``fits.copy(data, name, **provenance)``: an estimate of ``fits.arm``, ready to commit."""
+    helpers = runpy.run_path(str(PROJECT / 'test' / 'finished_fit.py'))
+    arm = simulated_arm(1)
+    made = helpers['make_fit'](tmp_path_factory.mktemp('fit'), arm)
+    return SimpleNamespace(
+        arm=arm, settings=made / 'settings.yaml', folder=made / 'fit',
+        copy=functools.partial(helpers['copy_fit'], made),
+        write_provenance=helpers['write_provenance'])

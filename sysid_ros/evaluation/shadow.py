@@ -7,7 +7,7 @@ same filters. What the candidate was fitted to does not count.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,8 @@ from sysid_ros.settings import StrictSettings
 
 # By how many standard errors the candidate must be better; the verdict takes as many.
 _SIGMAS = 2.0
+# Time over which positions are compared to see whether a joint moves, in [s].
+_BASELINE = 0.05
 
 
 class ShadowSettings(StrictSettings):
@@ -49,10 +51,11 @@ class LiveWindow:
 
     Attributes:
         joint_names: The n joints.
-        t: Stamps in [s], shape ``(T,)``, increasing.
+        t: Time since ``origin`` in [s], shape ``(T,)``, increasing.
         q: Positions, shape ``(T, n)``.
         v: Velocities, shape ``(T, n)``; NaN where none were given.
         tau: Efforts, shape ``(T, n)``; NaN where none were given.
+        origin: Seconds since 1970, apart since floats cannot hold both to the microsecond.
     """
 
     joint_names: tuple[str, ...]
@@ -60,12 +63,39 @@ class LiveWindow:
     q: np.ndarray
     v: np.ndarray
     tau: np.ndarray
+    origin: float = 0.0
 
-    def after(self, t: float) -> LiveWindow:
-        """The part with later stamps than ``t`` in [s]."""
-        rows = self.t > t
-        return LiveWindow(
-            self.joint_names, self.t[rows], self.q[rows], self.v[rows], self.tau[rows])
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last sample in [s]."""
+        return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+
+    def after(self, time: float) -> LiveWindow:
+        """The part with later stamps than ``time``, in seconds since 1970."""
+        return self._rows(self.t > time - self.origin)
+
+    def last_motion(self, duration: float, velocity: float) -> LiveWindow:
+        """The last seconds up to the end of the last motion.
+
+        Args:
+            duration: How much, in [s].
+            velocity: Slower joints count as standing still, in [rad/s] or [m/s].
+        """
+        moving = np.flatnonzero((self._speed() > velocity).any(axis=1))
+        last = self.t[moving[-1]] if len(moving) else -np.inf
+        return self._rows((self.t >= last - duration) & (self.t <= last))
+
+    def _rows(self, rows: np.ndarray) -> LiveWindow:
+        return replace(
+            self, t=self.t[rows], q=self.q[rows], v=self.v[rows], tau=self.tau[rows])
+
+    def _speed(self) -> np.ndarray:
+        """Speeds over stretches that are long enough not to show the steps of encoders."""
+        if not len(self.t):
+            return np.zeros_like(self.q)
+        before = np.searchsorted(self.t, self.t - _BASELINE)
+        steps = np.maximum(self.t - self.t[before], 1e-9)[:, None]
+        return np.abs(self.q - self.q[before]) / steps
 
     def recording(self, settings: RecordingSettings | None = None) -> Recording:
         """The window as a recording, in SI units at the joints.
@@ -91,7 +121,8 @@ class LiveWindow:
             {'position': self.q, 'velocity': self.v, 'effort': self.tau})
         settings = settings or RecordingSettings(format='rosbag', file='')
         channels = clean_channels(to_joint_side(samples, settings), Counter())
-        return Recording(channels, 'the last joint states', '', start=float(self.t[0]))
+        return Recording(
+            channels, 'the last joint states', '', start=self.origin + float(self.t[0]))
 
 
 @dataclass(frozen=True, eq=False)

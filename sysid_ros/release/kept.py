@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
@@ -146,7 +146,7 @@ def _is_chance(shift: np.ndarray, parts: Sequence[np.ndarray]) -> bool:
     directions = np.linalg.matrix_rank(np.array(parts))
     if not directions:
         return True
-    return bool(shift @ shift <= chi2.ppf(_CONFIDENCE, directions))
+    return bool(shift @ shift <= chdtri(directions, 1.0 - _CONFIDENCE))
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,10 @@ class UnknownRevisionError(ReleaseError):
     """There is no such revision."""
 
 
+class RejectedEntryError(ReleaseError):
+    """What was to be kept is too long, or too much."""
+
+
 class RevisionStore:
     """The revisions of one robot, in one file.
 
@@ -85,6 +89,11 @@ class RevisionStore:
         """
         newest = self.newest(1)
         return newest[0] if newest else None
+
+    def current_id(self) -> str:
+        """Id of the current revision, without reading it; empty when there is none."""
+        rows = self._file.rows('SELECT id FROM revisions ORDER BY number DESC LIMIT 1')
+        return str(rows[0][0]) if rows else ''
 
     def newest(self, limit: int = 0) -> list[Revision]:
         """Revisions, newest first.
@@ -231,18 +240,18 @@ class RevisionStore:
 
         Raises:
             UnknownRevisionError: There is no such revision.
-            ReleaseError: The name is empty or too long, there are too many consumers, or the
-                store cannot be written.
+            RejectedEntryError: The name is empty or too long, or there are too many consumers.
+            ReleaseError: The store cannot be written.
         """
         if not 0 < len(consumer) <= MAX_CONSUMER:
-            raise ReleaseError(
+            raise RejectedEntryError(
                 'the name of the consumer has no sensible length', found=len(consumer),
                 allowed=f'1 to {MAX_CONSUMER} characters')
         self.get(revision)
         with self._file.writing():
             known = self.acknowledgements()
             if consumer not in known and len(known) >= MAX_CONSUMERS:
-                raise ReleaseError(
+                raise RejectedEntryError(
                     'there are too many consumers', found=len(known), allowed=MAX_CONSUMERS)
             self._file.rows(
                 'INSERT OR REPLACE INTO acknowledgements VALUES (?, ?, ?)',
@@ -257,7 +266,7 @@ class RevisionStore:
 
     def _append(self, content: Content, kind: Kind, comment: str, restored: str = '') -> Revision:
         if len(comment) > MAX_COMMENT:
-            raise ReleaseError(
+            raise RejectedEntryError(
                 'the comment is too long', found=f'{len(comment)} characters', allowed=MAX_COMMENT)
         parent = self.current()
         revision = Revision(

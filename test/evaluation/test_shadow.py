@@ -103,7 +103,7 @@ def live(arm, seconds=6.0, rate=200.0):
     recording = arm.recording(seconds, rate, noise=0.02)
     t = recording.channels[0].t
     q, tau = (channel.values for channel in recording.channels)
-    return LiveWindow(arm.joint_names, 1.7e9 + t, q, np.full_like(q, np.nan), tau)
+    return LiveWindow(arm.joint_names, t, q, np.full_like(q, np.nan), tau, 1.7e9)
 
 
 def test_live_joint_states_go_through_the_same_processing_as_a_recording(arm, truth, prior):
@@ -125,7 +125,8 @@ def test_joint_states_in_other_units_are_converted_as_in_the_recording(arm):
 def test_only_what_came_after_the_fitted_recording_counts(arm):
     window = live(arm)
     later = window.after(1.7e9 + 5.0)
-    assert later.t[0] > 1.7e9 + 5.0
+    assert later.t[0] > 5.0
+    assert later.recording().start == pytest.approx(1.7e9 + 5.0, abs=0.01)
     assert later.recording().duration == pytest.approx(1.0, abs=0.02)
     with pytest.raises(RecordingError, match='no joint states were heard since'):
         window.after(1.7e9 + 100.0).recording()
@@ -137,3 +138,18 @@ def test_joints_without_effort_are_named(arm):
     tau[:, 2] = np.nan
     with pytest.raises(RecordingError, match=f'no effort of {arm.joint_names[2]}'):
         replace(window, tau=tau).recording()
+
+
+def test_the_last_motion_is_found_behind_a_standstill_and_through_steps_of_encoders(arm):
+    window = live(arm)
+    step = 2.0 * np.pi / 4096
+    q = np.round(window.q / step) * step
+    stands = window.t > 4.0
+    q[stands] = q[np.flatnonzero(stands)[0]]
+    # An encoder on the edge between two steps.
+    q[stands, 0] += step * (np.arange(stands.sum()) % 2)
+    last = replace(window, q=q).last_motion(2.0, 0.05)
+    assert last.t[-1] == pytest.approx(4.0, abs=0.1)
+    assert last.duration == pytest.approx(2.0, abs=0.02)
+    assert not len(replace(window, q=np.zeros_like(q)).last_motion(2.0, 0.05).t)
+    assert last.after(1.8e9).last_motion(2.0, 0.05).duration == 0.0

@@ -1,0 +1,116 @@
+"""Services whose answer takes time, without keeping the executor from everything else.
+
+What takes time runs in one thread beside the executor. The answer is given by a coroutine that
+waits for it, while heartbeats, joint states and other requests are served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future as Job
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.task import Future
+
+from sysid_ros.errors import SysidError
+from sysid_ros.msg import ResultCode
+from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, require_short
+
+Result = TypeVar('Result')
+
+_LOOK = 0.01
+
+
+class Background:
+    """One thread beside the executor of a node, until the node is cleaned up.
+
+    Args:
+        node: The node.
+    """
+
+    def __init__(self, node: SysidNode[Any]) -> None:
+        self._node = node
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: list[tuple[Job[Any], Future[None]]] = []
+        self._timer = node.every(_LOOK, self._collect)
+        self._timer.cancel()
+
+    def close(self) -> None:
+        """Let the thread end after what it is doing."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Do something in the thread.
+
+        Args:
+            work: Called with the arguments; it must not touch the node.
+            arguments: Passed on.
+
+        Returns:
+            What it returns; what it raises is raised here.
+        """
+        job = self._thread.submit(work, *arguments)
+        done: Future[None] = Future()
+        self._waiting.append((job, done))
+        self._timer.reset()
+        await done
+        return job.result()
+
+    def serve(
+        self, kind: type, name: str, grant: Callable[[Any, Any], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Answer a service by a coroutine, one request at a time; another one is refused.
+
+        Args:
+            kind: The service's type, whose response has ``success``, ``code`` and ``message``.
+            name: Its name.
+            grant: Fills the response from the request; raises as for ``SysidNode.serve``.
+        """
+        async def answer(request: Any, response: Any) -> Any:
+            try:
+                self._require_ready()
+                require_short(request)
+                self._busy = True
+                try:
+                    await grant(request, response)
+                finally:
+                    self._busy = False
+                response.success, response.code = True, ResultCode.OK
+            except Exception as error:  # noqa: BLE001 (who asked gets an answer)
+                if not isinstance(error, SysidError):
+                    self._node.complain(error)
+                response.success, response.code = False, code_of(error)
+                response.message = str(error) or type(error).__name__
+            return response
+
+        service = self._node.create_service(
+            kind, name, answer, callback_group=ReentrantCallbackGroup())
+        self._node.keep(self._node.destroy_service, service)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being granted."""
+        return self._busy
+
+    _busy = False
+
+    def _require_ready(self) -> None:
+        if not self._node.active:
+            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
+                f'{self._node.get_fully_qualified_name()} is not active', fix='Activate it first'))
+        if self._busy:
+            raise RefusedError(ResultCode.BUSY, SysidError(
+                'another request is being granted', fix='Try again when it is done'))
+
+    def _collect(self) -> None:
+        """Wake coroutines whose work is done; futures are set in the executor's thread only."""
+        waiting, self._waiting = self._waiting, []
+        for job, done in waiting:
+            if job.done():
+                done.set_result(None)
+            else:
+                self._waiting.append((job, done))
+        if not self._waiting:
+            self._timer.cancel()

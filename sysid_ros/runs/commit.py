@@ -1,0 +1,315 @@
+"""From the folder of a fit to what a revision hands over; nothing is written here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.dynamics.terms import (
+    Armature,
+    CoulombFriction,
+    JointTerm,
+    Stiffness,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.shadow import (
+    Candidate,
+    LiveWindow,
+    Shadow,
+    ShadowSettings,
+    shadow_test,
+)
+from sysid_ros.release.description_export import export_description, verify_export
+from sysid_ros.release.kept import keep_prior
+from sysid_ros.release.link_inertias import require_joint_terms_known
+from sysid_ros.release.revision import Content, Quality, Revision
+from sysid_ros.release.store import RevisionStore
+from sysid_ros.robot.inertia import consistency_margin
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import ParameterSet
+from sysid_ros.runs.run_folder import RunFolder
+
+_VERDICT, _PROVENANCE = 'verdict.json', 'provenance.json'
+_TERMS = (ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
+# Part of the time asked for that has to be there.
+_COVERED = 0.9
+
+
+class NotCommittableError(ReleaseError):
+    """The verdict forbids it, or the estimate is not one that can be handed over."""
+
+
+class InconsistentError(ReleaseError):
+    """Physics does not allow the parameters, or does not after they were written."""
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedFit:
+    """What the folder of a fit holds.
+
+    Attributes:
+        name: Id of the estimate.
+        identification: Settings of the fit.
+        model: Torque model that was fitted.
+        estimate: The estimate.
+        verdict: The verdict, as in its file.
+        provenance: Base revision, end of the recording and figures, as in their file; empty for
+            a fit that was made in a terminal.
+        written: When the estimate was written, in nanoseconds since 1970.
+    """
+
+    name: str
+    identification: Identification
+    model: TorqueModel
+    estimate: Estimate
+    verdict: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    written: int
+
+    @classmethod
+    def open(cls, name: str, folder: Path) -> FinishedFit:
+        """Read the folder of a fit.
+
+        Args:
+            name: Id of the estimate.
+            folder: Its folder.
+
+        Raises:
+            ConfigurationError: It is no folder of a fit, or is not complete.
+            SysidError: A file in it cannot be used.
+        """
+        run = RunFolder.open(folder)
+        identification = run.identification()
+        provenance = folder / _PROVENANCE
+        return cls(
+            name, identification, identification.model(), run.estimate(),
+            _read(folder / _VERDICT), _read(provenance) if provenance.exists() else {},
+            (folder / 'estimate.json').stat().st_mtime_ns,
+        )
+
+    @property
+    def base(self) -> str:
+        """Id of the revision that ran when the fit began; empty for the initial one."""
+        return str(self.provenance.get('base_revision', ''))
+
+    @property
+    def recording_end(self) -> float:
+        """Time in [s] since 1970 from which on data is new to the estimate."""
+        # Where it is not said, all that came before the fit was done may have been fitted.
+        return 1e-9 * float(self.provenance.get('recording_end') or self.written)
+
+    def require_committable(self) -> None:
+        """Refuse what the verdict is against.
+
+        Raises:
+            NotCommittableError: Its reasons.
+        """
+        if self.verdict.get('committable') is True and self.estimate.status.ok:
+            return
+        reasons = ' '.join(map(str, self.verdict.get('reasons') or (self.estimate.status.value,)))
+        steps = self.verdict.get('next_steps') or ('Record again',)
+        raise NotCommittableError(
+            f'the verdict is against it: {reasons.rstrip(".")}', where=self.name,
+            fix=str(steps[0]).rstrip('.'))
+
+    def content(self, robot: RobotModel) -> Content:
+        """What a commit would hand over; the prior is kept where the data does not tell.
+
+        Consistency is checked on the numbers as they stand in the exported description, and
+        this is loaded again and gives the same torques.
+
+        Args:
+            robot: The robot as described before identification.
+
+        Raises:
+            NotCommittableError: The verdict is against it, the estimate is of another robot, or
+                there is no place for its parameters.
+            InconsistentError: No real body has them.
+        """
+        self.require_committable()
+        _require_same_robot(self.model.robot, robot, self.name)
+        handed = keep_prior(self.model, self.estimate)
+        try:
+            require_joint_terms_known(robot, handed.parameters)
+        except ReleaseError as error:
+            raise _as(NotCommittableError, error) from error
+        try:
+            export = export_description(robot, handed.parameters)
+            verify_export(robot, handed.parameters, export)
+        except ReleaseError as error:
+            raise _as(InconsistentError, error) from error
+        return Content(
+            export.xml, handed.parameters, robot.description.sha256, self.name,
+            int(self.provenance.get('estimated') or self.written),
+            str(self.estimate.provenance.get('sha256', '')), self._quality(handed.parameters),
+            handed.kept, (*handed.notes, *export.notes),
+        )
+
+    def shadow(
+        self, content: Content, current: ParameterSet, window: LiveWindow, duration: float,
+        settings: ShadowSettings,
+    ) -> Shadow:
+        """Let what would be handed over predict live torques beside what runs now.
+
+        Args:
+            content: What :meth:`content` gave.
+            current: Parameters that run now.
+            window: Joint states as they came in.
+            duration: How much of the last motion to predict, in [s].
+            settings: What is asked of the motion.
+
+        Raises:
+            RecordingError: There is too little new data, or the robot hardly moved.
+        """
+        recording = self.identification.settings.recording
+        live = window.after(self.recording_end).last_motion(duration, settings.velocity)
+        if live.duration < _COVERED * duration:
+            raise RecordingError(
+                'too little was heard since the fitted recording ended',
+                found=f'{live.duration:.3g} s up to the last motion', allowed=f'{duration:g} s',
+                fix='Move the robot for longer, or ask for a shorter time')
+        own = recording if recording.format == 'rosbag' else None
+        dataset = self.identification.dataset(self.model, live.recording(own))
+        smoothing = self._smoothing()
+        return shadow_test(
+            _candidate(self.model.robot, content.parameters, smoothing),
+            _candidate(self.model.robot, current, smoothing), dataset,
+            parallel_filter=self.identification.settings.processing.parallel_filter,
+            minimum_velocity=self.identification.settings.fit.minimum_velocity,
+            settings=settings,
+        )
+
+    def _smoothing(self) -> float:
+        smoothing = self.identification.robot().terms.coulomb_smoothing
+        return smoothing if isinstance(smoothing, float) else 0.0
+
+    def _quality(self, parameters: ParameterSet) -> Quality:
+        known = {
+            name: float(value) for name in (
+                'held_out_relative_error', 'prior_relative_error', 'condition_number')
+            if (value := self.provenance.get(name)) is not None
+        }
+        margins = [
+            float(consistency_margin(
+                parameters.inertial(body), parameters.prior[parameters.body_slice(body)]))
+            for body in parameters.bodies
+        ]
+        return Quality(**known, consistency_margin=min(margins, default=math.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Everything that is needed to commit an estimate.
+
+    Attributes:
+        fit: Where it comes from.
+        content: What would be handed over.
+        current: The revision that it would replace.
+    """
+
+    fit: FinishedFit
+    content: Content
+    current: Revision
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the current revision holds the same already."""
+        return self.current.content.same_as(self.content)
+
+
+def prepare(store: Path, name: str, folder: Path, robot: RobotModel) -> Preparation:
+    """Look whether an estimate may be committed, and what would be handed over.
+
+    Args:
+        store: File of the revision store.
+        name: Id of the estimate.
+        folder: Its folder.
+        robot: The robot as described before identification.
+
+    Raises:
+        NotCommittableError: As for :meth:`FinishedFit.content`.
+        InconsistentError: As there.
+        BaseChangedError: Another revision was committed since the fit began.
+        SysidError: The folder or the store cannot be used.
+    """
+    fit = FinishedFit.open(name, folder)
+    content = fit.content(robot)
+    with RevisionStore(store) as revisions:
+        current = revisions.current()
+        if current is None:
+            raise ReleaseError('the store is empty', where=str(store))
+        preparation = Preparation(fit, content, current)
+        if not preparation.is_current:
+            revisions.require_base(fit.base)
+    return preparation
+
+
+def initial_content(model: TorqueModel) -> Content:
+    """What is handed out before anything was identified: the description, byte for byte.
+
+    Args:
+        model: Torque model of the robot as described.
+    """
+    description = model.robot.description
+    notes = tuple(
+        f'The described inertia of {body} is not used: {reason}.'
+        for body, reason in model.robot.replaced_priors.items()
+    )
+    return Content(description.xml, model.parameters, description.sha256, notes=notes)
+
+
+def _candidate(robot: RobotModel, parameters: ParameterSet, smoothing: float) -> Candidate:
+    """Parameters with the model that has just their terms."""
+    terms: list[JointTerm] = []
+    for term in _TERMS:
+        joints = tuple(
+            joint for joint in robot.joint_names if f'{joint}.{term.field}' in parameters)
+        if joints:
+            terms.append(
+                term(joints, smoothing) if term is CoulombFriction else term(joints))
+    return Candidate(TorqueModel(robot, terms), parameters)
+
+
+def _require_same_robot(fitted: RobotModel, robot: RobotModel, name: str) -> None:
+    same = (
+        fitted.name == robot.name and fitted.joint_names == robot.joint_names
+        and set(robot.body_names) <= set(fitted.body_names)
+        and np.array_equal(fitted.gravity, robot.gravity)
+        and dict(fitted.locked_joints) == dict(robot.locked_joints)
+        and fitted.description.sha256 == robot.description.sha256
+    )
+    if not same:
+        raise NotCommittableError(
+            'the estimate is of another robot, or of another description of it', where=name,
+            found=f'{fitted.name}, SHA-256 {fitted.description.sha256[:16]}…',
+            allowed=f'{robot.name}, SHA-256 {robot.description.sha256[:16]}…',
+            fix='Identify with the robot settings of the model server')
+
+
+def _as(kind: type[ReleaseError], error: ReleaseError) -> ReleaseError:
+    return kind(
+        error.problem, where=error.where, found=error.found, allowed=error.allowed, fix=error.fix)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f'cannot be read: {error}', where=str(path),
+            fix='Wait for the end of the fit, or fit again') from error
+    if not isinstance(data, dict):
+        raise ConfigurationError(
+            'is not what a fit writes', where=str(path), found=type(data).__name__)
+    return data

@@ -1,0 +1,309 @@
+"""The model server as a process: commits, rolls back, hands out, and knows who runs what."""
+
+import functools
+import hashlib
+import math
+import sqlite3
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.msg import Heartbeat, IdentifiedParameters, ResultCode, RevisionInfo
+from sysid_ros.nodes.conversions import parameters_from_message, to_time
+from sysid_ros.nodes.node import LATCHED
+from sysid_ros.release.store import RevisionStore
+from sysid_ros.srv import (
+    AcknowledgeRevision,
+    CommitParameters,
+    GetRevision,
+    ListRevisions,
+    RollbackParameters,
+)
+
+RATE = 100.0
+
+
+class Robot:
+    """Publishes joint states of the arm of the fits: in motion, or at rest."""
+
+    def __init__(self, ros, arm):
+        self.ros, self.arm = ros, arm
+        self.publisher = ros.client.create_publisher(JointState, 'joint_states', 1000)
+        self.speed = 0.0
+        self.q = arm.motion(np.array([0.0]))[0][0]
+        self.timer = ros.client.create_timer(1.0 / RATE, self.tick)
+
+    def say(self, stamp, q, v, tau):
+        message = JointState(
+            name=list(self.arm.joint_names), position=q.tolist(), velocity=v.tolist(),
+            effort=tau.tolist())
+        message.header.stamp = to_time(stamp)
+        self.publisher.publish(message)
+
+    def tick(self):
+        zero = np.zeros_like(self.q)
+        self.q = self.q + self.speed / RATE
+        tau = self.arm.model.torque(self.arm.truth, *(row[None] for row in (self.q, zero, zero)))
+        self.say(time.time_ns(), self.q, zero + self.speed, tau[0])
+
+    def move(self, seconds):
+        """Some seconds of motion, all at once, stamped as if they had just passed."""
+        self.timer.cancel()
+        t = np.arange(round(seconds * RATE)) / RATE
+        q, v, _ = self.arm.motion(t + 30.0)
+        tau = self.arm.torque(t + 30.0)
+        # What was said before must be older than what is said now.
+        end = time.time_ns()
+        for k, at in enumerate(t - t[-1]):
+            self.say(end + int(at * 1e9), q[k], v[k], tau[k])
+        self.q = q[-1]
+        self.timer.reset()
+
+
+@pytest.fixture
+def server(ros, fits, tmp_path):
+    """Starts the node; the calls of a client."""
+    data = tmp_path / 'data'
+    robot = Robot(ros, fits.arm)
+    heard = []
+
+    def start(wait=True, **parameters):
+        ros.start('model_server', {
+            'data_folder': str(data), 'robot': str(fits.settings), **parameters})
+        heard.append(ros.hear(IdentifiedParameters, 'model_server/identified_parameters', LATCHED))
+        if wait:
+            ros.wait(lambda: heard[-1])
+            ros.wait(lambda: robot.publisher.get_subscription_count() > 0)
+            ros.spin(0.4)  # until the server has seen the robot at rest
+        return heard[-1]
+
+    def call(kind, name, **fields):
+        return ros.call(kind, f'model_server/{name}', **fields)
+
+    return SimpleNamespace(
+        start=start, data=data, robot=robot, copy=functools.partial(fits.copy, data),
+        commit=functools.partial(call, CommitParameters, 'commit'),
+        rollback=functools.partial(call, RollbackParameters, 'rollback'),
+        get=functools.partial(call, GetRevision, 'get_revision'),
+        list=functools.partial(call, ListRevisions, 'list_revisions'),
+        acknowledge=functools.partial(call, AcknowledgeRevision, 'acknowledge'),
+    )
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_commit_hand_out_acknowledge_and_roll_back(ros, server, fits):
+    server.copy('fit_1')
+    heard = server.start(publish_description=True)
+    descriptions = ros.hear(String, '/robot_description', LATCHED)
+    initial = server.get()
+    assert initial.success, initial.message
+    assert initial.info.kind == RevisionInfo.INITIAL
+    assert initial.description == fits.arm.description
+    assert heard[-1].revision == initial.info.revision
+    assert initial.outdated == ['/test_client']
+
+    answer = server.commit(estimate='fit_1', comment='first')
+    assert answer.success, answer.message
+    assert 'shoulder.first_moment_x' in answer.kept
+    assert answer.outdated == ['/test_client']
+    assert math.isnan(answer.candidate_error)
+    ros.wait(lambda: heard[-1].revision == answer.revision)
+    got = server.get(revision=answer.revision)
+    assert str(got.parameters) == str(heard[-1])  # NaN does not equal itself
+    assert sha256(got.description) == got.info.description_sha256
+    assert (got.info.kind, got.info.comment) == (RevisionInfo.COMMIT, 'first')
+    assert (got.info.parent, got.info.estimate) == (initial.info.revision, 'fit_1')
+    assert got.info.current
+    ros.wait(lambda: descriptions[-1].data == got.description)
+
+    # What a controller makes of the message is what was estimated, up to what the prior keeps.
+    model = Identification.load(fits.settings).model()
+    parameters = parameters_from_message(heard[-1], model)
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        stored = store.current().content.parameters
+    np.testing.assert_allclose(parameters.values, stored.values, atol=1e-12)
+
+    done = server.acknowledge(consumer='/test_client', revision=answer.revision)
+    assert done.success, done.message
+    assert server.get().acknowledged == ['/test_client']
+    assert server.get().outdated == []
+    again = server.commit(estimate='fit_1')
+    assert again.success
+    assert again.revision == answer.revision
+    assert again.outdated == []
+
+    back = server.rollback(comment='just to try')
+    assert back.success, back.message
+    assert back.outdated == ['/test_client']
+    ros.wait(lambda: heard[-1].revision == back.revision)
+    restored = server.get()
+    assert restored.description == fits.arm.description
+    assert restored.info.kind == RevisionInfo.ROLLBACK
+    assert restored.info.restored == initial.info.revision
+    ros.wait(lambda: descriptions[-1].data == fits.arm.description)
+    revisions = server.list().revisions
+    assert [r.revision for r in revisions] == [
+        back.revision, answer.revision, initial.info.revision]
+    assert [r.current for r in revisions] == [True, False, False]
+    assert len(server.list(limit=1).revisions) == 1
+
+
+def test_a_revision_survives_the_end_of_the_process(ros, server):
+    server.copy('fit_1')
+    server.start()
+    revision = server.commit(estimate='fit_1').revision
+    assert ros.stop('model_server') == 0
+    heard = server.start()
+    ros.wait(lambda: heard[-1].revision == revision)
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        assert store.verify() == ()
+
+
+def test_the_shadow_test_needs_motion_and_is_won_by_the_better_set(server):
+    server.copy('fit_1')
+    server.start()
+    still = server.commit(estimate='fit_1', shadow_duration=4.0)
+    assert (still.success, still.code) == (False, ResultCode.SHADOW_LOST)
+    assert 'allowed 4 s' in still.message
+    server.robot.move(6.0)
+    server.robot.ros.spin(0.5)
+    won = server.commit(estimate='fit_1', shadow_duration=4.0)
+    assert won.success, won.message
+    assert won.candidate_error < 0.5 * won.current_error
+    # The same shadow test is lost by what it has just beaten.
+    server.copy('fit_2', base_revision=won.revision, recording_end=time.time_ns())
+    lost = server.commit(estimate='fit_2', shadow_duration=4.0)
+    assert (lost.success, lost.code) == (False, ResultCode.SHADOW_LOST)
+
+
+BAD_REQUESTS = (
+    ({'estimate': 'nothing'}, ResultCode.UNKNOWN_ID),
+    ({'estimate': '../estimates/fit_1'}, ResultCode.INVALID_REQUEST),
+    ({'estimate': ''}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'shadow_duration': math.nan}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'shadow_duration': -1.0}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'shadow_duration': 1e6}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'shadow_duration': 0.1}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'comment': 'x' * 5000}, ResultCode.INVALID_REQUEST),
+    ({'estimate': 'fit_1', 'comment': 'x' * 2_000_000}, ResultCode.INVALID_REQUEST),
+)
+
+
+def test_requests_that_make_no_sense_are_refused_with_a_code(server):
+    server.copy('fit_1')
+    server.start()
+    for fields, code in BAD_REQUESTS:
+        answer = server.commit(**fields)
+        assert (answer.success, answer.code) == (False, code), (fields, answer.message)
+        assert answer.message
+    assert server.rollback(revision='9-0').code == ResultCode.UNKNOWN_ID
+    assert server.rollback().code == ResultCode.UNKNOWN_ID
+    assert server.get(revision='9-0').code == ResultCode.UNKNOWN_ID
+    unknown = server.acknowledge(consumer='/me', revision='9-0')
+    assert unknown.code == ResultCode.UNKNOWN_ID
+    current = server.get().info.revision
+    for consumer in ('', 'x' * 300):
+        refused = server.acknowledge(consumer=consumer, revision=current)
+        assert refused.code == ResultCode.INVALID_REQUEST
+    assert len(server.list().revisions) == 1
+
+
+def test_heartbeats_go_on_while_a_commit_is_under_way(ros, server):
+    server.copy('fit_1')
+    server.start()
+    server.robot.move(20.0)
+    ros.spin(0.5)
+    beats = []
+
+    def beat(message):
+        if message.node == '/model_server':
+            beats.append(time.monotonic())
+
+    ros.client.create_subscription(Heartbeat, 'sysid/heartbeat', beat, 10)
+    ros.wait(lambda: beats)
+    assert server.commit(estimate='fit_1', shadow_duration=15.0).success
+    ros.spin(0.2)
+    assert np.diff(beats).max() < 1.0
+
+
+def test_consumers_that_were_there_once_stay_outdated_until_they_acknowledge(ros, server):
+    server.copy('fit_1')
+    server.start()
+    first = server.get().info.revision
+    assert server.acknowledge(consumer='/gone', revision=first).success
+    answer = server.commit(estimate='fit_1')
+    assert set(answer.outdated) == {'/gone', '/test_client'}
+    diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
+    ros.wait(lambda: any(
+        status.level == DiagnosticStatus.WARN and '/gone' in status.message
+        for array in diagnostics for status in array.status))
+
+
+def test_what_another_process_commits_is_handed_out(ros, server):
+    heard = server.start()
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        revision = store.rollback(store.current().id, 'from outside').id
+    ros.wait(lambda: heard[-1].revision == revision)
+
+
+@pytest.mark.parametrize(('parameters', 'problem'), [
+    ({'robot': ''}, "the parameter 'robot' is empty"),
+    ({'robot': '/nowhere/robot.yaml'}, 'cannot be read'),
+    ({'history': math.nan}, 'not finite'),
+    ({'hystory': 3.0}, "Did you mean 'history'"),
+])
+def test_a_node_that_cannot_start_says_why(ros, server, parameters, problem):
+    server.start(wait=False, **parameters)
+    process = ros.processes['model_server']
+    ros.wait(lambda: process.poll() is not None)
+    assert process.returncode == 1
+    assert problem in ros.output('model_server')
+
+
+def test_a_store_of_another_robot_is_not_gone_on_with(ros, server, fits, tmp_path):
+    server.start()
+    ros.stop('model_server')
+    other = tmp_path / 'other'
+    other.mkdir()
+    text = Path(fits.settings).read_text(encoding='utf-8')
+    (other / 'settings.yaml').write_text(text, encoding='utf-8')
+    (other / 'arm.urdf').write_text(
+        fits.arm.description.replace('<mass value="1.1"', '<mass value="1.2"'), encoding='utf-8')
+    server.start(wait=False, robot=str(other / 'settings.yaml'))
+    process = ros.processes['model_server']
+    ros.wait(lambda: process.poll() is not None)
+    assert 'belong to another robot description' in ros.output('model_server')
+
+
+def test_a_damaged_store_hands_nothing_out_and_still_shows_what_is_sound(ros, server):
+    server.copy('fit_1')
+    server.start()
+    revision = server.commit(estimate='fit_1').revision
+    ros.stop('model_server')
+    connection = sqlite3.connect(server.data / 'revisions.sqlite', isolation_level=None)
+    connection.execute('DROP TRIGGER no_update')
+    connection.execute("UPDATE revisions SET record = REPLACE(record, 'fit_1', 'fit_9')")
+    connection.close()
+    server.start(wait=False)
+    diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
+    assert server.get(revision=revision).code == ResultCode.STORAGE
+    assert server.get().code == ResultCode.STORAGE
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        first = store.initial().id
+    assert server.get(revision=first).success
+    for answer in (server.commit(estimate='fit_1'), server.rollback(revision=first)):
+        assert (answer.success, answer.code) == (False, ResultCode.STORAGE)
+        assert 'Revision 2 was altered' in answer.message
+    ros.wait(lambda: any(
+        status.level == DiagnosticStatus.ERROR and 'Revision 2 was altered' in status.message
+        for array in diagnostics for status in array.status))

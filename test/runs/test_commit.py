@@ -1,0 +1,194 @@
+"""From a fit to a revision: what is refused, what is kept, and what is handed over."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.shadow import LiveWindow, ShadowSettings
+from sysid_ros.release.store import BaseChangedError, RevisionStore
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.commit import (
+    FinishedFit,
+    InconsistentError,
+    NotCommittableError,
+    initial_content,
+    prepare,
+)
+
+
+@pytest.fixture(scope='module')
+def model(fits):
+    return Identification.load(fits.settings).model()
+
+
+@pytest.fixture
+def store(tmp_path, model):
+    path = tmp_path / 'revisions.sqlite'
+    with RevisionStore(path) as store:
+        store.begin(initial_content(model))
+    return path
+
+
+def edited(fits, tmp_path, name, change):
+    """A copy of the fit with one of its JSON files changed."""
+    folder = fits.copy(tmp_path, 'edited')
+    file = folder / name
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+    return folder
+
+
+def test_a_good_fit_becomes_a_content_that_says_where_it_comes_from(fits, model, tmp_path, store):
+    folder = fits.copy(tmp_path, 'fit_1')
+    prepared = prepare(store, 'fit_1', folder, model.robot)
+    content = prepared.content
+    assert not prepared.is_current
+    assert content.estimate == 'fit_1'
+    assert content.estimated == 1_700_000_000_000_000_000
+    assert content.prior_sha256 == model.robot.description.sha256
+    assert len(content.recording_sha256) == 64
+    assert content.quality.held_out_relative_error == 0.03
+    assert content.quality.condition_number == 42.0
+    assert content.quality.consistency_margin > 0.0
+    reloaded = RobotModel.from_urdf(content.description.decode())
+    terms = TorqueModel(reloaded, model.terms)
+    motion = np.random.default_rng(0).normal(size=(3, 20, len(reloaded.joint_names)))
+    # A URDF has no place for offsets; everything else is in it.
+    offsets = content.parameters.values[-len(reloaded.joint_names):]
+    np.testing.assert_allclose(
+        terms.torque(terms.parameters.values, *motion) + offsets,
+        model.torque(content.parameters.values, *motion), atol=1e-9)
+
+
+def test_the_prior_is_kept_for_what_the_data_does_not_tell(fits, model, tmp_path, store):
+    content = prepare(store, 'a', fits.copy(tmp_path, 'a'), model.robot).content
+    assert 'shoulder.first_moment_x' in content.kept
+    for name in content.kept:
+        index = content.parameters.index(name)
+        assert content.parameters.values[index] == content.parameters.prior[index]
+
+
+def test_what_the_verdict_is_against_is_refused_with_its_reasons(fits, model, tmp_path):
+    folder = edited(fits, tmp_path, 'verdict.json', lambda data: data.update(
+        committable=False, reasons=['It is overfitted.'], next_steps=['Record longer.']))
+    with pytest.raises(NotCommittableError, match='It is overfitted.*Record longer'):
+        FinishedFit.open('edited', folder).content(model.robot)
+
+
+@pytest.mark.parametrize('value', ['yes', 1, None])
+def test_only_a_plain_yes_of_the_verdict_counts(fits, model, tmp_path, value):
+    folder = edited(
+        fits, tmp_path, 'verdict.json', lambda data: data.update(committable=value))
+    with pytest.raises(NotCommittableError):
+        FinishedFit.open('edited', folder).content(model.robot)
+
+
+def test_parameters_of_no_real_body_are_refused_whatever_the_verdict_says(
+    fits, model, tmp_path
+):
+    def spoil(data):
+        k = data['parameters']['names'].index('forearm.inertia_xx')
+        data['parameters']['values'][k] = -0.01
+    folder = edited(fits, tmp_path, 'estimate.json', spoil)
+    with pytest.raises(InconsistentError, match='no real body'):
+        FinishedFit.open('edited', folder).content(model.robot)
+
+
+def test_negative_friction_is_refused(fits, model, tmp_path):
+    def spoil(data):
+        k = data['parameters']['names'].index('elbow_pitch.coulomb_friction')
+        data['parameters']['values'][k] = -0.5
+    folder = edited(fits, tmp_path, 'estimate.json', spoil)
+    with pytest.raises(InconsistentError, match='negative'):
+        FinishedFit.open('edited', folder).content(model.robot)
+
+
+def test_an_estimate_of_another_robot_is_refused(fits, model, tmp_path, random_urdf):
+    fit = FinishedFit.open('a', fits.copy(tmp_path, 'a'))
+    other = fits.arm.description.replace('<mass value="1.1"', '<mass value="1.2"')
+    assert other != fits.arm.description
+    for description in (other, random_urdf(0, 4)):
+        with pytest.raises(NotCommittableError, match='another robot'):
+            fit.content(RobotModel.from_urdf(description))
+    upside_down = RobotModel.from_description(
+        model.robot.description, gravity=(0.0, 0.0, 9.81))
+    with pytest.raises(NotCommittableError, match='another robot'):
+        fit.content(upside_down)
+
+
+def test_an_unfinished_fit_is_refused(fits, tmp_path):
+    folder = fits.copy(tmp_path, 'a')
+    (folder / 'verdict.json').unlink()
+    with pytest.raises(ConfigurationError, match='cannot be read'):
+        FinishedFit.open('a', folder)
+    (folder / 'estimate.json').unlink()
+    with pytest.raises(ConfigurationError, match='not the folder of a fit'):
+        FinishedFit.open('a', folder)
+
+
+def test_a_fit_on_another_base_is_refused_before_anything_else_is_tried(
+    fits, model, tmp_path, store
+):
+    first = fits.copy(tmp_path, 'fit_1')
+    with RevisionStore(store) as revisions:
+        revisions.commit(prepare(store, 'fit_1', first, model.robot).content, '')
+    assert prepare(store, 'fit_1', first, model.robot).is_current
+    with pytest.raises(BaseChangedError):
+        prepare(store, 'fit_2', fits.copy(tmp_path, 'fit_2'), model.robot)
+
+
+def test_a_fit_from_the_terminal_has_the_initial_base_and_no_figures(fits, model, tmp_path):
+    folder = fits.copy(tmp_path, 'a')
+    (folder / 'provenance.json').unlink()
+    fit = FinishedFit.open('a', folder)
+    assert fit.base == ''
+    assert fit.recording_end == pytest.approx((folder / 'estimate.json').stat().st_mtime)
+    assert math.isnan(fit.content(model.robot).quality.held_out_relative_error)
+
+
+def live(fits, seconds=8.0, origin=None):
+    arm = fits.arm
+    t = np.arange(round(seconds * 100.0)) / 100.0
+    q, v, _ = arm.motion(t + 30.0)
+    return LiveWindow(arm.joint_names, t - t[-1], q, v, arm.torque(t + 30.0), origin)
+
+
+@pytest.fixture
+def shadow(fits, model, tmp_path):
+    fit = FinishedFit.open('a', fits.copy(tmp_path, 'a', recording_end=1_000_000_000_000))
+    content = fit.content(model.robot)
+
+    def shadow(window, duration=5.0, current=None):
+        return fit.shadow(
+            content, current or model.parameters, window, duration, ShadowSettings())
+
+    shadow.content = content
+    return shadow
+
+
+def test_a_good_fit_wins_its_shadow_test(fits, shadow):
+    result = shadow(live(fits, origin=1_010.0))
+    assert result.won
+    assert result.candidate.relative_error < 0.05
+    assert not shadow(live(fits, origin=1_010.0), current=shadow.content.parameters).won
+
+
+def test_data_that_was_fitted_does_not_count(fits, shadow):
+    """Of eight seconds that end at 1003 s, those after 1000 s are new."""
+    with pytest.raises(RecordingError, match=r'found 2.99 s.*allowed 5 s'):
+        shadow(live(fits, origin=1_003.0))
+    assert shadow(live(fits, origin=1_003.0), duration=2.5).won
+
+
+def test_a_robot_that_stood_still_tells_nothing(fits, shadow):
+    window = live(fits, origin=1_010.0)
+    still = replace(window, q=np.zeros_like(window.q), v=np.zeros_like(window.v))
+    with pytest.raises(RecordingError, match='found 0 s up to the last motion'):
+        shadow(still)
