@@ -51,7 +51,7 @@ def make_fit(folder, arm, *, noise=0.02):
 def write_provenance(folder, **changes):
     """Write what the identification node notes beside a fit."""
     content = {
-        'base_revision': '', 'recording_end': time.time_ns() - 60_000_000_000,
+        'base_revision': '', 'recording_end': time.time_ns() - 2_000_000_000_000,
         'estimated': 1_700_000_000_000_000_000, 'held_out_relative_error': 0.03,
         'prior_relative_error': 0.3, 'condition_number': 42.0,
     }

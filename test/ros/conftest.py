@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -192,3 +193,10 @@ def ros(tmp_path):
     finally:
         session.close()
         os.close(lock)
+
+
+@pytest.fixture
+def server(ros, fits, tmp_path):
+    """What starts a model server in ``server.data``, a robot that moves, and a client."""
+    helpers = runpy.run_path(str(Path(__file__).with_name('model_server_client.py')))
+    return helpers['make_server'](ros, fits, tmp_path / 'data')

@@ -1,0 +1,118 @@
+"""Answers that take time, beside an executor that goes on."""
+
+import threading
+from typing import ClassVar
+
+import pytest
+import rclpy
+
+from sysid_ros.errors import SysidError
+from sysid_ros.msg import ResultCode
+from sysid_ros.nodes.background import Background
+from sysid_ros.nodes.node import RefusedError, SysidNode
+from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.srv import RollbackParameters
+
+
+class Slow(SysidNode[NodeSettings]):
+    settings_class: ClassVar = NodeSettings
+
+    def __init__(self):
+        self.ticks = 0
+        self.gate = threading.Event()
+        super().__init__('slow')
+
+    def configure(self):
+        self.background = Background(self)
+        self.background.serve(RollbackParameters, '~/work', self.work)
+        self.every(0.01, self.tick)
+
+    def cleanup(self):
+        self.background.close()
+
+    def working(self):
+        return self.background.busy
+
+    def tick(self):
+        self.ticks += 1
+
+    async def work(self, request, response):
+        if request.revision == 'refused':
+            raise RefusedError(ResultCode.UNKNOWN_ID, SysidError('there is none'))
+        response.revision = await self.background.run(self.slowly, request.revision)
+
+    def slowly(self, revision):
+        if revision == 'broken':
+            raise ZeroDivisionError('a bug')
+        assert self.gate.wait(20.0)
+        return f'{revision} from {threading.current_thread() is not threading.main_thread()}'
+
+
+@pytest.fixture
+def slow(ros):
+    """The node, in this process but heard through DDS, active."""
+    rclpy.init(context=rclpy.get_default_context(), domain_id=ros.domain)
+    node = Slow()
+    ros.executor.add_node(node)
+    node.trigger_configure()
+    node.trigger_activate()
+    yield node
+    node.gate.set()
+    ros.executor.remove_node(node)
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def ask(ros, revision):
+    client = ros.client.create_client(RollbackParameters, 'slow/work')
+    ros.wait(client.service_is_ready)
+    return client.call_async(RollbackParameters.Request(revision=revision))
+
+
+def test_the_executor_goes_on_while_an_answer_takes_time(ros, slow):
+    future = ask(ros, 'one')
+    ros.wait(slow.working)
+    before = slow.ticks
+    ros.wait(lambda: slow.ticks > before + 20)
+    assert not future.done()
+    slow.gate.set()
+    ros.wait(future.done)
+    assert future.result().success
+    assert future.result().revision == 'one from True'
+    assert not slow.working()
+
+
+def test_a_second_request_meanwhile_is_refused(ros, slow):
+    first = ask(ros, 'one')
+    ros.wait(slow.working)
+    second = ask(ros, 'two')
+    ros.wait(second.done)
+    assert second.result().code == ResultCode.BUSY
+    slow.gate.set()
+    ros.wait(first.done)
+    third = ask(ros, 'three')
+    ros.wait(third.done)
+    assert third.result().success
+
+
+@pytest.mark.parametrize(('revision', 'code', 'message'), [
+    ('refused', ResultCode.UNKNOWN_ID, 'there is none'),
+    ('broken', ResultCode.FAILED, 'a bug'),
+    ('x' * 2_000_000, ResultCode.INVALID_REQUEST, 'too long'),
+])
+def test_errors_become_answers(ros, slow, revision, code, message):
+    future = ask(ros, revision)
+    ros.wait(future.done)
+    assert (future.result().success, future.result().code) == (False, code)
+    assert message in future.result().message
+    slow.gate.set()
+    later = ask(ros, 'later')
+    ros.wait(later.done)
+    assert later.result().success
+
+
+def test_an_inactive_node_refuses(ros, slow):
+    slow.trigger_deactivate()
+    future = ask(ros, 'one')
+    ros.wait(future.done)
+    assert future.result().code == ResultCode.NOT_ACTIVE
