@@ -241,6 +241,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         response.recording, response.message = name, f'recording {name}'
 
     def _require_recordable(self) -> None:
+        if self._waits_for_replay():
+            return
         for feed in self._feeds:
             problem = feed.qos_problem()
             if problem:
@@ -251,6 +253,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             states.live, states.topic, now(), processing=processing, effort=not efforts)
         for feed in efforts:
             require_recordable(feed.live, feed.topic, now())
+
+    def _waits_for_replay(self) -> bool:
+        # A replay has no time to lose: what it lacks is found by the fit.
+        simulated = bool(self.get_parameter('use_sim_time').value)
+        return simulated and all(
+            feed.live.first_stamp is None and not feed.publishers() for feed in self._feeds)
 
     def _stop(
         self, _: StopIdentification.Request, response: StopIdentification.Response

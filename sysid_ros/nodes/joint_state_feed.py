@@ -55,6 +55,7 @@ class JointStateFeed:
         self._qos = QoSProfile(depth=_DEPTH, reliability=(
             ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT))
         self._simulated = bool(node.get_parameter('use_sim_time').value)
+        self._last = 0
         self._polled = node.poll(JointState, topic, self._qos, raw=True)
         self.topic: str = self._polled.subscription.topic_name
 
@@ -67,13 +68,22 @@ class JointStateFeed:
             # When they were received, on the steady clock and on that of their stamps.
             ago = np.maximum(time.time_ns() - received, 0)
             steady = (time.monotonic() - 1e-9 * ago).tolist()
-            if self._simulated:
-                received = self._node.get_clock().now().nanoseconds - ago
-            stamps = received.tolist()
+            clock = self._node.get_clock().now().nanoseconds if self._simulated else None
+            stamps = self._in_order(received if clock is None else clock - ago, clock).tolist()
             if self._tap is not None:
                 self._tap(payloads, stamps)
             self.live.receive(payloads, stamps, steady)
         return self.live
+
+    def _in_order(self, received: np.ndarray, clock: int | None) -> np.ndarray:
+        """Times of reception that tell the order of arrival, also where the clock is coarse."""
+        count = np.arange(len(received))
+        # A clock that was set back starts anew.
+        latest = int(received[-1]) if clock is None else clock
+        first = min(self._last + 1, latest)
+        ordered = np.maximum.accumulate(np.maximum(received, first) - count) + count
+        self._last = int(ordered[-1])
+        return ordered
 
     def publishers(self) -> int:
         """How many publishers the topic has."""

@@ -101,7 +101,7 @@ class JointStateGathering:
                 (what is there is listed).
         """
         files = bag_files(path)
-        with _one_clear_error(path):
+        with one_clear_error(path):
             if self.settings.salvage:
                 self._salvage(files)
             else:
@@ -122,7 +122,7 @@ class JointStateGathering:
         Raises:
             RecordingError: The bag cannot be read.
         """
-        with _one_clear_error(path), Reader(path) as reader:
+        with one_clear_error(path), Reader(path) as reader:
             self._read(reader, path, start, stop)
 
     def _read_all(self, path: Path) -> None:
@@ -310,8 +310,15 @@ class JointStateGathering:
 
 
 @contextmanager
-def _one_clear_error(path: Path) -> Iterator[None]:
-    """Damage reaches sqlite, zstd, CDR and YAML, each with errors of its own."""
+def one_clear_error(path: Path) -> Iterator[None]:
+    """Damage reaches sqlite, zstd, CDR and YAML, each with errors of its own.
+
+    Args:
+        path: The bag, for the message.
+
+    Raises:
+        RecordingError: Whatever went wrong within.
+    """
     try:
         yield
     except SysidError:

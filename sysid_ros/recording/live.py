@@ -91,6 +91,7 @@ class LiveJointStates:
         counts: How often each fault was met.
         dropped: Messages that were dropped, for whatever reason.
         clock_distance: Distance of the last stamps from the time of reception in [s].
+        first_stamp: Stamp of the very first usable sample in [ns]; None before.
         zero_stamps: Whether the last messages had none.
     """
 
@@ -103,6 +104,7 @@ class LiveJointStates:
         self.counts: Counter[str] = Counter()
         self.dropped = 0
         self.clock_distance = 0.0
+        self.first_stamp: int | None = None
         self.zero_stamps = False
         n = len(self.joints)
         self._quantities = tuple(quantities)
@@ -315,6 +317,8 @@ class LiveJointStates:
     ) -> None:
         if 'position' in self._quantities:
             values['position'] = self._unwrapped(columns, values['position'])
+        if self.first_stamp is None:
+            self.first_stamp = int(stamps[0])
         self._history.add(columns, stamps, values)
         self._usable[columns] += len(stamps)
         for name, own in values.items():

@@ -77,7 +77,7 @@ class LiveRecording:
         self._counts = [own.counts.copy() for own in self._live]
         self._resets = self._live[0].clock_resets
         latest = self._live[0].latest
-        self._first = 0 if latest is None else latest.stamp
+        self._first = None if latest is None else latest.stamp
         self._ended: Tally | None = None
 
     @property
@@ -111,9 +111,11 @@ class LiveRecording:
         dropped = sum(
             live.dropped - before
             for live, before in zip(self._live, self._dropped, strict=True))
+        first = self._live[0].first_stamp if self._first is None else self._first
+        duration = 0.0 if latest is None or first is None else (latest.stamp - first) * 1e-9
         return Tally(
             self._live[0].samples - self._samples[0], dropped + self._recorder.lost,
-            0.0 if latest is None else max((latest.stamp - self._first) * 1e-9, 0.0), counts)
+            max(duration, 0.0), counts)
 
     def add(self, topic: int, payloads: Sequence[bytes], received: Sequence[int]) -> None:
         """Record messages; returns at once.

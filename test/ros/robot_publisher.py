@@ -72,13 +72,15 @@ def main():
         ReliabilityPolicy.BEST_EFFORT if options.best_effort else ReliabilityPolicy.RELIABLE)
     publisher = node.create_publisher(
         JointState, 'joint_states', QoSProfile(depth=100, reliability=reliability))
-    begin = time.monotonic()
+    begin, clock = time.monotonic(), time.time_ns()
     sent = 0
     while True:
         while sent < (time.monotonic() - begin) * options.rate:
             row = rows[sent % len(rows)].copy()
             if not options.zero_stamps:
-                stamp = np.array(divmod(time.time_ns(), 10**9), dtype='<u4')
+                # When it was measured, which is not when this process had time to say so.
+                measured = clock + round(sent * 1e9 / options.rate)
+                stamp = np.array(divmod(measured, 10**9), dtype='<u4')
                 row[4:12] = stamp.view(np.uint8)
             publisher.publish(row.tobytes())
             sent += 1

@@ -10,17 +10,23 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 
 from sysid_ros.action import Identify
 from sysid_ros.cli.main import main as sysid
+from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.msg import IdentificationStatus, ResultCode
+from sysid_ros.recording.write import write_bag
 from sysid_ros.runs.sources import load_source
 from sysid_ros.srv import StartIdentification, StopIdentification
 
 URDF = runpy.run_path(str(Path(__file__).parents[1] / 'cli' / 'test_sysid.py'))['URDF']
+ROBOT = runpy.run_path(str(Path(__file__).with_name('robot_publisher.py')))
 SETTINGS = """\
 robot: {urdf: robot.urdf}
 processing: {differentiation: central, position_filter: {cutoff: 10.0},
@@ -154,14 +160,15 @@ def test_a_motion_is_recorded_and_fitted_as_sysid_fit_does_it(setup, tmp_path):
     assert provenance['recordings'] == ['first']
     assert provenance['base_revision'] == ''
     assert abs(provenance['recording_end'] * 1e-9 - time.time()) < 200.0
-    setup.ros.wait(lambda: setup.statuses[-1].estimate == result.estimate)
+    setup.ros.wait(lambda: setup.statuses[-1].state == IdentificationStatus.IDLE)
+    assert setup.statuses[-1].estimate == result.estimate
     assert setup.statuses[-1].condition > 1.0
-    assert setup.statuses[-1].state == IdentificationStatus.IDLE
 
 
 def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
     setup.node().robot('--nan-every', 50)
     stopped = setup.record(5.0)
+    setup.ros.wait(lambda: setup.statuses[-1].state == IdentificationStatus.IDLE)
     status = setup.statuses[-1]
     counts = dict(zip(status.fault_names, status.fault_counts, strict=True))
     assert counts['samples with a NaN position dropped'] >= 15
@@ -172,6 +179,34 @@ def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
     for torque, residual in zip(status.torque_rms, status.torque_residual_rms, strict=True):
         # The prior is wrong, but not as wrong as none.
         assert 0.0 < residual < torque
+
+
+def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tmp_path):
+    """The node starts to record before the replay begins, and hears all of it."""
+    urdf = setup.ros.folder / 'robot.urdf'
+    q, v, tau = ROBOT['motion'](urdf, 200.0)
+    t = np.arange(2400) / 200.0
+    bag = tmp_path / 'bag'
+    write_bag(bag, t, ROBOT['JOINTS'], *(x[:2400] for x in (q, v, tau)), start=1.7e9)
+    setup.node(use_sim_time=True, reliable=True)
+    assert setup.start('replayed').success
+    environment = dict(os.environ, ROS_DOMAIN_ID=str(setup.ros.domain))
+    replay = subprocess.run(
+        [sys.executable, '-m', 'sysid_ros.cli.main', 'replay', str(bag), '--rate', '2'],
+        env=environment, capture_output=True, text=True, timeout=60.0)
+    assert replay.returncode == 0, replay.stderr
+    assert '2400 messages on /joint_states' in replay.stdout
+    stopped = setup.stop()
+    assert (stopped.samples, stopped.dropped) == (2400, 0)
+    assert stopped.duration == pytest.approx(t[-1])
+    result = setup.ros.result(setup.identify(), 120.0)
+    assert result.success, result
+    run = tmp_path / 'run'
+    assert sysid(['fit', str(bag), '--settings', str(setup.ros.folder / 'settings.yaml'),
+                  '--holdout', '0.25', '-o', str(run)]) == 0
+    live, direct = (Estimate.load(folder / 'estimate.json').parameters.values for folder in (
+        setup.data / 'estimates' / result.estimate, run))
+    np.testing.assert_allclose(live, direct, rtol=1e-9, atol=1e-12)
 
 
 def test_02_joints_without_effort_are_refused_by_name(setup):
@@ -223,12 +258,32 @@ def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(
 
 
 def test_stop_is_granted_in_every_state(setup):
-    setup.node(autostart=False)
-    answer = setup.stop() if setup.ros.wait(lambda: setup.statuses, 2.0, required=False) else None
-    assert answer is None  # there is no service yet
-    setup.ros.processes.pop('identification_node').terminate()
+    setup.node().robot()
+    setup.started()
+    change = Transition(id=Transition.TRANSITION_DEACTIVATE)
+    assert setup.ros.call(
+        ChangeState, 'identification_node/change_state', transition=change).success
+    stopped = setup.stop()
+    assert (stopped.success, stopped.code) == (True, ResultCode.OK)
+    assert setup.start().code == ResultCode.NOT_ACTIVE
+    handle = setup.identify()
+    assert setup.ros.result(handle).code == ResultCode.NOT_ACTIVE
+
+
+def test_stopping_what_was_never_started_says_so(setup):
     setup.node()
     assert setup.stop().code == ResultCode.NOT_RECORDING
+
+
+def test_a_second_start_is_refused_with_the_running_id(setup):
+    setup.node().robot()
+    setup.started('one')
+    second = setup.start('two')
+    assert (second.success, second.code) == (False, ResultCode.BUSY)
+    assert 'one' in second.message
+    setup.stop()
+    taken = setup.start('one')
+    assert (taken.success, taken.code) == (False, ResultCode.INVALID_REQUEST)
 
 
 def test_a_fit_ends_when_it_is_cancelled_and_when_its_node_is_killed(setup):

@@ -1,0 +1,55 @@
+"""Joint states of a bag as they lie in it, for whoever wants them again as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rosbags.rosbag2 import Reader
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.bag_reader import one_clear_error
+from sysid_ros.recording.bag_storage import bag_files, check_bag
+from sysid_ros.recording.joint_state_cdr import JOINT_STATE
+from sysid_ros.recording.mcap import RawMessage
+
+
+def joint_state_topics(path: Path, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Topics of joint states in a bag that is whole.
+
+    Args:
+        path: Folder of the bag, or its only file.
+        wanted: Topics that must be there; all there are where empty.
+
+    Raises:
+        RecordingError: The bag is damaged or not there, or a topic is not in it, or of another
+            type; what is there is listed.
+    """
+    check_bag(path, bag_files(path))
+    with one_clear_error(path), Reader(path) as reader:
+        kinds = {item.topic: item.msgtype for item in reader.connections}
+    found = tuple(topic for topic, kind in kinds.items() if kind == JOINT_STATE)
+    missing = [topic for topic in wanted if topic not in found]
+    if missing or not found:
+        raise RecordingError(
+            'there are no joint states' + (f' on {", ".join(missing)}' if missing else ''),
+            where=str(path), allowed=JOINT_STATE,
+            found='; '.join(f'{topic} ({kind})' for topic, kind in kinds.items()) or 'no topic',
+        )
+    return tuple(wanted) or found
+
+
+def joint_state_messages(path: Path, topics: Sequence[str]) -> Iterator[RawMessage]:
+    """Messages of a bag in the order of their reception.
+
+    Args:
+        path: Folder of the bag, or its only file.
+        topics: Topics wanted.
+
+    Raises:
+        RecordingError: The bag cannot be read.
+    """
+    with one_clear_error(path), Reader(path) as reader:
+        connections = [item for item in reader.connections if item.topic in topics]
+        for connection, received, data in reader.messages(connections):
+            yield RawMessage(connection.topic, connection.msgtype, received, bytes(data))
