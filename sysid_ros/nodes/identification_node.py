@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from pydantic import Field
 from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.evaluation.live_torque import live_torque, merged_window
+from sysid_ros.evaluation.shadow import LiveWindow
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.fit_server import FitServer
@@ -27,6 +29,7 @@ from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.recording.joint_state_cdr import FIELDS
 from sysid_ros.recording.live import LiveSettings
 from sysid_ros.recording.readiness import require_recordable
+from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.runs.live_recording import LiveRecording, Tally
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import StartIdentification, StopIdentification
@@ -35,6 +38,8 @@ _POLL_PERIOD = 0.02
 # Motion that the torques of the status are of, in [s].
 _STATUS_WINDOW = 2.0
 _EFFORT = ('effort',)
+# Longest time that one thread keeps the others waiting, in [s].
+_SWITCH_INTERVAL = 0.0005
 
 
 class IdentificationNodeSettings(NodeSettings):
@@ -71,6 +76,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def __init__(self) -> None:
         super().__init__('identification_node')
         self._recording: LiveRecording | None = None
+        self._thread: ThreadPoolExecutor | None = None
         self._fits: FitServer | None = None
 
     # Lifecycle
@@ -90,6 +96,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
         self._torque = self._no_torque()
+        # Takes too long for a callback.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix='torque')
+        self._looking: Future[tuple[np.ndarray, np.ndarray]] | None = None
         self.listen(
             IdentifiedParameters, 'model_server/identified_parameters', self._take_revision,
             LATCHED)
@@ -112,6 +121,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def cleanup(self) -> None:
         """Let go of recording and fit."""
         self.deactivate()
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
 
     def locked(self) -> str:
         """Why parameters must not change now."""
@@ -304,7 +315,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
             joint_names=list(self._model.robot.joint_names),
         )
-        self._torque = self._live_torque()
+        self._look_at_torque()
         status.torque_rms, status.torque_residual_rms = (own.tolist() for own in self._torque)
         assert self._fits is not None  # it is configured
         self._fits.describe(status)
@@ -317,13 +328,26 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             IdentificationStatus.RECORDING * self._records
             + IdentificationStatus.FITTING * self._fitting)
 
-    def _live_torque(self) -> tuple[np.ndarray, np.ndarray]:
+    def _look_at_torque(self) -> None:
+        """Take what the thread has found, and give it the next window."""
+        if self._looking is not None:
+            if not self._looking.done():
+                return
+            self._torque = self._looking.result()
         states, *efforts = (feed.live for feed in self._feeds)
-        if states.latest is None or states.age(now()) > _STATUS_WINDOW:
+        window = None
+        if states.latest is not None and states.age(now()) < _STATUS_WINDOW:
+            window = merged_window(states, efforts[0] if efforts else None, _STATUS_WINDOW)
+        assert self._thread is not None  # it is configured
+        self._looking = self._thread.submit(self._compare, window, self._believed)
+
+    def _compare(
+        self, window: LiveWindow | None, believed: ParameterSet
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if window is None:
             return self._no_torque()
-        window = merged_window(states, efforts[0] if efforts else None, _STATUS_WINDOW)
         try:
-            found = live_torque(window, self._identification, self._model, self._believed)
+            found = live_torque(window, self._identification, self._model, believed)
         except SysidError:
             # Too little was heard, or without efforts; diagnostics say what is wrong.
             return self._no_torque()
@@ -336,6 +360,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
 def main() -> int:
     """Run the node."""
+    # The thread that writes the bag must not keep an answer waiting for long.
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     return run(IdentificationNode)
 
 
