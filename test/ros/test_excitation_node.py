@@ -141,7 +141,7 @@ def test_an_armed_motion_is_played_and_its_end_is_told(bench):
     answer = bench.result(bench.excite(feedback=lambda message: feedback.append(message.feedback)))
     end = bench.ros.client.get_clock().now().nanoseconds * 1e-9
     result = answer.result
-    assert answer.status == GoalStatus.STATUS_SUCCEEDED
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED, result.message
     assert (result.success, result.code, result.motion) == (True, 'ok', 'wave')
     assert result.progress == 1.0 and 0.0 <= result.tracking_error < 0.05
     stamps = [stamp.sec + 1e-9 * stamp.nanosec for stamp in (result.begin, result.end)]
