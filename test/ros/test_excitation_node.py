@@ -375,7 +375,7 @@ def test_41_at_a_signal_it_comes_to_rest_and_ends(bench):
         assert bench.ros.stop('excitation_node', number) == 0
         assert time.monotonic() - before < 6.0
         assert not bench.robot.told[-1][1].any()
-        assert len(bench.robot.told) > 50
+        assert any(v.any() for _, v in bench.robot.told)
 
 
 def test_without_a_plan_it_says_what_it_needs_and_ends(ros):
