@@ -23,7 +23,8 @@ class RobotObserver:
         node: The node that listens.
         robot: The robot.
         topic: Topic of the joint states.
-        monitor: Name of the monitor's node; relative to the namespace of the node.
+        monitor: Name of the monitor's node, relative to the namespace of the node; None for a
+            node that has no monitor.
 
     Attributes:
         feed: The joint states.
@@ -32,7 +33,7 @@ class RobotObserver:
     """
 
     def __init__(
-        self, node: SysidNode[Any], robot: RobotModel, topic: str, monitor: str
+        self, node: SysidNode[Any], robot: RobotModel, topic: str, monitor: str | None
     ) -> None:
         self.feed = JointStateFeed(node, robot.joint_names, topic=topic, continuous={
             name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
@@ -42,13 +43,14 @@ class RobotObserver:
         self._monitor_heard = self._looked = -np.inf
         self._publishers = 0
         self._unknown = np.full(len(robot.joint_names), np.nan)
-        self._monitor = absolute_name(node, monitor)
-        node.listen(Heartbeat, HEARTBEAT_TOPIC, self._hear)
+        self._monitor = '' if monitor is None else absolute_name(node, monitor)
+        if self._monitor:
+            node.listen(Heartbeat, HEARTBEAT_TOPIC, self._hear)
 
     @property
     def monitor_silence(self) -> float:
-        """Time since the monitor was heard in [s]; infinite before."""
-        return now() - self._monitor_heard
+        """Time since the monitor was heard in [s]; infinite before, zero where there is none."""
+        return now() - self._monitor_heard if self._monitor else 0.0
 
     def seen(self, late: float = 0.0) -> Observation:
         """What is known now.

@@ -1,0 +1,260 @@
+"""A process that watches everything that moves the robot, and stops it all when it must.
+
+What it finds it says again and again until the robot is at rest: a request to stop, heard by every
+node of this package; goals of trajectory controllers are taken back; trajectory topics get an
+empty trajectory. What it found stays found until a person resets it. It is software, and no
+substitute for a safety-rated stop.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, ClassVar
+
+import numpy as np
+from action_msgs.srv import CancelGoal
+from diagnostic_msgs.msg import DiagnosticStatus
+from pydantic import Field
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_ros.errors import ConfigurationError, ExcitationError, SysidError
+from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.watch import Observation, WatchSettings
+from sysid_ros.excitation.watchdog import Command, Pulse, Watchdog
+from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
+from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, SysidNode, now
+from sysid_ros.nodes.process import run
+from sysid_ros.nodes.robot_observer import RobotObserver, absolute_name
+from sysid_ros.nodes.settings import NodeSettings
+
+# Times in [s] between requests to stop, between goals being taken back, and between searches for
+# controllers; and for how long requests go on at least.
+_REQUEST, _CANCEL, _SEARCH, _LEAST = 0.05, 0.2, 1.0, 0.5
+_MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
+_WORKING = (Heartbeat.WORKING, Heartbeat.STOPPING)
+_TRAJECTORY = 'control_msgs/action/FollowJointTrajectory_SendGoal'
+_SEND, _CANCEL_GOAL = '/_action/send_goal', '/_action/cancel_goal'
+
+
+class MonitorNodeSettings(NodeSettings):
+    """Parameters of the monitor."""
+
+    plan: str = Field(
+        default='', description='Settings file of sysid excite: robot and limits')
+    joint_states: str = Field(default='joint_states', description='Topic of the joint states')
+    watch: tuple[str, ...] = Field(
+        default=('excitation_node',), description='Nodes whose silence stops the robot')
+    status: str = Field(
+        default='excitation_node/status', description='Topic of what the robot is told')
+    parameters: str = Field(
+        default='model_server/identified_parameters',
+        description='Topic of the revision that torques are predicted with; before: the prior')
+    trajectory_topics: tuple[str, ...] = Field(
+        default=('joint_trajectory',), description='Topics that get an empty trajectory at a stop')
+    cancel_actions: tuple[str, ...] = Field(
+        default=(), description='Actions whose goals are taken back at a stop, besides all '
+        'FollowJointTrajectory actions that are found')
+    rate: float = Field(default=100.0, ge=20.0, le=1000.0, description='Looks per second in [Hz]')
+    heartbeat_timeout: float = Field(
+        default=0.2, ge=0.1, le=2.0, description='Longest silence of a watched node in [s]')
+    tracking_error: float = Field(
+        default=0.15, gt=0.0, le=1.0,
+        description='Largest distance from the command in [rad] or [m]')
+    state_timeout: float = Field(
+        default=0.1, ge=0.1, le=1.0,
+        description='Longest time without joint states in [s]; at least five of their periods')
+    bad_in_a_row: int = Field(
+        default=5, ge=1, le=100,
+        description='Most joint states without a finite position, one after another')
+    reaction_time: float = Field(
+        default=0.02, ge=0.0, le=1.0, description='Time until braking begins in [s]')
+    over: float = Field(
+        default=0.1, ge=0.0, le=1.0,
+        description='Part by which measured velocity and effort may exceed their limits')
+    residual: float = Field(
+        default=0.3, gt=0.0, le=1.0,
+        description='Part of the effort limit that unexplained torque may reach')
+    residual_cutoff: float = Field(
+        default=5.0, gt=0.0, le=100.0, description='Cutoff of the filter of torques in [Hz]')
+    rest_velocity: float = Field(
+        default=0.02, gt=0.0, le=0.2,
+        description='Part of the velocity limit below which a joint is at rest')
+
+    @property
+    def tolerated(self) -> WatchSettings:
+        """What is tolerated."""
+        return WatchSettings(
+            self.tracking_error, self.state_timeout, self.heartbeat_timeout,
+            bad_in_a_row=self.bad_in_a_row, reaction_time=self.reaction_time, over=self.over,
+        )
+
+
+class MonitorNode(SysidNode[MonitorNodeSettings]):
+    """The node; see ``config/monitor_node.yaml``."""
+
+    settings_class: ClassVar[type[MonitorNodeSettings]] = MonitorNodeSettings
+
+    def __init__(self) -> None:
+        self._watchdog: Watchdog | None = None
+        self._reasons: tuple[str, ...] = ()
+        super().__init__('monitor_node')
+
+    # Lifecycle
+
+    def configure(self) -> None:
+        """Load the robot, and listen to everybody."""
+        settings = self.settings
+        if not settings.plan:
+            raise ConfigurationError(
+                'there is no robot', where='plan', found='nothing',
+                fix="Name a settings file of 'sysid excite'",
+            )
+        plan = ExcitationPlan.load(settings.plan)
+        self._model = plan.settings.robot.build(plan.base)
+        self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
+        self._watched = tuple(absolute_name(self, name) for name in settings.watch)
+        self._watchdog = self._watch(MotionLimits.of(self._model.robot, plan.settings.limits))
+        self._reasons, self._pulses = (), dict[str, Pulse]()
+        self._command: Command | None = None
+        self._revision = ''
+        self._since = self._requested = self._cancelled = self._searched = -np.inf
+        self._moving = False
+        self._cancels: dict[str, Any] = {}
+        self._stop = self.advertise(StopRequest, STOP_TOPIC)
+        self._trajectories = [
+            self.advertise(JointTrajectory, topic) for topic in settings.trajectory_topics]
+        self.listen(Heartbeat, HEARTBEAT_TOPIC, self._hear)
+        self.listen(ExcitationStatus, settings.status, self._take_command)
+        self.listen(IdentifiedParameters, settings.parameters, self._take_parameters, LATCHED)
+        self.keep(self.destroy_service, self.create_service(Trigger, '~/reset', self._reset))
+        self.every(1.0 / settings.rate, self._look)
+
+    def cleanup(self) -> None:
+        """Let the robot go."""
+        self._watchdog = None
+
+    def locked(self) -> str:
+        """Parameters do not change while something moves."""
+        return 'the robot is moving' if self._watchdog is not None and self._moving else ''
+
+    def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
+        """What was found, and who is there."""
+        if self._watchdog is None:
+            return super().diagnose()
+        absent = self._watchdog.absent(now(), self._pulses)
+        joints = self._model.robot.joint_names
+        values: dict[str, object] = {
+            'watched': ', '.join(self._watched), 'revision': self._revision or 'none: the prior',
+            'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
+            **{f'unexplained torque of {name}': f'{value:.3g}'
+               for name, value in zip(joints, self._watchdog.unexplained, strict=True)},
+        }
+        if self._reasons:
+            return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
+        if absent:
+            return DiagnosticStatus.WARN, ' '.join(absent), values
+        return DiagnosticStatus.OK, 'all is well', values
+
+    def _watch(self, limits: MotionLimits) -> Watchdog:
+        settings = self.settings
+        return Watchdog(
+            self._model, limits, self._watched, settings.tolerated, residual=settings.residual,
+            cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
+        )
+
+    # What others say
+
+    def _hear(self, heartbeat: Heartbeat) -> None:
+        if heartbeat.node in self._watched:
+            self._pulses[heartbeat.node] = Pulse(now(), heartbeat.state in _WORKING)
+
+    def _take_command(self, status: ExcitationStatus) -> None:
+        joints = self._model.robot.joint_names
+        moving = status.phase in _MOVING
+        if tuple(status.joint_names) == joints:
+            q, a = np.array(status.position), np.array(status.acceleration)
+            self._command = Command(moving, now(), q, a)
+        else:
+            self._command = Command(moving, now())
+
+    def _take_parameters(self, message: IdentifiedParameters) -> None:
+        assert self._watchdog is not None
+        self._watchdog.residual.use(parameters_from_message(message, self._model).values)
+        self._revision = message.revision
+
+    # Looking
+
+    def _look(self) -> None:
+        if self._watchdog is None:
+            return
+        moment, seen = now(), self._observer.seen()
+        if moment - self._searched > _SEARCH:
+            self._searched = moment
+            self._find_actions()
+        self._moving = self._watchdog.moving(moment, seen, self._command)
+        if not self.active:
+            return
+        found = self._watchdog.findings(moment, seen, self._command, self._pulses)
+        if found and not self._reasons:
+            self._reasons, self._since = found, moment
+            self.complain(SysidError(' '.join(found)))
+        if self._reasons:
+            self._act(moment, seen)
+
+    def _act(self, moment: float, seen: Observation) -> None:
+        """Stop everybody, for as long as something moves."""
+        assert self._watchdog is not None
+        resting = self._watchdog.at_rest(seen) and moment - self._since > _LEAST
+        if resting:
+            return
+        if moment - self._requested > _REQUEST:
+            self._requested = moment
+            self._stop.publish(StopRequest(
+                stamp=self.get_clock().now().to_msg(), source=self.get_fully_qualified_name(),
+                reasons=list(self._reasons),
+            ))
+        if moment - self._cancelled > _CANCEL:
+            self._cancelled = moment
+            for publisher in self._trajectories:
+                publisher.publish(JointTrajectory(joint_names=list(self._model.robot.joint_names)))
+            for client in self._cancels.values():
+                if client.service_is_ready():
+                    # An id of zeros at the time zero stands for all goals.
+                    client.call_async(CancelGoal.Request())
+
+    def _find_actions(self) -> None:
+        """Clients that take back the goals of every trajectory controller there is."""
+        named = {absolute_name(self, name) for name in self.settings.cancel_actions}
+        found = {
+            name.removesuffix(_SEND) for name, types in self.get_service_names_and_types()
+            if name.endswith(_SEND) and _TRAJECTORY in types
+        }
+        for action in (named | found) - self._cancels.keys():
+            client = self.create_client(CancelGoal, action + _CANCEL_GOAL)
+            self._cancels[action] = self.keep(self.destroy_client, client)
+
+    def _reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            if self._moving:
+                raise ExcitationError('the robot is not at rest', fix='Wait, and reset again')
+            response.message = ' '.join(self._reasons) or 'There was nothing to reset.'
+            response.success = True
+            self._reasons, self._fault = (), ''
+            # Who is silent now counts from the next sign of life.
+            self._pulses.clear()
+            self._command = None
+        except SysidError as error:
+            response.message, response.success = str(error), False
+        return response
+
+
+def main() -> int:
+    """Run the node."""
+    return run(MonitorNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
