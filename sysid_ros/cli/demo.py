@@ -1,43 +1,36 @@
-"""Identify a robot from beginning to end, without one.
+"""Close the loop on a simulated arm: excite, identify, commit, track, roll back.
 
-With real measurements at hand (the environment variable SYSID_DATA, or ../shared/data beside
-the project) it fits those of a KUKA LWR4+; otherwise it simulates an arm whose true
-parameters differ from its description, records a bag, and fits that.
+A robot in MuJoCo whose true parameters differ from its description, and all nodes of the suite,
+are started as ROS 2 processes of their own. An operator excites and identifies the robot, commits
+the estimate after a shadow test, tracks a motion by the description, by what was identified and
+by the truth, and rolls back. Takes about two minutes. With --recorded a recording is fitted
+instead, without ROS 2.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+from importlib.util import find_spec
 from pathlib import Path
 
+from sysid_ros.cli.demo_folder import prepare, share
+from sysid_ros.cli.demo_report import report
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.fit import fit_to_folder
-from sysid_ros.cli.progress import stage
-from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.cli.node_processes import NodeProcesses
+from sysid_ros.cli.recorded_demo import fit_recorded
+from sysid_ros.errors import ConfigurationError, SysidError
 
-_KUKA_SETTINGS = """\
-# KUKA LWR4+, run {run} of one trajectory, low-pass filtered by its recorder.
-robot:
-  urdf: kuka_lwr4.urdf
-  terms:
-    stiffness: all            # a spring-like torque, perhaps of hoses
-recording:
-  format: npz
-  file: measurements_{run}.npz
-  joints: [lwr_0_joint, lwr_1_joint, lwr_2_joint, lwr_3_joint, lwr_4_joint, lwr_5_joint,
-           lwr_6_joint]
-  time: {{array: times}}
-  position: {{array: positions}}
-  velocity: {{array: velocities}}
-  acceleration: {{array: accelerations}}
-  effort: {{array: torques}}
-processing:
-  stamps: uniform             # stamped on arrival: positions are even per sample, not per stamp
-  differentiation: measured   # velocities and accelerations were recorded too
-  parallel_filter: {{cutoff: 10.0, order: 4, decimate_to: 25.0}}
-"""
+#: Nodes of the loop, the module and the name of each, in the order of starting.
+NODES = (
+    ('simulated_robot', 'simulated_robot'),
+    ('monitor_node', 'monitor_node'),
+    ('model_server', 'model_server'),
+    ('identification_node', 'identification_node'),
+    ('computed_torque_controller', 'computed_torque_controller'),
+    ('computed_torque_controller', 'true_model_controller'),
+    ('excitation_node', 'excitation_node'),
+)
+_LONGEST = 400.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,50 +40,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='folder to write; runs/demo by default',
     )
     parser.add_argument(
-        '--simulated', action='store_true', help='simulate even where measurements are at hand'
+        '--domain', type=int, choices=range(102), metavar='0..101',
+        help='ROS domain of the nodes; by default one that no other demo uses',
+    )
+    parser.add_argument(
+        '--recorded', nargs='?', const='auto', choices=('auto', 'measured', 'simulated'),
+        help='fit a recording without ROS 2: real measurements (SYSID_DATA), simulated ones, or '
+             'the first that is at hand',
     )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    """Fit real measurements if there are any, simulated ones if not."""
-    options.output.mkdir(parents=True, exist_ok=True)
-    recordings = None if options.simulated else _measurements()
-    if recordings is not None:
-        print(f'Fitting real measurements of a KUKA LWR4+ in {recordings}.\n')
-        return _fit_kuka(recordings, options.output)
-    print('No real measurements at hand: simulating an arm with MuJoCo and fitting its bag.\n')
-    return _fit_simulated(options.output)
+    """Run the loop, or fit a recording."""
+    if options.recorded is not None:
+        return fit_recorded(options.output, options.recorded)
+    _require('rclpy', "Source a ROS 2 distribution, or: pip install ros-rclpy, "
+                      "or run 'sysid demo --recorded', which needs no ROS 2")
+    _require('mujoco', "pip install 'sysid-ros[demo]'")
+    folder = prepare(options.output)
+    with NodeProcesses(folder, options.domain) as nodes:
+        print(f'Starting {len(NODES)} nodes in the ROS domain {nodes.domain}; what they print is '
+              f'in {folder / "log"}.', flush=True)
+        for module, name in NODES:
+            nodes.start(module, name, _parameters(folder, module))
+        operator = nodes.start(
+            'demo_operator', 'demo_operator', _parameters(folder, 'demo_operator'), shown=True)
+        code = nodes.wait_for(operator, _LONGEST)
+    if code != 0:
+        raise SysidError(
+            'the loop did not come to its end', where=str(folder / 'results.json'),
+            fix=f'See what the nodes printed, in {folder / "log"}')
+    text, met = report(folder)
+    print('\n' + text)
+    return ExitCode.OK if met else ExitCode.NOT_COMMITTABLE
 
 
-def _measurements() -> Path | None:
-    """Folder of the KUKA's measurements, if there is one."""
-    named = os.environ.get('SYSID_DATA')
-    candidates = [Path(named)] if named else [
-        Path.cwd() / '../shared/data', Path(__file__).parents[2] / '../shared/data',
-    ]
-    folders = [(folder / 'kuka_lwr4').resolve() for folder in candidates]
-    return next((folder for folder in folders if folder.is_dir()), None)
+def _parameters(folder: Path, module: str) -> list[Path]:
+    """Files of parameters, the later ones over the earlier."""
+    return [share() / 'config' / f'{module}.yaml', folder / 'nodes.yaml']
 
 
-def _fit_kuka(recordings: Path, output: Path) -> ExitCode:
-    runs = []
-    for number in (1, 2):
-        settings = output / f'kuka_run{number}.yaml'
-        settings.write_text(_KUKA_SETTINGS.format(run=number), encoding='utf-8')
-        runs.append(Identification.load(settings, recordings))
-    return fit_to_folder(runs[0], output / 'run', estimator='entropic', validation=runs[1])
-
-
-def _fit_simulated(output: Path) -> ExitCode:
-    try:
-        from sysid_ros.cli.simulated_recording import simulate_demo
-    except ImportError as error:
+def _require(package: str, fix: str) -> None:
+    if find_spec(package) is None:
         raise ConfigurationError(
-            f'the simulation cannot start: {error}', fix="Install it: pip install 'sysid-ros[demo]'"
-        ) from error
-    with stage('Simulating two motions of an arm'):
-        training, validation = simulate_demo(output)
-    return fit_to_folder(
-        Identification.load(training), output / 'run', estimator='entropic',
-        validation=Identification.load(validation),
-    )
+            f'the demo needs {package}, which is not installed', fix=fix)

@@ -322,7 +322,7 @@ def test_the_command_runs_as_a_process_of_its_own(recordings):
 
 def test_the_simulated_demo_ends_with_a_committable_model(tmp_path, capsys):
     pytest.importorskip('mujoco')
-    assert main(['demo', '--simulated', '-o', str(tmp_path)]) == ExitCode.OK
+    assert main(['demo', '--recorded', 'simulated', '-o', str(tmp_path)]) == ExitCode.OK
     assert 'VERDICT: committable' in capsys.readouterr().out
     estimate = json.loads((tmp_path / 'run' / 'estimate.json').read_text())
     assert estimate['residuals']['relative_error'] < 0.015

@@ -1,0 +1,290 @@
+"""The operator of the demo: a client that runs the whole loop through the nodes' interfaces.
+
+It excites, records, identifies, commits after a shadow test, tracks the same motion by the prior,
+the revision and the true parameters, rolls back, and writes what it saw to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from pydantic import Field
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from std_srvs.srv import SetBool
+
+from sysid_ros.action import Excite, Identify
+from sysid_ros.errors import SysidError
+from sysid_ros.nodes.parameters import NodeParameters
+from sysid_ros.nodes.tracking_observer import TrackingObserver
+from sysid_ros.settings import StrictSettings
+from sysid_ros.srv import (
+    CommitParameters,
+    GetRevision,
+    ListRevisions,
+    RollbackParameters,
+    StartIdentification,
+    StopIdentification,
+)
+
+
+class DemoOperatorSettings(StrictSettings):
+    """Parameters of the operator."""
+
+    results: str = Field(default='results.json', description='File to write')
+    identification_motion: str = Field(
+        default='identification', description='Motion that is identified from')
+    held_out_motion: str = Field(
+        default='held_out', description='Motion for the shadow test, and to track')
+    controller: str = Field(
+        default='computed_torque_controller', description='Controller that takes revisions')
+    true_controller: str = Field(
+        default='true_model_controller',
+        description='Controller with the true parameters, not configured; empty: none')
+    shadow_duration: float = Field(
+        default=12.0, gt=0.0, description='Last seconds of the shadow test [s]')
+    patience: float = Field(
+        default=60.0, gt=0.0, description='Longest wait for an answer that is not a motion [s]')
+
+
+class DemoOperator:
+    """The loop, step by step.
+
+    Args:
+        node: Node to talk through.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._settings = NodeParameters(node, DemoOperatorSettings, lambda: '').settings
+        assert node.context is not None
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._observer = TrackingObserver(node)
+        self._began = time.monotonic()
+        self.results: dict[str, Any] = {'tracking': {}, 'seconds': {}}
+
+    def run(self) -> None:
+        """The whole loop.
+
+        Raises:
+            SysidError: A step did not do what it should.
+        """
+        settings = self._settings
+        self._tell('waiting for the nodes')
+        self._wait_for_all()
+        self._record(settings.identification_motion)
+        self._identify(settings.identification_motion)
+        self._track('prior', record=True)
+        self._commit()
+        self._track('revision')
+        if settings.true_controller:
+            self._hand_over(settings.controller, settings.true_controller)
+            self._track('truth')
+            self._hand_over(settings.true_controller, settings.controller)
+        self._roll_back()
+        self._list()
+
+    # Steps
+
+    def _wait_for_all(self) -> None:
+        """Services are there before the nodes that need each other have found one another."""
+        for kind, name in (
+            (SetBool, 'excitation_node/arm'), (StartIdentification, 'identification_node/start'),
+            (CommitParameters, 'model_server/commit'),
+            (ChangeState, f'{self._settings.controller}/change_state'),
+        ):
+            client = self._node.create_client(kind, name)
+            self._wait(client.service_is_ready, f'the service {name}')
+        # The controller runs what it was given first.
+        self._wait_for_consumer()
+
+    def _record(self, motion: str) -> Any:
+        self._tell(f'recording the motion {motion!r}')
+        self._call(StartIdentification, 'identification_node/start', recording=motion)
+        played = self._excite(motion)
+        stopped = self._call(StopIdentification, 'identification_node/stop')
+        self._tell(f'{stopped.samples} samples in {stopped.duration:.1f} s, '
+                   f'{stopped.dropped} dropped')
+        self.results.setdefault('recordings', {})[motion] = {
+            'samples': stopped.samples, 'dropped': stopped.dropped}
+        return played
+
+    def _excite(self, motion: str) -> Any:
+        """Arm, play, and wait for the end; tried again while nodes are finding one another."""
+        deadline = time.monotonic() + self._settings.patience
+        while True:
+            self._call(SetBool, 'excitation_node/arm', data=True)
+            result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
+            if result.success:
+                return result
+            if result.code != 'not_ready' or time.monotonic() > deadline:
+                raise SysidError(
+                    f'the motion {motion!r} was not played to its end', found=result.code,
+                    fix=result.message)
+            self._spin(0.5)
+
+    def _identify(self, motion: str) -> None:
+        self._tell('identifying')
+        result = self._act(Identify, 'identification_node/identify', recording=motion)
+        if not result.success:
+            raise SysidError('there is no estimate', found=result.code, fix=result.message)
+        self._tell('the verdict: ' + (
+            'may be committed' if result.committable else '; '.join(result.reasons)))
+        self.results |= {
+            'estimate': result.estimate, 'committable': result.committable,
+            'reasons': list(result.reasons), 'next_steps': list(result.next_steps),
+            'consistency_margin': result.consistency_margin,
+        }
+
+    def _track(self, name: str, *, record: bool = False) -> None:
+        motion = self._settings.held_out_motion
+        self._observer.begin()
+        self._tell(f'tracking the motion {motion!r} by the {name}')
+        played = self._record(motion) if record else self._excite(motion)
+        tracking = self._observer.end(*(
+            stamp.sec + 1e-9 * stamp.nanosec for stamp in (played.begin, played.end)))
+        self._tell(f'tracked by the {name}: {1e3 * tracking.rms:.2f} mrad')
+        self.results['tracking'][name] = tracking.to_json()
+
+    def _commit(self) -> None:
+        self._tell('committing after a shadow test')
+        answer = self._call(
+            CommitParameters, 'model_server/commit', estimate=self.results['estimate'],
+            shadow_duration=self._settings.shadow_duration, comment='demo')
+        self._tell(answer.message)
+        self.results['commit'] = {
+            'revision': answer.revision, 'kept': list(answer.kept),
+            'candidate_error': answer.candidate_error, 'current_error': answer.current_error,
+        }
+        self.results['commit']['acknowledged'] = self._wait_for_consumer()
+
+    def _hand_over(self, old: str, new: str) -> None:
+        """One controller lets go of the robot, another takes it."""
+        self._tell(f'{new} takes over from {old}')
+        self._change(old, Transition.TRANSITION_DEACTIVATE)
+        if new == self._settings.true_controller:
+            self._change(new, Transition.TRANSITION_CONFIGURE)
+        # The robot's drives notice that the commands have ended.
+        self._spin(0.5)
+        self._change(new, Transition.TRANSITION_ACTIVATE)
+
+    def _change(self, node: str, transition: int) -> None:
+        answer = self._ask(
+            ChangeState, f'{node}/change_state', transition=Transition(id=transition))
+        if not answer.success:
+            raise SysidError('a controller does not change its state', where=node)
+
+    def _roll_back(self) -> None:
+        self._tell('rolling back')
+        answer = self._call(RollbackParameters, 'model_server/rollback', comment='demo')
+        self.results['rollback'] = {
+            'revision': answer.revision, 'acknowledged': self._wait_for_consumer()}
+
+    def _list(self) -> None:
+        answer = self._call(ListRevisions, 'model_server/list_revisions')
+        self.results['revisions'] = [
+            {'revision': info.revision, 'parent': info.parent, 'kind': info.kind,
+             'restored': info.restored, 'current': info.current}
+            for info in answer.revisions
+        ]
+
+    def _wait_for_consumer(self) -> float:
+        """Until the controller runs the current revision; how long that took in [s]."""
+        begin, name = time.monotonic(), f'/{self._settings.controller}'.replace('//', '/')
+
+        def runs() -> bool:
+            answer = self._call(GetRevision, 'model_server/get_revision')
+            found = any(consumer.endswith(name) for consumer in answer.acknowledged)
+            if not found:
+                self._spin(0.05)
+            return found
+
+        self._wait(runs, f'{name} to acknowledge the revision')
+        return time.monotonic() - begin
+
+    # Talking to nodes
+
+    def _call(self, kind: Any, name: str, **fields: Any) -> Any:
+        """Ask a service whose answer must be a success."""
+        answer = self._ask(kind, name, **fields)
+        if not answer.success:
+            raise SysidError(
+                f'{name} refused', found=getattr(answer, 'code', None), fix=answer.message)
+        return answer
+
+    def _ask(self, kind: Any, name: str, **fields: Any) -> Any:
+        client = self._node.create_client(kind, name)
+        try:
+            self._wait(client.service_is_ready, f'the service {name}')
+            future = client.call_async(kind.Request(**fields))
+            self._wait(future.done, f'an answer of {name}')
+            return future.result()
+        finally:
+            self._node.destroy_client(client)
+
+    def _act(self, kind: Any, name: str, **fields: Any) -> Any:
+        """A goal's result, however long it takes; the servers bound it."""
+        client = ActionClient(self._node, kind, name)
+        try:
+            self._wait(client.server_is_ready, f'the action {name}')
+            accepted = client.send_goal_async(kind.Goal(**fields))
+            self._wait(accepted.done, f'an answer of {name}')
+            done = accepted.result().get_result_async()
+            self._wait(done.done, f'the result of {name}', 3.0 * self._settings.patience)
+            return done.result().result
+        finally:
+            client.destroy()
+
+    def _wait(
+        self, condition: Callable[[], Any], what: str, seconds: float | None = None
+    ) -> None:
+        deadline = time.monotonic() + (seconds or self._settings.patience)
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SysidError(f'waited in vain for {what}')
+            self._executor.spin_once(timeout_sec=0.02)
+            self._observer.poll()
+
+    def _spin(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.02)
+            self._observer.poll()
+
+    def _tell(self, text: str) -> None:
+        print(f'[{time.monotonic() - self._began:5.1f} s] {text}', flush=True)
+
+
+def main() -> int:
+    """Run the loop; 0 when every step did what it should."""
+    rclpy.init()
+    node = Node('demo_operator')
+    try:
+        operator = DemoOperator(node)
+        error = ''
+        try:
+            operator.run()
+        except SysidError as failure:
+            error = str(failure)
+            print(f'The loop ended early: {error}', file=sys.stderr, flush=True)
+        results = operator.results | {'error': error}
+        path = Path(node.get_parameter('results').value)
+        path.write_text(json.dumps(results, indent=1), encoding='utf-8')
+        return 1 if error else 0
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
