@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 from sysid_ros.data_folder import DataFolder
@@ -57,10 +56,8 @@ def prepare(folder: str | Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for file in (folder / 'results.json', folder / 'truth.xml'):
             file.unlink(missing_ok=True)
-        for file in source.glob('*.yaml'):
+        for file in (*source.glob('*.yaml'), *source.glob('*.urdf')):
             shutil.copyfile(file, folder / file.name)
-        robot = files('sysid_ros.cli').joinpath('demo_arm.urdf').read_bytes()
-        (folder / 'demo_arm.urdf').write_bytes(robot)
         data = DataFolder(folder / 'data')
         for file in (source / 'motions').glob('*.yaml'):
             shutil.copyfile(file, data.motion(file.stem))
