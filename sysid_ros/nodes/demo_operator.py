@@ -18,12 +18,13 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from pydantic import Field
 from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from sysid_ros.action import Excite, Identify
 from sysid_ros.errors import SysidError
+from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.tracking_observer import TrackingObserver
 from sysid_ros.settings import StrictSettings
@@ -127,7 +128,7 @@ class DemoOperator:
             result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
             if result.success:
                 return result
-            if result.code != 'not_ready' or time.monotonic() > deadline:
+            if result.code != ResultCode.NOT_READY or time.monotonic() > deadline:
                 raise SysidError(
                     f'the motion {motion!r} was not played to its end', found=result.code,
                     fix=result.message)
@@ -215,9 +216,12 @@ class DemoOperator:
     # Talking to nodes
 
     def _call(self, kind: Any, name: str, **fields: Any) -> Any:
-        """Ask a service whose answer must be a success."""
-        answer = self._ask(kind, name, **fields)
-        if not answer.success:
+        """Ask a service whose answer must be a success, while nodes are finding one another."""
+        deadline = time.monotonic() + self._settings.patience
+        while not (answer := self._ask(kind, name, **fields)).success:
+            if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
+                self._spin(0.5)
+                continue
             raise SysidError(
                 f'{name} refused', found=getattr(answer, 'code', None), fix=answer.message)
         return answer
@@ -281,6 +285,8 @@ def main() -> int:
         path = Path(node.get_parameter('results').value)
         path.write_text(json.dumps(results, indent=1), encoding='utf-8')
         return 1 if error else 0
+    except ExternalShutdownException:
+        return 1
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
