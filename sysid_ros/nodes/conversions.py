@@ -9,6 +9,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Vector3
 
+from sysid_ros.dynamics.terms import driven_joints
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError
 from sysid_ros.msg import IdentifiedParameters, JointDynamics, RevisionInfo
@@ -82,7 +83,7 @@ def parameters_message(
         recording_sha256=recording_sha256,
         link_names=list(inertias),
         link_inertias=[_inertia(inertial) for inertial in inertias.values()],
-        joints=[_joint(joint, values) for joint in robot.joint_names],
+        joints=[_joint(joint, values) for joint in driven_joints(robot)],
         held_out_relative_error=quality.held_out_relative_error,
         prior_relative_error=quality.prior_relative_error,
         consistency_margin=quality.consistency_margin,

@@ -159,6 +159,10 @@ class ModelServer(SysidNode[ModelServerSettings]):
         """Whether it commits or rolls back."""
         return self._background is not None and self._background.busy
 
+    def at_rest(self) -> bool:
+        """Whether nobody waits for the end of a commit."""
+        return not self.working()
+
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """The current revision, who runs another one, and what is wrong with the store."""
         if self._store is None:
@@ -282,12 +286,11 @@ class ModelServer(SysidNode[ModelServerSettings]):
 
     async def _beside(self, work: Any, *arguments: Any) -> Any:
         """Do something beside the executor; what it refuses is refused with its code."""
-        assert self._background is not None  # it offers the services that come here
-        with _codes():
-            result = await self._background.run(work, *arguments)
-        if not self.active:
+        if self._background is None or not self.active:
+            # Between two steps; what has been committed is committed.
             raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node was deactivated'))
-        return result
+        with _codes():
+            return await self._background.run(work, *arguments)
 
     def _answer(self, response: Any, revision: Revision, said: tuple[str, ...]) -> None:
         response.revision = revision.id

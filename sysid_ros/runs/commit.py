@@ -38,7 +38,6 @@ from sysid_ros.release.store import RevisionStore
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.runs.run_folder import RunFolder
 
 _VERDICT, _PROVENANCE = 'verdict.json', 'provenance.json'
 _TERMS = (ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
@@ -89,6 +88,9 @@ class FinishedFit:
             ConfigurationError: It is no folder of a fit, or is not complete.
             SysidError: A file in it cannot be used.
         """
+        # Its figures take half a second to import, which a node that starts need not wait for.
+        from sysid_ros.runs.run_folder import RunFolder  # noqa: PLC0415
+
         run = RunFolder.open(folder)
         identification = run.identification()
         provenance = folder / _PROVENANCE

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import String
 
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.msg import ResultCode, RevisionInfo
+from sysid_ros.msg import Heartbeat, ResultCode, RevisionInfo
 from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.model_server import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.release.store import RevisionStore
+from sysid_ros.srv import CommitParameters
 
 
 def sha256(text):
@@ -216,3 +219,29 @@ def test_a_damaged_store_hands_nothing_out_and_still_shows_what_is_sound(ros, se
     ros.wait(lambda: any(
         status.level == DiagnosticStatus.ERROR and 'Revision 2 was altered' in status.message
         for array in diagnostics for status in array.status))
+
+
+def test_the_config_file_lists_every_parameter_at_its_default(project):
+    text = (project / 'config' / 'model_server.yaml').read_text(encoding='utf-8')
+    listed = yaml.safe_load(text)['/**']['ros__parameters']
+    assert listed == ModelServerSettings().model_dump()
+    assert list(listed) == list(ModelServerSettings.model_fields)
+
+
+def test_a_signal_in_mid_commit_waits_for_its_answer(ros, server):
+    server.copy('fit_1')
+    server.start()
+    client = ros.client.create_client(CommitParameters, 'model_server/commit')
+    ros.wait(client.service_is_ready)
+    future = client.call_async(CommitParameters.Request(estimate='fit_1', pending=True))
+    heartbeats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
+    ros.wait(lambda: future.done() or any(
+        beat.state == Heartbeat.WORKING for beat in heartbeats), 5.0, required=False)
+    assert ros.stop('model_server') == 0
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        assert store.verify() == ()
+        committed = len(store) == 2
+    ros.wait(future.done, 5.0, required=committed)
+    if committed:
+        assert future.result().success
+        assert future.result().revision
