@@ -171,13 +171,11 @@ def test_what_another_process_commits_is_handed_out(ros, server):
 @pytest.mark.parametrize(('parameters', 'problem'), [
     ({'robot': ''}, "the parameter 'robot' is empty"),
     ({'robot': '/nowhere/robot.yaml'}, 'cannot be read'),
-    ({'history': math.nan}, 'not finite'),
-    ({'hystory': 3.0}, "Did you mean 'history'"),
 ])
 def test_a_node_that_cannot_start_says_why(ros, server, parameters, problem):
     server.start(wait=False, **parameters)
     process = ros.processes['model_server']
-    ros.wait(lambda: process.poll() is not None)
+    ros.wait(lambda: process.poll() is not None, 60.0)
     assert process.returncode == 1
     assert problem in ros.output('model_server')
 
@@ -193,7 +191,7 @@ def test_a_store_of_another_robot_is_not_gone_on_with(ros, server, fits, tmp_pat
         fits.arm.description.replace('<mass value="1.1"', '<mass value="1.2"'), encoding='utf-8')
     server.start(wait=False, robot=str(other / 'settings.yaml'))
     process = ros.processes['model_server']
-    ros.wait(lambda: process.poll() is not None)
+    ros.wait(lambda: process.poll() is not None, 60.0)
     assert 'belong to another robot description' in ros.output('model_server')
 
 
@@ -208,6 +206,7 @@ def test_a_damaged_store_hands_nothing_out_and_still_shows_what_is_sound(ros, se
     connection.close()
     server.start(wait=False)
     diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
+    ros.wait(lambda: diagnostics, 60.0)
     assert server.get(revision=revision).code == ResultCode.STORAGE
     assert server.get().code == ResultCode.STORAGE
     with RevisionStore(server.data / 'revisions.sqlite') as store:
