@@ -56,6 +56,7 @@ class LiveWindow:
         v: Velocities, shape ``(T, n)``; NaN where none were given.
         tau: Efforts, shape ``(T, n)``; NaN where none were given.
         origin: Seconds since 1970, apart since floats cannot hold both to the microsecond.
+        efforts: Where efforts come in messages of their own; ``tau`` is not looked at then.
     """
 
     joint_names: tuple[str, ...]
@@ -64,6 +65,7 @@ class LiveWindow:
     v: np.ndarray
     tau: np.ndarray
     origin: float = 0.0
+    efforts: LiveWindow | None = None
 
     @property
     def duration(self) -> float:
@@ -110,19 +112,25 @@ class LiveWindow:
             raise RecordingError(
                 'no joint states were heard since the fitted recording ended',
                 fix='Move the robot, and then commit')
-        silent = [
-            name for name, tau in zip(self.joint_names, self.tau.T, strict=True)
-            if not np.isfinite(tau).any()
-        ]
-        if silent:
-            raise RecordingError(f'no effort of {", ".join(silent)} was heard')
-        samples = Samples(
-            self.joint_names, self.t - self.t[0],
-            {'position': self.q, 'velocity': self.v, 'effort': self.tau})
         settings = settings or RecordingSettings(format='rosbag', file='')
-        channels = clean_channels(to_joint_side(samples, settings), Counter())
-        return Recording(
-            channels, 'the last joint states', '', start=self.origin + float(self.t[0]))
+        shift = self.origin + float(self.t[0])
+        groups = [self._samples(shift, position=self.q, velocity=self.v)]
+        efforts = self if self.efforts is None else self.efforts
+        efforts._require_efforts()
+        groups.append(efforts._samples(shift, effort=efforts.tau))
+        channels = tuple(
+            channel for samples in groups
+            for channel in clean_channels(to_joint_side(samples, settings), Counter()))
+        return Recording(channels, 'the last joint states', '', start=shift)
+
+    def _samples(self, shift: float, **values: np.ndarray) -> Samples:
+        return Samples(self.joint_names, self.t + (self.origin - shift), values)
+
+    def _require_efforts(self) -> None:
+        heard = np.isfinite(self.tau).any(axis=0)
+        if not heard.all():
+            silent = ', '.join(self.joint_names[k] for k in np.flatnonzero(~heard))
+            raise RecordingError(f'no effort of {silent} was heard')
 
 
 @dataclass(frozen=True, eq=False)

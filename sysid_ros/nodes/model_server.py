@@ -76,6 +76,9 @@ class ModelServerSettings(NodeSettings):
         'like, as for sysid fit')
     topic: str = Field(
         default='joint_states', min_length=1, description='Topic of sensor_msgs/JointState')
+    effort_topic: str = Field(
+        default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
+        'empty: the same')
     publish_description: bool = Field(
         default=False, description='Publish the description of the current revision on '
         '/robot_description; a running ros2_control does not reload it')
@@ -122,7 +125,8 @@ class ModelServer(SysidNode[ModelServerSettings]):
         if not self._damage:
             self._store.begin(_as_text(initial_content(model)))
         self._watch = RobotWatch(self, self._robot, settings.topic, LiveSettings(
-            history=settings.history, rename=identification.settings.recording.rename))
+            history=settings.history, rename=identification.settings.recording.rename,
+        ), settings.effort_topic)
         self._parameters = self.advertise(
             IdentifiedParameters, '~/identified_parameters', LATCHED)
         self._description = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,28 +30,38 @@ class RobotWatch:
         robot: The robot.
         topic: Topic of ``sensor_msgs/JointState``.
         settings: How joint states are taken in, and for how long they are kept.
+        effort_topic: Topic that carries the efforts, if another one.
     """
 
     def __init__(
-        self, node: SysidNode[Any], robot: RobotModel, topic: str, settings: LiveSettings
+        self, node: SysidNode[Any], robot: RobotModel, topic: str, settings: LiveSettings,
+        effort_topic: str = '',
     ) -> None:
         continuous = frozenset(
             name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
             if kind == 'continuous')
         self._feed = JointStateFeed(
             node, robot.joint_names, topic=topic, continuous=continuous, settings=settings)
-        node.every(_POLL_PERIOD, lambda: None if self._feed.poll() else None)
+        self._efforts = JointStateFeed(
+            node, robot.joint_names, topic=effort_topic, settings=settings, quantities=('effort',),
+        ) if effort_topic else None
+        node.every(_POLL_PERIOD, self._poll)
 
     def problem(self) -> str:
         """Why nothing can be received, in words; empty when nothing is in the way."""
-        return self._feed.qos_problem()
+        efforts = '' if self._efforts is None else self._efforts.qos_problem()
+        return self._feed.qos_problem() or efforts
 
     def window(self) -> LiveWindow:
         """All joint states that are kept."""
-        live = self._feed.poll()
-        latest = live.latest
-        origin = 0.0 if latest is None else latest.t
-        return LiveWindow(live.joints, *live.window(live.settings.history), origin)
+        window = _window(self._feed)
+        efforts = None if self._efforts is None else _window(self._efforts)
+        return replace(window, efforts=efforts)
+
+    def _poll(self) -> None:
+        self._feed.poll()
+        if self._efforts is not None:
+            self._efforts.poll()
 
     def require_rest(self, velocity: float) -> None:
         """Refuse something that must not be done while the robot moves.
@@ -80,3 +91,10 @@ class RobotWatch:
                 where=f'joint {live.joints[fastest]}', found=f'{speed[fastest]:.3g} rad/s or m/s',
                 allowed=f'{velocity:g}', fix='Wait until it is at rest, or set pending: consumers '
                 'then take the revision over when they can'))
+
+
+def _window(feed: JointStateFeed) -> LiveWindow:
+    live = feed.poll()
+    latest = live.latest
+    origin = 0.0 if latest is None else latest.t
+    return LiveWindow(live.joints, *live.window(live.settings.history), origin)

@@ -153,3 +153,21 @@ def test_the_last_motion_is_found_behind_a_standstill_and_through_steps_of_encod
     assert last.duration == pytest.approx(2.0, abs=0.02)
     assert not len(replace(window, q=np.zeros_like(q)).last_motion(2.0, 0.05).t)
     assert last.after(1.8e9).last_motion(2.0, 0.05).duration == 0.0
+
+
+def test_efforts_may_come_in_messages_of_their_own(arm, truth, prior):
+    window = live(arm)
+    t = window.t[:-1] + 0.002
+    own = replace(
+        window, t=t, q=np.full((len(t), 4), np.nan), v=np.full((len(t), 4), np.nan),
+        tau=arm.torque(t), origin=window.origin - 1.0)
+    own = replace(own, t=t + 1.0)
+    apart = replace(window, tau=np.full_like(window.tau, np.nan), efforts=own)
+    recording = apart.after(window.origin + 1.0).recording()
+    assert recording.channel('effort').period == pytest.approx(0.005)
+    dataset = align(recording, arm.joint_names, Processing(parallel_filter=FILTER))
+    assert shadow_test(truth, prior, dataset, parallel_filter=FILTER).won
+    tau = own.tau.copy()
+    tau[:, 1] = np.nan
+    with pytest.raises(RecordingError, match=f'no effort of {arm.joint_names[1]} was heard'):
+        replace(apart, efforts=replace(own, tau=tau)).recording()
