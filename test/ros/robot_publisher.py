@@ -1,6 +1,7 @@
 """A process that publishes the joint states of a moving two-joint robot, with faults on request."""
 
 import argparse
+import runpy
 import sys
 import time
 from pathlib import Path
@@ -11,40 +12,15 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.recording.joint_state_cdr import encode
-from sysid_ros.robot.inertia import inertial_parameters
-from sysid_ros.robot.model import RobotModel
 
-JOINTS = ('swing', 'slide')
-DURATION = 20.0
-
-
-def motion(urdf, rate):
-    """Positions, velocities and torques of a robot that is not the one of its description."""
-    model = TorqueModel(
-        RobotModel.from_urdf(urdf), [ViscousFriction(), CoulombFriction(), TorqueOffset()])
-    truth = model.parameters.with_values({
-        'swing.viscous_friction': 0.6, 'slide.coulomb_friction': 1.6, 'swing.torque_offset': 0.1,
-    }).values.copy()
-    truth[:10] = inertial_parameters(
-        1.8, np.array([0.0, 0.01, 0.14]), np.diag([0.014, 0.013, 0.003]))
-    rng = np.random.default_rng(1)
-    t = np.arange(round(DURATION * rate)) / rate
-    # Whole periods, so that the motion can be repeated without a jump.
-    pace = 2.0 * np.pi * rng.integers(2, 16, (4, 2)) / DURATION
-    angle = pace * t[:, None, None] + rng.uniform(0.0, 6.0, (4, 2))
-    size = np.array([0.4, 0.03])
-    q = (size * np.sin(angle)).sum(1) + [0.0, 0.15]
-    v = (size * pace * np.cos(angle)).sum(1)
-    a = -(size * pace**2 * np.sin(angle)).sum(1)
-    return q, v, model.torque(truth, q, v, a) + rng.normal(0.0, 0.05, q.shape)
+ROBOT = runpy.run_path(str(Path(__file__).with_name('robot_motion.py')))
+JOINTS = ROBOT['JOINTS']
 
 
 def messages(options):
     """Serialized messages, one a row."""
-    q, v, tau = motion(options.urdf, options.rate)
+    q, v, tau = ROBOT['motion'](options.urdf, options.rate)
     if options.without_effort:
         tau[:, JOINTS.index(options.without_effort)] = np.nan
     if options.nan_every:

@@ -26,7 +26,7 @@ from sysid_ros.runs.sources import load_source
 from sysid_ros.srv import StartIdentification, StopIdentification
 
 URDF = runpy.run_path(str(Path(__file__).parents[1] / 'cli' / 'test_sysid.py'))['URDF']
-ROBOT = runpy.run_path(str(Path(__file__).with_name('robot_publisher.py')))
+ROBOT = runpy.run_path(str(Path(__file__).with_name('robot_motion.py')))
 SETTINGS = """\
 robot: {urdf: robot.urdf}
 processing: {differentiation: central, position_filter: {cutoff: 10.0},
