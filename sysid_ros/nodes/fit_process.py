@@ -25,7 +25,7 @@ class FitProcess:
         job: What it does.
         stage: What is being done, in words.
         progress: How much is done, from 0 to 1.
-        result: What :func:`~sysid_ros.runs.job.carry_out` gave, once it is done.
+        result: What :func:`~sysid_ros.runs.carry_out.carry_out` gave, once it is done.
         error: Why there is no result, and of which class the error was.
     """
 

@@ -36,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Takes a second: only now that nothing else has to be done first.
     from sysid_ros.errors import SysidError
-    from sysid_ros.runs.job import FitJob, carry_out
+    from sysid_ros.runs.carry_out import carry_out
+    from sysid_ros.runs.job import FitJob
     from sysid_ros.settings import parse_settings
 
     try:

@@ -61,14 +61,15 @@ class JointStateFeed:
 
     def poll(self) -> LiveJointStates:
         """Decode what came since the last call. Call it from a timer, every 10 to 20 ms."""
-        taken = self._polled.take()
+        clock = self._node.get_clock().now().nanoseconds if self._simulated else None
+        # Before simulated time has begun, nothing can be said to be received.
+        taken = self._polled.take() if clock != 0 else []
         if taken:
             payloads = [payload for payload, _ in taken]
             received = np.array([stamp for _, stamp in taken])
             # When they were received, on the steady clock and on that of their stamps.
             ago = np.maximum(time.time_ns() - received, 0)
             steady = (time.monotonic() - 1e-9 * ago).tolist()
-            clock = self._node.get_clock().now().nanoseconds if self._simulated else None
             stamps = self._in_order(received if clock is None else clock - ago, clock).tolist()
             if self._tap is not None:
                 self._tap(payloads, stamps)

@@ -25,6 +25,8 @@ from sysid_ros.recording.bag_messages import joint_state_messages, joint_state_t
 
 # Time between messages on /clock in [s], by the wall.
 _CLOCK_PERIOD = 0.002
+# How long the clock stands at the beginning of the bag before the first message, in [s].
+_LEAD = 0.2
 # How long somebody who has not acknowledged is waited for, in [s].
 _PATIENCE = 5.0
 _DEPTH = 1000
@@ -49,14 +51,15 @@ class Replay:
             topic: node.create_publisher(JointState, topic, qos) for topic in topics}
 
     def wait_for_listeners(self, seconds: float) -> bool:
-        """Wait until somebody listens to every topic; whether it is so.
+        """Wait until somebody listens to every topic and to the clock; whether it is so.
 
         Args:
             seconds: Longest time to wait.
         """
+        publishers = (*self._publishers.values(), self._clock)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if all(own.get_subscription_count() for own in self._publishers.values()):
+            if all(own.get_subscription_count() for own in publishers):
                 return True
             time.sleep(0.02)
         return False
@@ -66,7 +69,9 @@ class Replay:
         count, first, begin, told = 0, None, time.monotonic(), -1.0
         for message in joint_state_messages(self._path, tuple(self._publishers)):
             if first is None:
-                first, begin = message.received, time.monotonic()
+                first = message.received
+                self._begin(first)
+                begin = time.monotonic()
             due = begin + (message.received - first) * 1e-9 / self._rate
             while (now := time.monotonic()) < due or now > told + _CLOCK_PERIOD:
                 if now > told + _CLOCK_PERIOD:
@@ -79,6 +84,12 @@ class Replay:
         for publisher in self._publishers.values():
             publisher.wait_for_all_acked(Duration(seconds=_PATIENCE))
         return count
+
+    def _begin(self, nanoseconds: int) -> None:
+        """Let the clock be known before it is needed."""
+        for _ in range(round(_LEAD / _CLOCK_PERIOD)):
+            self._tell(nanoseconds)
+            time.sleep(_CLOCK_PERIOD)
 
     def _tell(self, nanoseconds: int) -> None:
         self._clock.publish(Clock(clock=to_time(nanoseconds)))
@@ -97,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         topics = joint_state_topics(options.bag, options.topic)
         replay = Replay(Node('replay'), options.bag, topics, options.rate)
         if not replay.wait_for_listeners(options.wait):
-            print(f'nobody listens to all of {", ".join(topics)}', file=sys.stderr)
+            print(f'nobody listens to all of {", ".join(topics)} and /clock', file=sys.stderr)
         print(f'{replay.play()} messages on {", ".join(topics)}')
     except SysidError as error:
         print(error, file=sys.stderr)

@@ -55,7 +55,9 @@ class RunFolder:
         """
         if path.exists() and not path.is_dir():
             raise ConfigurationError('is not a folder', where=str(path), fix='Choose another -o')
-        if path.is_dir() and any(path.iterdir()) and not (path / _ESTIMATE).is_file():
+        # A fit that failed leaves less than a run, but nothing else.
+        foreign = path.is_dir() and any(file.name not in _FILES for file in path.iterdir())
+        if foreign and not (path / _ESTIMATE).is_file():
             raise ConfigurationError(
                 'the folder holds something else', where=str(path), fix='Choose another -o'
             )

@@ -16,7 +16,8 @@ from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.readiness import require_recordable
 from sysid_ros.recording.signals import LowPass
 from sysid_ros.runs import live_recording
-from sysid_ros.runs.job import FitJob, carry_out
+from sysid_ros.runs.carry_out import carry_out
+from sysid_ros.runs.job import FitJob
 from sysid_ros.runs.live_recording import LiveRecording
 from sysid_ros.runs.sources import load_source, load_without_recording
 

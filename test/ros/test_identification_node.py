@@ -65,7 +65,7 @@ class Setup:
 
     def start(self, recording=''):
         return self.ros.call(
-            StartIdentification, 'identification_node/start', recording=recording)
+            StartIdentification, 'identification_node/start', 60.0, recording=recording)
 
     def started(self, recording=''):
         """Start as soon as the robot is heard."""
@@ -91,7 +91,7 @@ class Setup:
         return answers[-1]
 
     def stop(self):
-        return self.ros.call(StopIdentification, 'identification_node/stop')
+        return self.ros.call(StopIdentification, 'identification_node/stop', 60.0)
 
     def record(self, seconds, recording=''):
         self.started(recording)
@@ -99,7 +99,8 @@ class Setup:
         return self.stop()
 
     def identify(self, feedback=None, **fields):
-        return self.ros.send_goal(Identify, 'identification_node/identify', feedback, **fields)
+        return self.ros.send_goal(
+            Identify, 'identification_node/identify', feedback, 60.0, **fields)
 
     def said(self, level, text):
         """Wait for a diagnostic."""
@@ -145,7 +146,8 @@ def test_a_motion_is_recorded_and_fitted_as_sysid_fit_does_it(setup, tmp_path):
     handle = setup.identify(lambda message: stages.append(message.feedback))
     assert handle.accepted
     result = setup.ros.result(handle, 120.0)
-    assert (result.success, result.code, result.committable) == (True, 'ok', True), result
+    assert (result.success, result.code, result.committable) == (True, 'ok', True), (
+        result.message, result.reasons)
     assert result.held_out_relative_error < result.prior_relative_error
     assert result.consistency_margin > 0.0
     assert [round(stage.progress, 9) for stage in stages] == sorted(
@@ -200,7 +202,7 @@ def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tm
     assert (stopped.samples, stopped.dropped) == (2400, 0)
     assert stopped.duration == pytest.approx(t[-1])
     result = setup.ros.result(setup.identify(), 120.0)
-    assert result.success, result
+    assert result.success, result.message
     run = tmp_path / 'run'
     assert sysid(['fit', str(bag), '--settings', str(setup.ros.folder / 'settings.yaml'),
                   '--holdout', '0.25', '-o', str(run)]) == 0
@@ -238,7 +240,7 @@ def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, ca
     setup.ros.wait(lambda: setup.statuses[-1].duration > 3.0, 60.0)
     setup.ros.stop('identification_node', signal.SIGKILL)
     folder = setup.data / 'recordings' / 'killed'
-    assert sysid(['fit', str(folder)]) == 2
+    assert sysid(['fit', str(folder), '-o', str(setup.ros.folder / 'run')]) == 2
     assert 'was not finished' in capsys.readouterr().err
     settings = folder / 'settings.yaml'
     text = settings.read_text()
@@ -250,7 +252,7 @@ def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, ca
 
 def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(setup):
     setup.node()
-    setup.ros.wait(lambda: setup.statuses)
+    setup.ros.wait(lambda: setup.statuses, 60.0)
     for name, code in (('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request')):
         handle = setup.identify(recording=name)
         result = setup.ros.result(handle)
@@ -318,6 +320,6 @@ def test_a_node_that_is_stopped_completes_its_bag(setup):
 
 def test_settings_that_are_missing_are_an_error_for_people(setup):
     process = setup.node(settings='').process
-    setup.ros.wait(lambda: process.poll() is not None)
+    setup.ros.wait(lambda: process.poll() is not None, 60.0)
     assert process.returncode == 1
     assert "the parameter 'settings' is empty" in setup.ros.output('identification_node')

@@ -1,0 +1,128 @@
+"""Carrying out a fit that somebody asked a node for; what comes of it as plain values."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rosbags.rosbag2 import Reader, ReaderError
+
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.runs.fit import Run, fit_to_folder
+from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.sources import SETTINGS, load_source
+
+#: Written last: an estimate whose folder has it is complete.
+PROVENANCE = 'provenance.json'
+
+#: Takes what is being done, in words, and how much is done, from 0 to 1.
+Report = Callable[[str, float], None]
+
+# Part of the time that is over when each step of a fit begins.
+_BEGINNINGS = (0.0, 0.05, 0.45, 0.8)
+
+
+def carry_out(job: FitJob, report: Report) -> dict[str, Any]:
+    """Fit, judge, and leave a run folder with its provenance.
+
+    Args:
+        job: What to do.
+        report: Called at each step.
+
+    Returns:
+        Verdict and figures; one that is not known is None.
+
+    Raises:
+        SysidError: The job cannot be carried out.
+    """
+    identification = _source(job.recording, job)
+    validation = None if job.validation is None else _source(job.validation, job)
+    run = fit_to_folder(
+        identification, job.folder,
+        estimator=job.estimator or identification.settings.fit.estimator,
+        validation=validation, holdout=job.holdout if validation is None else None,
+        stage=_stages(report),
+    )
+    result = _result(run)
+    _write_provenance(job, run, identification, result)
+    return result
+
+
+def _source(path: Path, job: FitJob) -> Identification:
+    own = (path / SETTINGS).is_file()
+    return load_source(path, None if own else job.settings)
+
+
+def _stages(report: Report) -> Callable[[str], AbstractContextManager[None]]:
+    beginnings = iter(_BEGINNINGS)
+
+    @contextmanager
+    def stage(text: str) -> Iterator[None]:
+        report(text, next(beginnings, 1.0))
+        yield
+
+    return stage
+
+
+def _result(run: Run) -> dict[str, Any]:
+    evaluation = run.evaluation
+    estimate, verdict = evaluation.estimate, evaluation.verdict
+    margins = estimate.margins.values()
+    candidate, prior = _errors(evaluation)
+    return {
+        'converged': estimate.status.ok,
+        'message': estimate.status.value,
+        'summary': run.summary,
+        'committable': verdict.committable,
+        'reasons': list(verdict.reasons),
+        'next_steps': list(verdict.next_steps),
+        'held_out_relative_error': _number(candidate),
+        'prior_relative_error': _number(prior),
+        'consistency_margin': _number(min(margins, default=math.nan)),
+        'condition_number': _number(run.condition),
+    }
+
+
+def _errors(evaluation: Evaluation) -> tuple[float, float]:
+    held_out = evaluation.held_out
+    if held_out is None:
+        return math.nan, math.nan
+    return held_out.candidate.relative_error, held_out.prior.relative_error
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _write_provenance(
+    job: FitJob, run: Run, identification: Identification, result: dict[str, Any]
+) -> None:
+    estimate: Estimate = run.evaluation.estimate
+    figures = {key: value for key, value in result.items() if isinstance(value, float)}
+    content = {
+        'base_revision': job.base_revision,
+        'recordings': list(job.recordings),
+        'recording_sha256': str(estimate.provenance.get('sha256', '')),
+        'recording_end': _end(identification),
+        'estimated': time.time_ns(),
+    } | figures
+    text = json.dumps(content, indent=1, allow_nan=False)
+    write_atomically(job.folder / PROVENANCE, text.encode())
+
+
+def _end(identification: Identification) -> int:
+    """Time of the last message in [ns] since 1970; 0 where a damaged bag does not say."""
+    settings = identification.settings
+    try:
+        with Reader(identification.base / settings.folder / str(settings.recording.file)) as bag:
+            return int(bag.end_time) - 1
+    except ReaderError:
+        return 0
