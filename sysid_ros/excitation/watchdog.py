@@ -18,6 +18,8 @@ from sysid_ros.excitation.watch import Observation, WatchSettings
 
 # A motion whose commands are not heard for so long is not one to judge tracking by, in [s].
 _STALE = 0.2
+# How much longer than a node its commands may be silent.
+_LATER = 1.5
 # The filter of the residual begins anew after so long without a motion, in [s].
 _BREAK = 0.5
 
@@ -68,6 +70,9 @@ class TorqueResidual:
         self._values = model.parameters.prior
         self._filtered = np.zeros(len(model.robot.joint_names))
         self._last = -np.inf
+        # What is compiled when it is first used is compiled now, not in mid-motion.
+        zero = np.zeros((1, len(self._filtered)))
+        model.torque(self._values, zero, zero, zero)
 
     def use(self, values: np.ndarray) -> None:
         """Predict with other parameter values, shape ``(p,)``, from now on."""
@@ -171,11 +176,13 @@ class Watchdog:
         )
 
     def _silent_command(self, now: float, command: Command | None) -> tuple[str, ...]:
-        if command is None or not command.moving or now - command.received <= _STALE:
+        # Later than the heartbeat of the node, which says more.
+        longest = _LATER * self._settings.heartbeat_timeout
+        if command is None or not command.moving or now - command.received <= longest:
             return ()
         return (
             f'Nothing is heard of the motion for {now - command.received:.3g} s; '
-            f'{_STALE} s is allowed.',
+            f'{longest:.3g} s is allowed.',
         )
 
     def _robot(self, now: float, seen: Observation, command: Command | None) -> tuple[str, ...]:

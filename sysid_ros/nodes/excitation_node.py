@@ -83,6 +83,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._session = MotionSession(designer, output, self._watch, settings.session)
         self._worker = ThreadPoolExecutor(max_workers=1)
         self._ticked = self._published = self._fed_back = -np.inf
+        self._told: Phase | None = None
         self._begin = self._ended = self.get_clock().now().to_msg().__class__()
         self._status = self.advertise(ExcitationStatus, '~/status')
         self.listen(StopRequest, STOP_TOPIC, self._obey)
@@ -301,10 +302,11 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
     def _tell(self, moment: float, seen: Observation) -> None:
         session = self._session
         assert session is not None
-        moving = session.step is not Step.FREE
+        moving, phase = session.step is not Step.FREE, session.phase(moment)
         # A little early rather than a tick late.
-        if moment - self._published > 0.9 * (_STATUS_MOVING if moving else _STATUS_AT_REST):
-            self._published = moment
+        period = 0.9 * (_STATUS_MOVING if moving else _STATUS_AT_REST)
+        if phase is not self._told or moment - self._published > period:
+            self._published, self._told = moment, phase
             self._status.publish(self._message(moment))
         if self._goal is not None and moment - self._fed_back > _FEEDBACK:
             self._feedback(seen)

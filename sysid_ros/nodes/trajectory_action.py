@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
-from rclpy.action import ActionClient, get_action_names_and_types
+from rclpy.action import ActionClient, get_action_server_names_and_types_by_node
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.braking import BrakingStop
@@ -81,9 +81,12 @@ class TrajectoryAction:
         """Why nobody would follow now; empty when somebody does."""
         if self._client.server_is_ready():
             return ''
-        for name, types in get_action_names_and_types(self._node):
-            if name == self._name and ACTION_TYPE not in types:
-                return f'The action {name} has type {", ".join(types)}; {ACTION_TYPE} is needed.'
+        for server, namespace in self._node.get_node_names_and_namespaces():
+            served = get_action_server_names_and_types_by_node(self._node, server, namespace)
+            types = dict(served).get(self._name, [])
+            if types and ACTION_TYPE not in types:
+                return (f'The action {self._name} has type {", ".join(types)}; {ACTION_TYPE} is '
+                        'needed.')
         return f'There is no action {self._name}: the controller is absent or inactive.'
 
     def begin(self, now: float, path: Motion) -> None:

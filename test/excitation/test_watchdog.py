@@ -64,11 +64,11 @@ def test_42_a_node_that_is_silent_while_the_robot_is_told_to_move(
 
 
 def test_42_a_motion_whose_node_died_is_found_when_nothing_else_is_heard(watchdog, moving) -> None:
-    killed = replace(TOLD, received=NOW - 0.3)
-    pulses = HEARD | {'/one': Pulse(NOW - 0.3, True)}
+    killed = replace(TOLD, received=NOW - 0.4)
+    pulses = HEARD | {'/one': Pulse(NOW - 0.4, True)}
     found = watchdog.findings(NOW, moving, killed, pulses)
     assert len(found) == 2 and '/one is silent' in found[0]
-    assert 'Nothing is heard of the motion for 0.3 s' in found[1]
+    assert 'Nothing is heard of the motion for 0.4 s' in found[1]
 
 
 def test_a_robot_that_others_move_is_stopped_only_for_who_fell_silent_at_work(

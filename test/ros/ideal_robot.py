@@ -63,6 +63,7 @@ class IdealRobot(Actor):
         drift: Added to the velocities it publishes.
         numb: Whether it does not move.
         shift: Added to its stamps in [s].
+        effort: Its torques in [N·m].
     """
 
     def __init__(self, ros, joints, name='ideal_robot', *, listens=True):
@@ -82,6 +83,7 @@ class IdealRobot(Actor):
         self.v, self.told = np.zeros(n), []
         self.silent = self.numb = False
         self.offset, self.drift, self.shift = np.zeros(n), np.zeros(n), 0.0
+        self.effort = np.zeros(n)
 
     def listen(self):
         """Hear commands."""
@@ -114,7 +116,7 @@ class IdealRobot(Actor):
         stamp = self.node.get_clock().now() + rclpy.duration.Duration(seconds=self.shift)
         message = JointState(
             name=self.joints, position=(self.q + self.offset).tolist(),
-            velocity=(self.v + self.drift).tolist(), effort=[0.0] * len(self.joints))
+            velocity=(self.v + self.drift).tolist(), effort=self.effort.tolist())
         message.header.stamp = stamp.to_msg()
         self._publisher.publish(message)
 

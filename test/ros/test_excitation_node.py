@@ -25,7 +25,7 @@ ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
 arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
 # Machines that run tests are busy, and the robot is a thread of the test.
-PATIENT = {'state_timeout': 0.4, 'heartbeat_timeout': 0.5, 'overrun': 0.1}
+PATIENT = {'state_timeout': 0.5, 'heartbeat_timeout': 0.6, 'overrun': 0.1}
 
 
 class Bench:

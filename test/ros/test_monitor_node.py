@@ -1,0 +1,228 @@
+"""The monitor and the excitation node as processes of their own. FAULTS 37, 38, 42, 43 and 46."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from action_msgs.srv import CancelGoal
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_ros.action import Excite
+from sysid_ros.msg import ExcitationStatus, Heartbeat, StopRequest
+from sysid_ros.nodes.node import LATCHED
+
+HERE = Path(__file__).parent
+SESSION = runpy.run_path(str(HERE / 'conftest.py'))
+ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
+arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
+# Machines that run tests are busy, and the robot is a thread of the test.
+PATIENT = {'state_timeout': 1.0, 'heartbeat_timeout': 1.5}
+
+
+class Guarded:
+    """A monitor, an excitation node and a robot that does what it is told."""
+
+    def __init__(self, ros, folder):
+        self.ros = ros
+        self.plan, designer = ACTORS['write_plan'](folder, arm_urdf())
+        self.joints, self.folder = designer.limits.joint_names, folder
+        self.robot = ACTORS['IdealRobot'](ros, self.joints).begin()
+        self.beats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
+        self.statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
+        self.requests = ros.hear(StopRequest, 'sysid/stop', 100)
+        self.trajectories = ros.hear(JointTrajectory, 'joint_trajectory', 10)
+        self.reports = ros.hear(DiagnosticArray, '/diagnostics', 100)
+        self.start('monitor_node')
+        self.start('excitation_node')
+
+    def start(self, name):
+        given = {'plan': str(self.plan), **PATIENT}
+        if name == 'excitation_node':
+            given |= {'data_folder': str(self.folder), 'overrun': 0.1}
+        self.ros.start(name, given)
+        self.beats.clear()
+        self.ros.wait(lambda: self.state(name) == Heartbeat.ACTIVE)
+
+    def state(self, name):
+        return next((beat.state for beat in reversed(self.beats) if beat.node == f'/{name}'), None)
+
+    def play(self):
+        assert self.ros.call(SetBool, 'excitation_node/arm', data=True).success
+        handle = self.ros.send_goal(
+            Excite, 'excitation_node/excite', motion='long', speed_scale=1.0)
+        self.ended = handle.get_result_async()
+        self.ros.wait(lambda: self.ended.done() or (
+            bool(self.statuses) and self.statuses[-1].phase == ExcitationStatus.PLAYING
+            and self.statuses[-1].progress > 0.005))
+        assert not self.ended.done(), self.ended.result().result.message
+        assert not self.requests
+
+    def reset(self):
+        return self.ros.call(Trigger, 'monitor_node/reset')
+
+    def calm(self):
+        self.robot.rest()
+        if self.ros.processes['excitation_node'].poll() is not None:
+            self.start('excitation_node')
+        if self.ros.processes['monitor_node'].poll() is not None:
+            self.start('monitor_node')
+        self.ros.call(Trigger, 'excitation_node/stop')
+        self.ros.wait(lambda: self.reset().success)
+        self.ros.wait(lambda: self.state('monitor_node') == Heartbeat.ACTIVE)
+        self.ros.wait(lambda: self.state('excitation_node') == Heartbeat.ACTIVE)
+        self.reports.clear()
+        # The excitation node hears that, too.
+        self.ros.wait(lambda: any(
+            value.key == 'monitor' and value.value.startswith('silent for 0.')
+            for array in self.reports for report in array.status
+            if report.name == '/excitation_node' for value in report.values))
+        for heard in (self.requests, self.trajectories, self.reports, self.statuses):
+            heard.clear()
+
+    def require_found(self, words):
+        """The monitor asks for a stop with these words until the robot rests, and remembers."""
+        self.ros.wait(lambda: len(self.requests) > 2)
+        assert any(words in reason for reason in self.requests[0].reasons), self.requests[0].reasons
+        assert self.requests[0].source == '/monitor_node'
+        self.ros.wait(lambda: self.trajectories and not self.trajectories[-1].points)
+        self.ros.wait(lambda: self.state('monitor_node') == Heartbeat.ERROR)
+        self.ros.wait(lambda: any(
+            (report.name, report.level) == ('/monitor_node', DiagnosticStatus.ERROR)
+            and words in report.message for array in self.reports for report in array.status))
+
+    def require_stopped(self, words):
+        """The excitation ends by it, too."""
+        self.ros.wait(self.ended.done)
+        result = self.ended.result().result
+        assert result.code == 'failed' and words in result.message, result.message
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory):
+    domain, lock = SESSION['claim_domain']()
+    ros = SESSION['Ros'](domain, tmp_path_factory.mktemp('monitor'))
+    made = None
+    try:
+        made = Guarded(ros, ros.folder)
+        yield made
+    finally:
+        if made is not None:
+            made.robot.end()
+        ros.close()
+        os.close(lock)
+
+
+@pytest.fixture
+def guarded(session):
+    session.calm()
+    return session
+
+
+def test_a_motion_under_a_monitor_is_not_disturbed_and_a_stop_on_request_is_no_finding(guarded):
+    guarded.play()
+    guarded.ros.spin(1.0)
+    guarded.ros.call(Trigger, 'excitation_node/stop')
+    guarded.ros.wait(guarded.ended.done)
+    assert guarded.ended.result().result.code == 'stopped'
+    assert not guarded.requests
+    guarded.ros.wait(lambda: guarded.reset().message == 'There was nothing to reset.')
+
+
+def test_42_when_the_excitation_is_killed_everything_is_stopped_until_a_reset(guarded):
+    guarded.play()
+    guarded.ros.stop('excitation_node', signal.SIGKILL)
+    # The robot's own controller brakes it; see the simulated robot.
+    guarded.robot.v = np.full(3, 0.3)
+    guarded.require_found('/excitation_node is silent')
+    answer = guarded.reset()
+    assert not answer.success and 'not at rest' in answer.message
+    count = len(guarded.requests)
+    guarded.ros.wait(lambda: len(guarded.requests) > count + 5)
+    guarded.robot.v = np.zeros(3)
+    guarded.ros.spin(0.5)
+    count = len(guarded.requests)
+    guarded.ros.spin(0.3)
+    assert len(guarded.requests) == count
+    assert guarded.state('monitor_node') == Heartbeat.ERROR
+    # Nothing starts until a person has looked.
+    guarded.start('excitation_node')
+    guarded.ros.spin(0.3)
+    guarded.ros.call(SetBool, 'excitation_node/arm', data=True)
+    handle = guarded.ros.send_goal(
+        Excite, 'excitation_node/excite', motion='long', speed_scale=1.0)
+    refused = guarded.ros.result(handle)
+    assert refused.code == 'not_ready' and 'is silent' in refused.message
+    assert guarded.reset().success
+    guarded.ros.wait(lambda: guarded.state('monitor_node') == Heartbeat.ACTIVE)
+
+
+def test_43_when_the_monitor_is_killed_the_excitation_stops(guarded):
+    guarded.play()
+    guarded.ros.stop('monitor_node', signal.SIGKILL)
+    guarded.require_stopped('The monitor is silent')
+    assert not guarded.robot.told[-1][1].any()
+
+
+def test_38_a_robot_that_is_pushed_aside_is_stopped_by_the_one_who_sees_it_first(guarded):
+    guarded.play()
+    guarded.robot.offset = np.array([0.3, 0.0, 0.0])
+    guarded.require_stopped('away from its command')
+    assert not guarded.robot.told[-1][1].any()
+
+
+def test_46_torque_that_is_not_explained_stops_everything(guarded):
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, 95.0, 0.0])
+    guarded.require_found('Contact, or a payload?')
+    guarded.require_stopped('Contact, or a payload?')
+
+
+def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
+    from sysid_ros.dynamics.configuration import RobotSettings
+    from sysid_ros.msg import IdentifiedParameters
+    from sysid_ros.nodes.conversions import parameters_message
+
+    model = RobotSettings(urdf='arm.urdf').build(guarded.folder)
+    message = parameters_message(model.robot, model.parameters, revision='r7')
+    publisher = guarded.ros.client.create_publisher(
+        IdentifiedParameters, 'model_server/identified_parameters', LATCHED)
+    publisher.publish(message)
+    guarded.ros.wait(lambda: any(
+        value.key == 'revision' and value.value == 'r7'
+        for array in guarded.reports for status in array.status for value in status.values))
+
+
+def test_goals_of_trajectory_controllers_are_taken_back(guarded):
+    taken = []
+
+    def answer(request, response):
+        taken.append(request)
+        return response
+
+    # What a controller offers, as far as the monitor looks: it needs no control_msgs for that.
+    service = guarded.ros.client.create_service(
+        CancelGoal, '/controller/follow_joint_trajectory/_action/cancel_goal', answer)
+    guarded.ros.stop('monitor_node')
+    guarded.ros.start('monitor_node', {
+        'plan': str(guarded.plan), **PATIENT,
+        'cancel_actions': ['controller/follow_joint_trajectory']})
+    guarded.beats.clear()
+    guarded.ros.wait(lambda: guarded.state('monitor_node') == Heartbeat.ACTIVE)
+    guarded.calm()
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, 95.0, 0.0])
+    guarded.require_found('Contact')
+    guarded.ros.wait(lambda: taken)
+    assert not any(taken[0].goal_info.goal_id.uuid)
+    guarded.ros.client.destroy_service(service)
+
+
+def test_at_a_signal_the_monitor_ends(guarded):
+    assert guarded.ros.stop('monitor_node', signal.SIGINT) == 0
