@@ -13,7 +13,14 @@ from sysid_ros.errors import ConfigurationError, ExcitationError
 from sysid_ros.excitation.design import Designer
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.files import load_excitation, parse_excitation
-from sysid_ros.excitation.preparation import PreparedMotion, prepare, sampled_path, way_in
+from sysid_ros.excitation.preparation import (
+    PreparedMotion,
+    blend,
+    prepare,
+    sampled_path,
+    stopping_time,
+    way_in,
+)
 from sysid_ros.excitation.session import MotionRefused
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import RefusedError, code_of
@@ -65,6 +72,14 @@ def prepare_goal(
     prepared = prepare(designer, name, excitation, reaction_time=reaction_time)
     way = way_in(designer, prepared, q)
     return Prepared(prepared, way, sampled_path(prepared, way, _POINTS))
+
+
+def warm_up(designer: Designer) -> None:
+    """Have compiled what verifying a motion needs, so that it does not hold up the executor."""
+    limits = designer.limits
+    still = blend(limits, limits.centre, limits.centre)
+    designer.verify(designer.dense(still))
+    stopping_time(designer, still)
 
 
 def require_one_motion(request: Any) -> None:

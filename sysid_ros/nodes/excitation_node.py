@@ -32,6 +32,7 @@ from sysid_ros.nodes.excitation_goal import (
     prepare_goal,
     refusal_code,
     require_one_motion,
+    warm_up,
 )
 from sysid_ros.nodes.excitation_outputs import make_output
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
@@ -75,6 +76,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             )
         self._folder = DataFolder(Path(settings.data_folder))
         self._designer = designer = ExcitationPlan.load(settings.plan).designer()
+        warm_up(designer)
         robot = designer.model.robot
         self._joints = designer.limits.joint_names
         self._observer = RobotObserver(self, robot, settings.joint_states, settings.monitor)
@@ -86,7 +88,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._told: Phase | None = None
         self._begin = self._ended = self.get_clock().now().to_msg().__class__()
         self._status = self.advertise(ExcitationStatus, '~/status')
-        self.listen(StopRequest, STOP_TOPIC, self._obey)
+        self._stop_requests = self.poll(StopRequest, STOP_TOPIC)
         self._answer(SetBool, '~/arm', self._arm)
         self._answer(Trigger, '~/stop', self._stop)
         self._server = ActionServer(
@@ -95,7 +97,9 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             cancel_callback=lambda goal: CancelResponse.ACCEPT,
         )
         self.keep(lambda server: server.destroy() or True, self._server)
-        self.every(1.0 / settings.rate, self._tick)
+        # The first line of a log takes long. It is not one of a motion.
+        self.get_logger().info(f'Motions of {robot.name} go to {settings.output}.')
+        self._timer = self.every(_IDLE, self._tick)
 
     def deactivate(self) -> None:
         """Come to rest."""
@@ -204,7 +208,8 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._job = self._worker.submit(
             prepare_goal, request, self._folder, self._designer, self._beginning(),
             self._taken.reaction_time)
-        self._feedback(self._observer.seen(0.0))
+        self._feedback(self._observer.seen())
+        self._keep_pace(1.0 / self._taken.rate)
 
     def _adjust(self) -> None:
         """Parameters that have changed since the last motion."""
@@ -237,11 +242,10 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         session, moment = self._session, now()
         if session is None:
             return
-        free = session.step is Step.FREE and self._goal is None
-        if free and moment - self._ticked < _IDLE:
-            return
-        late = 0.0 if free else max(moment - self._ticked - 1.0 / self._taken.rate, 0.0)
+        late = max(moment - self._ticked - 1e-9 * self._timer.timer_period_ns, 0.0)
         self._ticked = moment
+        for request, _ in self._stop_requests.take():
+            self._obey(request)
         seen = self._observer.seen(late)
         if self._goal is not None:
             self._serve_goal(moment, seen)
@@ -256,6 +260,12 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         if end is not None:
             self._ends(end)
         self._tell(moment, seen)
+        self._keep_pace(_IDLE if self.at_rest() else 1.0 / self._taken.rate)
+
+    def _keep_pace(self, period: float) -> None:
+        """Tick as often as there is need to."""
+        if self._timer.timer_period_ns != round(period * 1e9):
+            self._timer.timer_period_ns = round(period * 1e9)
 
     def _serve_goal(self, moment: float, seen: Observation) -> None:
         """What the client wants, and what the worker has found out."""

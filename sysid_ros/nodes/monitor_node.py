@@ -9,6 +9,7 @@ substitute for a safety-rated stop.
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, Sto
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, SysidNode, now
 from sysid_ros.nodes.process import run
-from sysid_ros.nodes.robot_observer import RobotObserver, absolute_name
+from sysid_ros.nodes.robot_observer import BEATS, RobotObserver, absolute_name
 from sysid_ros.nodes.settings import NodeSettings
 
 # Times in [s] between requests to stop, between goals being taken back, and between searches for
@@ -126,10 +127,13 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._stop = self.advertise(StopRequest, STOP_TOPIC)
         self._trajectories = [
             self.advertise(JointTrajectory, topic) for topic in settings.trajectory_topics]
-        self.listen(Heartbeat, HEARTBEAT_TOPIC, self._hear)
-        self.listen(ExcitationStatus, settings.status, self._take_command)
+        # Taken when it is time to look, not one by one.
+        self._heartbeats = self.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
+        self._statuses = self.poll(ExcitationStatus, settings.status)
         self.listen(IdentifiedParameters, settings.parameters, self._take_parameters, LATCHED)
         self.keep(self.destroy_service, self.create_service(Trigger, '~/reset', self._reset))
+        # The first line of a log takes long. It is not the one of the first finding.
+        self.get_logger().info(f'Watching {", ".join(self._watched) or "the robot"}.')
         self.every(1.0 / settings.rate, self._look)
 
     def cleanup(self) -> None:
@@ -167,18 +171,20 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
 
     # What others say
 
-    def _hear(self, heartbeat: Heartbeat) -> None:
-        if heartbeat.node in self._watched:
-            self._pulses[heartbeat.node] = Pulse(now(), heartbeat.state in _WORKING)
-
-    def _take_command(self, status: ExcitationStatus) -> None:
-        joints = self._model.robot.joint_names
-        moving = status.phase in _MOVING
-        if tuple(status.joint_names) == joints:
-            q, a = np.array(status.position), np.array(status.acceleration)
-            self._command = Command(moving, now(), q, a)
-        else:
-            self._command = Command(moving, now())
+    def _listen(self, moment: float) -> None:
+        """What was said since the last look; when it was said counts, not when it is heard."""
+        clock = time.time_ns()
+        for heartbeat, received in self._heartbeats.take():
+            if heartbeat.node in self._watched:
+                self._pulses[heartbeat.node] = Pulse(
+                    moment - 1e-9 * max(clock - received, 0), heartbeat.state in _WORKING)
+        for status, received in self._statuses.take()[-1:]:
+            moving, at = status.phase in _MOVING, moment - 1e-9 * max(clock - received, 0)
+            if tuple(status.joint_names) == self._model.robot.joint_names:
+                self._command = Command(
+                    moving, at, np.array(status.position), np.array(status.acceleration))
+            else:
+                self._command = Command(moving, at)
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
         assert self._watchdog is not None
@@ -191,6 +197,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         if self._watchdog is None:
             return
         moment, seen = now(), self._observer.seen()
+        self._listen(moment)
         if moment - self._searched > _SEARCH:
             self._searched = moment
             self._find_actions()
@@ -198,11 +205,14 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         if not self.active:
             return
         found = self._watchdog.findings(moment, seen, self._command, self._pulses)
-        if found and not self._reasons:
+        new = bool(found) and not self._reasons
+        if new:
             self._reasons, self._since = found, moment
-            self.complain(SysidError(' '.join(found)))
         if self._reasons:
             self._act(moment, seen)
+        if new:
+            # Words take their time; deeds come first.
+            self.complain(SysidError(' '.join(found)))
 
     def _act(self, moment: float, seen: Observation) -> None:
         """Stop everybody, for as long as something moves."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from sysid_ros.excitation.watch import Observation
 from sysid_ros.msg import Heartbeat
@@ -12,8 +14,10 @@ from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, SysidNode, now
 from sysid_ros.robot.model import RobotModel
 
-# Time in [s] between looks at who publishes.
+# Time in [s] between looks at who publishes, and how often.
 _GRAPH = 0.2
+#: Room for the heartbeats of many nodes between two looks.
+BEATS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class RobotObserver:
@@ -41,11 +45,11 @@ class RobotObserver:
         })
         self.monitor_fault = self.unheard = ''
         self._monitor_heard = self._looked = -np.inf
-        self._publishers = 0
+        self._publishers, self._rate = 0, float('nan')
         self._unknown = np.full(len(robot.joint_names), np.nan)
         self._monitor = '' if monitor is None else absolute_name(node, monitor)
-        if self._monitor:
-            node.listen(Heartbeat, HEARTBEAT_TOPIC, self._hear)
+        # Every node of a robot beats: taken when it is time to look, not one by one.
+        self._heartbeats = node.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS) if self._monitor else None
 
     @property
     def monitor_silence(self) -> float:
@@ -59,25 +63,27 @@ class RobotObserver:
             late: Time by which the tick is late in [s].
         """
         live, moment = self.feed.poll(), now()
+        for heartbeat, received in [] if self._heartbeats is None else self._heartbeats.take():
+            self._hear(heartbeat, moment - 1e-9 * max(time.time_ns() - received, 0))
         if moment - self._looked > _GRAPH:
             self._looked = moment
-            self._publishers = self.feed.publishers()
+            self._publishers, self._rate = self.feed.publishers(), live.rate
             self.unheard = self.feed.qos_problem() if live.missing else ''
         sample = live.latest
         return Observation(
             q=self._unknown if sample is None else sample.q,
             v=self._unknown if sample is None else live.velocities(),
             effort=self._unknown if sample is None else sample.tau,
-            age=live.age(moment), rate=live.rate, missing=live.missing,
+            age=live.age(moment), rate=self._rate, missing=live.missing,
             bad_in_a_row=live.bad_in_a_row, stuck=live.stuck, clock_resets=live.clock_resets,
             publishers=self._publishers, unheard=self.unheard,
             monitor_silence=self.monitor_silence, monitor_fault=self.monitor_fault, late=late,
         )
 
-    def _hear(self, heartbeat: Heartbeat) -> None:
+    def _hear(self, heartbeat: Heartbeat, received: float) -> None:
         if heartbeat.node != self._monitor:
             return
-        self._monitor_heard, self.monitor_fault = now(), ''
+        self._monitor_heard, self.monitor_fault = received, ''
         if heartbeat.state == Heartbeat.ERROR:
             self.monitor_fault = heartbeat.message or 'It reports an error.'
         elif heartbeat.state == Heartbeat.INACTIVE:
