@@ -20,7 +20,7 @@ from pydantic import Field
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from sysid_ros.action import Excite, Identify
 from sysid_ros.errors import SysidError
@@ -124,6 +124,8 @@ class DemoOperator:
         """Arm, play, and wait for the end; tried again while nodes are finding one another."""
         deadline = time.monotonic() + self._settings.patience
         while True:
+            # What the monitor saw while nodes were starting is over; what it sees in motion stays.
+            self._call(Trigger, 'monitor_node/reset')
             self._call(SetBool, 'excitation_node/arm', data=True)
             result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
             if result.success:
