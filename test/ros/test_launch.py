@@ -1,0 +1,186 @@
+"""Launch files and parameter files name only what there is, and name all of it."""
+
+import configparser
+import importlib
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG, LAUNCH = ROOT / 'config', ROOT / 'launch'
+# Parameters that rclpy declares itself.
+FOREIGN = {'use_sim_time'}
+
+
+def entry_points():
+    """Executables, and the modules they run."""
+    parsed = configparser.ConfigParser()
+    parsed.read(ROOT / 'entry_points.txt')
+    return {name: target.split(':')[0] for name, target in parsed['console_scripts'].items()}
+
+
+EXECUTABLES = entry_points()
+NODES = {
+    name: module for name, module in EXECUTABLES.items() if module.startswith('sysid_ros.nodes')}
+
+
+def settings_of(executable):
+    """The class whose fields are the parameters of a node."""
+    module = importlib.import_module(NODES[executable])
+    used = [
+        value for value in vars(module).values()
+        if isinstance(value, type) and getattr(value, 'settings_class', None) is not None
+        and value.__module__ == module.__name__
+    ]
+    if used:
+        return used[0].settings_class
+    return next(
+        value for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, StrictSettings)
+        and name.endswith('Settings') and value.__module__ == module.__name__)
+
+
+def parameters_in(file):
+    """Sections of a parameter file: node name and its parameters; '**' for any node."""
+    for key, section in load_yaml(file).items():
+        yield key.rpartition('/')[2], section['ros__parameters']
+
+
+class Launch:
+    """Stands for ``launch`` and ``launch_ros``: remembers what launch files make."""
+
+    def __init__(self, monkeypatch, tmp_path):
+        self.made = []
+        names = {
+            'launch': ['LaunchContext', 'LaunchDescription', 'LaunchDescriptionEntity'],
+            'launch.actions': [
+                'DeclareLaunchArgument', 'EmitEvent', 'ExecuteProcess', 'OpaqueFunction',
+                'RegisterEventHandler'],
+            'launch.conditions': ['IfCondition'],
+            'launch.event_handlers': ['OnProcessExit'],
+            'launch.events': ['Shutdown'],
+            'launch.substitutions': ['LaunchConfiguration'],
+            'launch_ros': [], 'launch_ros.actions': ['Node'],
+            'ament_index_python': [], 'ament_index_python.packages': [],
+        }
+        for module, members in names.items():
+            made = types.ModuleType(module)
+            for member in members:
+                setattr(made, member, self.kind(member, tmp_path))
+            monkeypatch.setitem(sys.modules, module, made)
+        packages = sys.modules['ament_index_python.packages']
+        packages.get_package_share_directory = {'sysid_ros': str(ROOT)}.__getitem__
+
+    def kind(self, name, tmp_path):
+        made = self.made
+
+        class Made:
+            def __init__(self, *positional, **named):
+                self.kind, self.positional, self.named = name, positional, named
+                made.append(self)
+                if name == 'OpaqueFunction':
+                    named['function'](None)
+
+            def perform(self, context):
+                return str(tmp_path / 'folder')
+
+        return Made
+
+    def run(self, file):
+        """Everything that a launch file makes, by its kind."""
+        space = {'__name__': 'launch_file'}
+        exec(compile(file.read_text(), str(file), 'exec'), space)  # noqa: S102 (it is ours)
+        space['generate_launch_description']()
+        return self.made
+
+
+@pytest.fixture(params=sorted(LAUNCH.glob('*.launch.py')), ids=lambda file: file.name)
+def launched(request, monkeypatch, tmp_path):
+    return Launch(monkeypatch, tmp_path).run(request.param)
+
+
+def nodes(launched):
+    return [made.named for made in launched if made.kind == 'Node']
+
+
+def test_every_executable_of_a_launch_file_is_installed(launched):
+    assert nodes(launched)
+    for node in nodes(launched):
+        assert node['package'] == 'sysid_ros'
+        assert node['executable'] in EXECUTABLES
+
+
+def test_every_parameter_of_a_launch_file_is_declared(launched):
+    for node in nodes(launched):
+        known = set(settings_of(node['executable']).model_fields) | FOREIGN
+        for source in node['parameters']:
+            if isinstance(source, dict):
+                assert set(source) <= known, node['name']
+
+
+def test_every_file_of_a_launch_file_exists_and_is_of_its_node(launched):
+    for node in nodes(launched):
+        files = [source for source in node['parameters'] if isinstance(source, str)]
+        assert files
+        known = set(settings_of(node['executable']).model_fields)
+        for file in files:
+            for name, parameters in parameters_in(file):
+                if name in ('**', node['name']):
+                    assert set(parameters) <= known, f'{file}: {name}'
+        assert Path(files[0]).name == f'{node["executable"]}.yaml'
+
+
+def test_every_argument_that_is_used_is_declared(launched):
+    declared = {made.positional[0] for made in launched if made.kind == 'DeclareLaunchArgument'}
+    used = {made.positional[0] for made in launched if made.kind == 'LaunchConfiguration'}
+    assert used == declared
+
+
+
+
+@pytest.mark.parametrize('executable', sorted(NODES))
+def test_a_node_has_a_file_that_lists_its_parameters_at_their_defaults(executable):
+    file = CONFIG / f'{executable}.yaml'
+    sections = dict(parameters_in(file))
+    assert list(sections) == ['**']
+    kind = settings_of(executable)
+    assert set(sections['**']) == set(kind.model_fields)
+    given = {name: tuple(value) if isinstance(value, list) else value
+             for name, value in sections['**'].items()}
+    assert parse_settings(kind, given, str(file)) == kind()
+
+
+@pytest.mark.parametrize('file', sorted(CONFIG.glob('robots/*.yaml')), ids=lambda file: file.stem)
+def test_parameters_of_a_robot_are_those_of_the_nodes(file):
+    sections = dict(parameters_in(file))
+    assert sections
+    for name, parameters in sections.items():
+        given = {key: tuple(value) if isinstance(value, list) else value
+                 for key, value in parameters.items()}
+        parse_settings(settings_of(name), given, f'{file}: {name}')
+
+
+def test_parameters_of_the_demo_are_those_of_the_nodes():
+    executables = {'true_model_controller': 'computed_torque_controller'}
+    for name, parameters in parameters_in(CONFIG / 'demo' / 'nodes.yaml'):
+        given = {key: tuple(value) if isinstance(value, list) else value
+                 for key, value in parameters.items()}
+        parse_settings(settings_of(executables.get(name, name)), given, name)
+
+
+def test_every_node_describes_its_parameters():
+    for executable in NODES:
+        for name, field in settings_of(executable).model_fields.items():
+            assert field.description, f'{executable}: {name}'
+
+
+def test_a_parameter_that_does_not_exist_would_be_found(tmp_path):
+    file = tmp_path / 'wrong.yaml'
+    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': {'speed': 1.0}}}))
+    (_, parameters), = parameters_in(file)
+    assert not set(parameters) <= set(settings_of('excitation_node').model_fields)
