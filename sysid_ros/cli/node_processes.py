@@ -80,6 +80,10 @@ class NodeProcesses:
             )
         return name
 
+    def process(self, name: str) -> subprocess.Popen[bytes]:
+        """The process of a node that was started."""
+        return self._processes[name]
+
     def wait_for(self, name: str, seconds: float) -> int:
         """Wait until one of them has ended; returns its exit code.
 

@@ -1,0 +1,51 @@
+"""SIGKILL of each node but the robot in mid-motion: how long until the robot is at rest?
+
+    python benchmarks/kill_tests.py [--times 20]
+
+The bar: half a second after the monitor's reaction time at the latest, every time.
+"""
+
+import argparse
+import json
+import runpy
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+RIG = runpy.run_path(str(Path(__file__).parents[1] / 'test' / 'ros' / 'kill_rig.py'))
+BRAKING = 0.5
+
+
+def measure(times: int) -> dict[str, list[float]]:
+    """Times to rest in [s] by the node that was killed."""
+    rest: dict[str, list[float]] = {victim: [] for victim in RIG['VICTIMS']}
+    random = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder, RIG['kill_rig'](Path(folder) / 'demo') as rig:
+        bar = rig.reaction + BRAKING
+        for _ in range(times):
+            for victim, found in rest.items():
+                seconds, speed = rig.trial(victim, random.uniform(0.3, 8.0))
+                found.append(seconds)
+                print(f'{victim}: at rest after {seconds:.3f} s from {speed:.2f} rad/s '
+                      f'(bar {bar:.2f} s)', flush=True)
+    return rest | {'bar': [bar]}
+
+
+def main() -> None:
+    """Measure, and print one JSON line last."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--times', type=int, default=20)
+    rest = measure(parser.parse_args().times)
+    bar = rest.pop('bar')[0]
+    longest = {victim: max(found) for victim, found in rest.items()}
+    print(json.dumps([
+        {'name': f'{victim} killed {len(found)} times: longest time to rest',
+         'value': round(longest[victim], 3), 'unit': 's', 'bar': f'<= {bar:.2f} s',
+         'ok': longest[victim] <= bar}
+        for victim, found in rest.items()
+    ]))
+
+
+if __name__ == '__main__':
+    main()
