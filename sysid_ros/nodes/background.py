@@ -32,6 +32,7 @@ class Background:
 
     def __init__(self, node: SysidNode[Any]) -> None:
         self._node = node
+        self._busy = False
         self._thread = ThreadPoolExecutor(1)
         self._waiting: list[tuple[Job[Any], Future[None]]] = []
         self._timer = node.every(_LOOK, self._collect)
@@ -93,8 +94,6 @@ class Background:
     def busy(self) -> bool:
         """Whether a request is being granted."""
         return self._busy
-
-    _busy = False
 
     def _require_ready(self) -> None:
         if not self._node.active:

@@ -53,6 +53,8 @@ from sysid_ros.srv import (
 
 # How often to look whether another process has committed, in [s].
 _LOOK = 1.0
+# How long a callback may wait for another process that writes, in [s]; commits wait longer, beside.
+_PATIENCE = 0.2
 
 # What an error means to a client, the more special first.
 _CODES: tuple[tuple[type[SysidError], str], ...] = (
@@ -120,7 +122,7 @@ class ModelServer(SysidNode[ModelServerSettings]):
         self._robot = model.robot
         self._data = DataFolder(Path(settings.data_folder))
         self._handed_out = ''
-        self._store = RevisionStore(self._data.revisions)
+        self._store = RevisionStore(self._data.revisions, patience=_PATIENCE)
         self._damage = self._store.verify()
         if not self._damage:
             self._store.begin(_as_text(initial_content(model)))

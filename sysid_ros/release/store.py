@@ -21,7 +21,7 @@ from sysid_ros.release.revision import (
     digest_of,
     revision_id,
 )
-from sysid_ros.release.store_file import StoreFile
+from sysid_ros.release.store_file import PATIENCE, StoreFile
 
 #: Longest name of a consumer in characters, and most consumers that are remembered.
 MAX_CONSUMER, MAX_CONSUMERS = 256, 1000
@@ -50,13 +50,14 @@ class RevisionStore:
 
     Args:
         path: The file. It is made if it does not exist, and if its folder may be written.
+        patience: How long to wait for another process that writes, in [s].
 
     Raises:
         ReleaseError: It cannot be opened, or is no store.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._file = StoreFile(Path(path))
+    def __init__(self, path: str | Path, patience: float = PATIENCE) -> None:
+        self._file = StoreFile(Path(path), patience)
 
     @property
     def path(self) -> Path:

@@ -14,8 +14,8 @@ from sysid_ros.errors import ReleaseError
 # Marks a file as a store of this package: 'SYSI' in ASCII.
 _APPLICATION = 0x53595349
 _VERSION = 1
-# How long to wait for another process that writes, in [s].
-_PATIENCE = 10.0
+#: How long to wait for another process that writes, in [s].
+PATIENCE = 10.0
 
 _SCHEMA = """
 CREATE TABLE revisions (
@@ -49,13 +49,15 @@ class StoreFile:
 
     Args:
         path: The file. It is made if it does not exist.
+        patience: How long to wait for another process that writes, in [s].
 
     Raises:
         ReleaseError: It cannot be opened, or is no store.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
+        self._patience = patience
         #: Whether this process may write it.
         self.writable = True
         with self._for_people():
@@ -118,11 +120,15 @@ class StoreFile:
         if not exists or (
             os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
         ):
-            return _connect(f'{uri}?mode=rwc')
+            return self._connect(f'{uri}?mode=rwc')
         self.writable = False
         # Without a log beside it, nothing that is not in the file itself is missed.
         beside = self.path.with_name(self.path.name + '-wal')
-        return _connect(f'{uri}?mode=ro' + ('' if beside.exists() else '&immutable=1'))
+        return self._connect(f'{uri}?mode=ro' + ('' if beside.exists() else '&immutable=1'))
+
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        # Transactions are begun and ended here, never by the module itself.
+        return sqlite3.connect(uri, uri=True, timeout=self._patience, isolation_level=None)
 
     def _prepare(self) -> None:
         """Make sure that the file is a store; an empty one becomes it."""
@@ -172,11 +178,6 @@ class StoreFile:
                 f'the revision store cannot be used: {error}', where=str(self.path),
                 fix=_advice(str(error)),
             ) from error
-
-
-def _connect(uri: str) -> sqlite3.Connection:
-    # Transactions are begun and ended here, never by the module itself.
-    return sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -279,3 +279,15 @@ def test_processes_that_commit_at_once_all_get_their_turn(path):
             mine = [name for name in estimates if name.startswith(f'{k}_')]
             assert mine == [f'{k}_{i}' for i in range(15)]
         assert store.verify() == ()
+
+
+def test_a_store_that_another_process_holds_is_read_and_not_waited_for_without_end(path):
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute('BEGIN IMMEDIATE')
+    with RevisionStore(path, patience=0.05) as store:
+        assert store.current().content.estimate == 'fit_1'
+        with pytest.raises(ReleaseError, match='locked.*try again'):
+            store.commit(content('fit_2'), store.current().id)
+        holder.execute('ROLLBACK')
+        assert store.commit(content('fit_2'), store.current().id).number == 3
+    holder.close()
