@@ -16,11 +16,13 @@ from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import IdentificationStatus, ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
-from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, require_short
+from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, now, require_short
 from sysid_ros.runs.job import FitJob
 from sysid_ros.runs.live_recording import LiveRecording
 
 _PERIOD = 0.05
+# What the executor needs to hand a result to whoever waits for it, in [s].
+_DELIVERY = 0.2
 
 # By the class of the error that ended a fit.
 _CODES = {
@@ -63,6 +65,7 @@ class FitServer:
         self._goal: _Goal | None = None
         self._last: _Goal | None = None
         self._results: dict[bytes, tuple[str, Identify.Result]] = {}
+        self._replied = -_DELIVERY
         node.keep(_destroyed, ActionServer(
             node, Identify, '~/identify', self._conclude, goal_callback=_accept,
             handle_accepted_callback=node.guarded(self._begin), cancel_callback=_accept_cancel))
@@ -72,6 +75,12 @@ class FitServer:
     def busy(self) -> bool:
         """Whether a fit is under way."""
         return self._goal is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether no fit is under way and every client has its result."""
+        delivered = now() > self._replied + _DELIVERY
+        return self._goal is None and not self._results and delivered
 
     def end(self, reason: str) -> None:
         """End the fit, if there is one.
@@ -179,6 +188,7 @@ class FitServer:
     def _conclude(self, handle: ServerGoalHandle[Any, Any, Any]) -> Identify.Result:
         # Nothing is left to do when a goal is executed: that would keep the executor.
         transition, result = self._results.pop(bytes(handle.goal_id.uuid))
+        self._replied = now()
         # Cancelled in the last moment, it may end in no other way.
         getattr(handle, 'canceled' if handle.is_cancel_requested else transition)()
         return result

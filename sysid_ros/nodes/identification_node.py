@@ -134,7 +134,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     def at_rest(self) -> bool:
         """Whether the bag is complete and no fit runs."""
-        return not self._fitting and (self._recording is None or self._recording.finished)
+        settled = self._fits is None or self._fits.settled
+        return settled and (self._recording is None or self._recording.finished)
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """What is wrong with what comes in, and with the recording."""
