@@ -148,6 +148,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             'publishers': self._feeds[0].publishers(),
         }
         for feed in self._feeds:
+            if feed.live.unknown:
+                values[f'{feed.topic}: other joints, ignored'] = ', '.join(feed.live.unknown)
             values |= {f'{feed.topic}: {name}': n for name, n in feed.live.counts.items()}
         errors = [feed.qos_problem() for feed in self._feeds]
         errors += [recording.error] if recording is not None else []
