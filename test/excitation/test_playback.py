@@ -18,9 +18,17 @@ from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.playback import Phase, Playback
-from sysid_ros.excitation.preparation import blend, prepare, slowed, stopping_time, way_in
+from sysid_ros.excitation.preparation import (
+    blend,
+    prepare,
+    sampled_path,
+    slowed,
+    stopping_time,
+    way_in,
+)
 from sysid_ros.excitation.safety import LimitMonitor
 from sysid_ros.excitation.shapes import capsules_of
+from sysid_ros.excitation.verification import verify
 
 STEP = 0.005
 
@@ -218,6 +226,21 @@ def test_a_robot_that_moved_since_its_way_was_verified_does_not_start(
         playback.begin(0.0, way, first(motion) + 0.4, np.zeros(3))
     playback.begin(0.0, way, first(motion) + 0.4, np.zeros(3), near=0.2 * np.ones(3))
     assert playback.phase is Phase.BLENDING
+
+
+def test_the_way_in_and_the_motion_are_one_path(designer: Designer, motion: Excitation) -> None:
+    prepared = prepare(designer, 'first', motion)
+    start = first(motion) + 0.3
+    way = way_in(designer, prepared, start)
+    path = sampled_path(prepared, way, 100.0)
+    assert path.t[-1] == pytest.approx(way.motion.duration + motion.duration)
+    assert (np.diff(path.t) > 0.0).all() and np.diff(path.t).max() <= 0.01 + 1e-12
+    np.testing.assert_allclose(path.q[0], start, atol=1e-12)
+    assert verify(designer.model, designer.limits, path).allowed
+    assert way_in(designer, prepared, first(motion)) is None
+    np.testing.assert_array_equal(sampled_path(prepared, None, 100.0).q, motion.grid(100.0).q)
+    with pytest.raises(ExcitationError, match='position of the robot is not known'):
+        way_in(designer, prepared, np.full(3, np.nan))
 
 
 def test_30_a_motion_whose_joints_could_not_be_braked_within_their_range_is_refused(

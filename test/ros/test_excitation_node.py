@@ -25,7 +25,7 @@ ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
 arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
 # Machines that run tests are busy, and the robot is a thread of the test.
-PATIENT = {'state_timeout': 0.5, 'heartbeat_timeout': 0.6, 'overrun': 0.1}
+PATIENT = {'state_timeout': 1.0, 'heartbeat_timeout': 1.5, 'overrun': 0.1}
 
 
 class Bench:
@@ -154,7 +154,7 @@ def test_an_armed_motion_is_played_and_its_end_is_told(bench):
     bench.ros.wait(lambda: bench.phase() == ExcitationStatus.DONE)
     q, v = (np.array(values) for values in zip(*bench.robot.told, strict=True))
     assert np.abs(np.diff(q, axis=0)).max() < 0.1
-    assert not v[-1].any() and len(q) > 400
+    assert not v[-1].any() and len(q) > 100
     playing = [message for message in bench.statuses if message.phase == ExcitationStatus.PLAYING]
     assert tuple(playing[-1].joint_names) == bench.joints
     assert all(len(playing[-1].position) == len(getattr(playing[-1], name))
@@ -298,7 +298,7 @@ def test_37_lost_joint_states_refuse_a_start_and_stop_a_motion(bench):
     bench.robot.silent = False
     bench.fault('The last joint state is', handle)
     bench.robot.silent = True
-    bench.ros.spin(0.7)
+    bench.ros.spin(1.2)
     bench.arm()
     result = bench.refusal()
     assert result.code == 'not_ready', result.message

@@ -77,14 +77,17 @@ class Guarded:
         self.ros.wait(lambda: self.reset().success)
         self.ros.wait(lambda: self.state('monitor_node') == Heartbeat.ACTIVE)
         self.ros.wait(lambda: self.state('excitation_node') == Heartbeat.ACTIVE)
-        self.reports.clear()
-        # The excitation node hears that, too.
-        self.ros.wait(lambda: any(
-            value.key == 'monitor' and value.value.startswith('silent for 0.')
-            for array in self.reports for report in array.status
-            if report.name == '/excitation_node' for value in report.values))
+        self.wait_for_words('silent for 0.')
         for heard in (self.requests, self.trajectories, self.reports, self.statuses):
             heard.clear()
+
+    def wait_for_words(self, words):
+        """Until the excitation node says this of the monitor that it hears."""
+        self.reports.clear()
+        self.ros.wait(lambda: any(
+            value.key == 'monitor' and words in value.value
+            for array in self.reports for report in array.status
+            if report.name == '/excitation_node' for value in report.values))
 
     def require_found(self, words):
         """The monitor asks for a stop with these words until the robot rests, and remembers."""
@@ -153,7 +156,7 @@ def test_42_when_the_excitation_is_killed_everything_is_stopped_until_a_reset(gu
     assert guarded.state('monitor_node') == Heartbeat.ERROR
     # Nothing starts until a person has looked.
     guarded.start('excitation_node')
-    guarded.ros.spin(0.3)
+    guarded.wait_for_words('/excitation_node is silent')
     guarded.ros.call(SetBool, 'excitation_node/arm', data=True)
     handle = guarded.ros.send_goal(
         Excite, 'excitation_node/excite', motion='long', speed_scale=1.0)
