@@ -17,6 +17,7 @@ from sysid_ros.excitation.files import (
     load_excitation,
     load_motion_csv,
     motion_csv,
+    parse_excitation,
 )
 
 NAMES = ('yaw', 'pitch')
@@ -36,6 +37,8 @@ def test_an_excitation_is_read_back_bit_by_bit(basis: Basis, tmp_path: Path) -> 
     found = load_excitation(path)
     assert found.joint_names == NAMES and found.basis == basis
     assert found.speed == 0.7 and found.design == written.design
+    received = parse_excitation(excitation_yaml(written), 'a message')
+    np.testing.assert_array_equal(received.coefficients, found.coefficients)
     for one, other in zip(vars(found.grid(50.0)).values(), vars(written.grid(50.0)).values(),
                           strict=True):
         np.testing.assert_array_equal(one, other)
