@@ -16,7 +16,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from sysid_ros.cli.demo_folder import prepare
+from sysid_ros.cli.demo_folder import prepare, verify
 
 SHARE = Path(get_package_share_directory('sysid_ros'))
 
@@ -34,7 +34,9 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Fill the folder, and start everything in it."""
-    folder = str(prepare(LaunchConfiguration('folder').perform(context)))
+    filled = prepare(LaunchConfiguration('folder').perform(context))
+    verify(filled)
+    folder = str(filled)
     nodes = f'{folder}/nodes.yaml'
     operator = Node(
         package='sysid_ros', executable='demo_operator', name='demo_operator', cwd=folder,

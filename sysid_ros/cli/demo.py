@@ -13,10 +13,11 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from sysid_ros.cli.demo_folder import prepare, share
+from sysid_ros.cli.demo_folder import prepare, share, verify
 from sysid_ros.cli.demo_report import report
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.node_processes import NodeProcesses
+from sysid_ros.cli.progress import stage
 from sysid_ros.cli.recorded_demo import fit_recorded
 from sysid_ros.errors import ConfigurationError, SysidError
 
@@ -58,6 +59,8 @@ def run(options: argparse.Namespace) -> ExitCode:
                       "or run 'sysid demo --recorded', which needs no ROS 2")
     _require('mujoco', "pip install 'sysid-ros[demo]'")
     folder = prepare(options.output)
+    with stage('Verifying the motions'):
+        verify(folder)
     with NodeProcesses(folder, options.domain) as nodes:
         print(f'Starting {len(NODES)} nodes in the ROS domain {nodes.domain}; what they print is '
               f'in {folder / "log"}.', flush=True)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.excitation.files import load_excitation
+from sysid_ros.excitation.preparation import stopping_time
 
 # A folder with this file was made by a demo, and may be replaced by one.
 _MARK = 'nodes.yaml'
@@ -64,3 +67,22 @@ def prepare(folder: str | Path) -> Path:
     except OSError as error:
         raise ConfigurationError(f'cannot be written: {error}', where=str(folder)) from error
     return folder
+
+
+def verify(folder: Path) -> None:
+    """Verify the motions of a folder, as the excitation node will once more.
+
+    What is compiled for it is then there for all nodes, which would compile it side by side, and
+    one of them with the robot in motion.
+
+    Args:
+        folder: What :func:`prepare` gave.
+
+    Raises:
+        ExcitationError: A motion must not be played.
+    """
+    designer = ExcitationPlan.load(folder / 'excitation.yaml').designer()
+    for file in sorted((folder / 'data' / 'motions').glob('*.yaml')):
+        motion = load_excitation(file)
+        designer.verify(designer.dense(motion)).require()
+        stopping_time(designer, motion)
