@@ -19,7 +19,7 @@ JOINTS = ROBOT['JOINTS']
 
 
 def messages(options):
-    """Serialized messages, one a row."""
+    """Serialized messages by topic, one a row."""
     q, v, tau = ROBOT['motion'](options.urdf, options.rate)
     if options.without_effort:
         tau[:, JOINTS.index(options.without_effort)] = np.nan
@@ -28,7 +28,14 @@ def messages(options):
     own = [JOINTS.index(name) for name in options.joints]
     values = dict(zip(('position', 'velocity', 'effort'), (
         array[:, own] for array in (q, v, tau)), strict=True))
-    return encode(np.zeros(len(q), dtype=np.int64), options.joints, values)
+    zero = np.zeros(len(q), dtype=np.int64)
+    if not options.efforts_apart:
+        return {'joint_states': encode(zero, options.joints, values)}
+    efforts = {'position': None, 'velocity': None, 'effort': values['effort']}
+    return {
+        'joint_states': encode(zero, options.joints, values | {'effort': None}),
+        'efforts': encode(zero, options.joints, efforts),
+    }
 
 
 def main():
@@ -39,26 +46,31 @@ def main():
     parser.add_argument('--without-effort', default='')
     parser.add_argument('--nan-every', type=int, default=0)
     parser.add_argument('--zero-stamps', action='store_true')
+    parser.add_argument('--efforts-apart', action='store_true')
     parser.add_argument('--best-effort', action='store_true')
     options = parser.parse_args()
-    rows = messages(options)
+    tables = messages(options)
     rclpy.init()
     node = Node('robot_publisher')
     reliability = (
         ReliabilityPolicy.BEST_EFFORT if options.best_effort else ReliabilityPolicy.RELIABLE)
-    publisher = node.create_publisher(
-        JointState, 'joint_states', QoSProfile(depth=100, reliability=reliability))
+    publishers = {
+        topic: node.create_publisher(
+            JointState, topic, QoSProfile(depth=100, reliability=reliability))
+        for topic in tables
+    }
     begin, clock = time.monotonic(), time.time_ns()
     sent = 0
     while True:
         while sent < (time.monotonic() - begin) * options.rate:
-            row = rows[sent % len(rows)].copy()
-            if not options.zero_stamps:
-                # When it was measured, which is not when this process had time to say so.
-                measured = clock + round(sent * 1e9 / options.rate)
-                stamp = np.array(divmod(measured, 10**9), dtype='<u4')
-                row[4:12] = stamp.view(np.uint8)
-            publisher.publish(row.tobytes())
+            for topic, rows in tables.items():
+                row = rows[sent % len(rows)].copy()
+                if not options.zero_stamps:
+                    # When it was measured, not when this process had time to say so.
+                    measured = clock + round(sent * 1e9 / options.rate)
+                    stamp = np.array(divmod(measured, 10**9), dtype='<u4')
+                    row[4:12] = stamp.view(np.uint8)
+                publishers[topic].publish(row.tobytes())
             sent += 1
         time.sleep(0.5 / options.rate)
 

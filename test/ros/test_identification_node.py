@@ -183,6 +183,15 @@ def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
         assert 0.0 < residual < torque
 
 
+def test_efforts_may_come_on_a_topic_of_their_own(setup):
+    setup.node(effort_topic='efforts').robot('--efforts-apart')
+    setup.record(3.0, 'apart')
+    setup.ros.wait(lambda: not any(map(math.isnan, setup.statuses[-1].torque_residual_rms)))
+    recording = load_source(setup.data / 'recordings' / 'apart').recording()
+    assert len(recording.channel('effort').t) > 500
+    assert len(recording.channel('position').t) > 500
+
+
 def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tmp_path):
     """The node starts to record before the replay begins, and hears all of it."""
     urdf = setup.ros.folder / 'robot.urdf'
