@@ -25,8 +25,9 @@ from sysid_ros.excitation.session import MotionRefused
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import RefusedError, code_of
 
-# Points per second of a motion that is sent as a whole.
-_POINTS = 100.0
+# Points of a motion that is sent as a whole: in its shortest period, and per second at least.
+# Controllers put quintic polynomials through them.
+_PER_PERIOD, _PER_SECOND = 20.0, 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,8 @@ def prepare_goal(
     excitation = excitation.at_speed(excitation.speed * request.speed_scale)
     prepared = prepare(designer, name, excitation, reaction_time=reaction_time)
     way = way_in(designer, prepared, q)
-    return Prepared(prepared, way, sampled_path(prepared, way, _POINTS))
+    rate = max(_PER_PERIOD * excitation.basis.highest_frequency * excitation.speed, _PER_SECOND)
+    return Prepared(prepared, way, sampled_path(prepared, way, rate))
 
 
 def warm_up(designer: Designer) -> None:

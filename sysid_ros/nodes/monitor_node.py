@@ -253,8 +253,10 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             response.message = ' '.join(self._reasons) or 'There was nothing to reset.'
             response.success = True
             self._reasons, self._fault = (), ''
-            # Who is silent now counts from the next sign of life.
-            self._pulses.clear()
+            # Who is silent now is missed again from the next sign of life.
+            longest = now() - self.settings.heartbeat_timeout
+            self._pulses = {
+                name: pulse for name, pulse in self._pulses.items() if pulse.received > longest}
             self._command = None
         except SysidError as error:
             response.message, response.success = str(error), False
