@@ -196,11 +196,17 @@ class MotionSession:
         """Take the permission back; a motion under way goes on."""
         self._armed_until = -np.inf
 
-    def claim(self, now: float, run: str) -> None:
+    def claim(self, now: float, run: str, seen: Observation) -> None:
         """Take the permission for a motion that is about to be verified.
 
+        Args:
+            now: The time in [s].
+            run: Name of the motion.
+            seen: What is known now.
+
         Raises:
-            MotionRefused: A motion is under way, or none is allowed.
+            MotionRefused: A motion is under way, none is allowed, or something is missing or
+                unsafe; only a permission that is refused for that still holds.
         """
         self._refuse_second()
         if not self.armed(now):
@@ -208,6 +214,7 @@ class MotionSession:
                 Outcome.NOT_ARMED, 'the operator has not allowed a motion', where=run,
                 fix='Arm it first; one permission is for one motion',
             )
+        self._require_ready(run, seen)
         self.disarm()
         self._step, self._run, self._cause, self._end = Step.VERIFYING, run, None, None
         self.tracking_error = self._worst = 0.0
@@ -234,7 +241,9 @@ class MotionSession:
             ExcitationError: It may not begin; it has been given up.
         """
         try:
-            self._require_ready(seen)
+            if self._cause is not None:
+                raise MotionRefused(self._cause[0], self._cause[1], where=self._run)
+            self._require_ready(self._run, seen)
             near = np.full(len(self._limits.joint_names), self._watch.settings.tracking_error)
             self._playback.load(prepared)
             self._playback.require_start(way, seen.q, seen.v, near)
@@ -246,20 +255,18 @@ class MotionSession:
         self._slow_since = self._settling_since = np.inf
         self._output.begin(now, path)
 
-    def _require_ready(self, seen: Observation) -> None:
-        if self._cause is not None:
-            raise MotionRefused(self._cause[0], self._cause[1], where=self._run)
+    def _require_ready(self, run: str, seen: Observation) -> None:
         problem = self._output.problem()
         absent = (*([problem] if problem else []), *self._watch.absent(seen))
         if absent:
             raise MotionRefused(
-                Outcome.NOT_READY, 'not everything is there that a motion needs', where=self._run,
+                Outcome.NOT_READY, 'not everything is there that a motion needs', where=run,
                 found=' '.join(absent), fix='Start what is missing, and try again',
             )
         forbidding = self._watch.forbids(seen)
         if forbidding:
             raise MotionRefused(
-                Outcome.NOT_SAFE, 'a motion is not safe now', where=self._run,
+                Outcome.NOT_SAFE, 'a motion is not safe now', where=run,
                 found=' '.join(forbidding), fix='Put that right first',
             )
 

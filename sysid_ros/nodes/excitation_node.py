@@ -199,7 +199,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             require_one_motion(request)
             if self._taken is not self.settings:
                 self._adjust()
-            session.claim(now(), goal_name(request))
+            session.claim(now(), goal_name(request), self._observer.seen())
         except Exception as error:  # noqa: BLE001 (who asked gets an answer)
             self._refuse(goal, error)
             return

@@ -83,7 +83,7 @@ class PaperRobot:
 
     def claim(self, run='wave'):
         self.session.arm(self.now)
-        self.session.claim(self.now, run)
+        self.session.claim(self.now, run, self.seen())
 
     def begin(self):
         self.claim()
@@ -160,22 +160,22 @@ def test_a_motion_is_played_to_its_end_and_rests(robot):
 
 def test_30_permission_is_for_one_motion_and_for_a_while(robot):
     with pytest.raises(MotionRefused, match='has not allowed') as refused:
-        robot.session.claim(robot.now, 'wave')
+        robot.session.claim(robot.now, 'wave', robot.seen())
     assert refused.value.outcome is Outcome.NOT_ARMED
     robot.session.arm(robot.now)
     assert robot.session.phase(robot.now) is Phase.ARMED
     with pytest.raises(MotionRefused, match='has not allowed'):
-        robot.session.claim(robot.now + 60.1, 'wave')
+        robot.session.claim(robot.now + 60.1, 'wave', robot.seen())
     robot.begin()
     robot.run(5.0)
     with pytest.raises(MotionRefused, match='has not allowed'):
-        robot.session.claim(robot.now, 'wave')
+        robot.session.claim(robot.now, 'wave', robot.seen())
 
 
 def test_33_a_second_start_is_refused_with_the_running_id_and_nothing_is_queued(robot):
     robot.begin()
     robot.run(1.0)
-    for refused in (lambda: robot.session.claim(robot.now, 'second'),
+    for refused in (lambda: robot.session.claim(robot.now, 'second', robot.seen()),
                     lambda: robot.session.arm(robot.now)):
         with pytest.raises(MotionRefused, match=r'under way.*wave') as error:
             refused()
@@ -287,6 +287,20 @@ def test_what_is_missing_or_unsafe_refuses_the_start(robot, changes, outcome, wo
     assert robot.session.step is Step.FREE and robot.output.path is None
     robot.run(0.5)
     assert not robot.output.sent
+    # What was missing before anything was looked at may be put right; the permission holds.
+    robot.changes = {}
+    assert robot.session.armed(robot.now)
+    robot.begin()
+
+
+@pytest.mark.parametrize('changes', [{'publishers': 2}, {'age': 3.0}, {'monitor_silence': 1.0}])
+def test_what_goes_missing_while_a_motion_is_verified_refuses_the_start(robot, changes):
+    robot.claim()
+    robot.changes = changes
+    with pytest.raises(MotionRefused):
+        robot.session.begin(robot.now, robot.prepared, None, robot.prepared.motion.grid(50.0),
+                            robot.seen())
+    assert robot.session.step is Step.FREE and not robot.session.armed(robot.now)
 
 
 def test_34_without_a_controller_it_does_not_start(robot):
