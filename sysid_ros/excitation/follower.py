@@ -23,7 +23,7 @@ _STILL, _SLOW = 1e-4, 2e-2
 # References may come so late, in [s], that the next one is this much further on.
 _BURST = 0.05
 # Between two references the motion goes on, for so long in [s] at most.
-_AHEAD = 0.02
+_AHEAD = 0.05
 
 
 class FollowerPhase(Enum):

@@ -8,6 +8,7 @@ on a rollback, too. References that break off and stops end in braking, joint by
 from __future__ import annotations
 
 import sys
+import time
 from array import array
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,8 @@ from sysid_ros.srv import AcknowledgeRevision
 
 # Time in [s] after which an acknowledgement that got no answer is sent again.
 _PATIENCE = 2.0
-# Longest time in [s] over which the measured motion is continued.
-_AHEAD = 0.02
+# Longest time in [s] over which what was measured or asked for is continued.
+_AHEAD = 0.05
 
 
 class ComputedTorqueControllerSettings(NodeSettings):
@@ -167,8 +168,10 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         live = self._feed.poll()
         for message, _ in self._stops.take():
             follower.stop(now(), '; '.join(message.reasons) or f'{message.source} asked for it')
-        for message, _ in self._references.take():
-            self._refer(moment, message)
+        for message, received in self._references.take():
+            # The reference is of when it came, not of when it is looked at.
+            waited = 1e-9 * max(time.time_ns() - received, 0)
+            self._refer(moment - min(waited, _AHEAD), message)
         sample = live.latest
         if sample is None:
             return

@@ -9,6 +9,7 @@ stream of commands begins from its present position, after a silence.
 from __future__ import annotations
 
 import sys
+import time
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # Joints that no deceleration is given for come from full speed to rest within so many seconds.
 _BRAKING_TIME = 0.25
 # Time in [s] that is simulated at once after a delay of the process; what is beyond is lost.
-_CATCH_UP = 0.02
+_CATCH_UP = 0.2
 
 
 class SimulatedRobotSettings(NodeSettings):
@@ -62,8 +63,9 @@ class SimulatedRobotSettings(NodeSettings):
     publish_rate: float = Field(
         default=500.0, ge=1.0, le=1000.0, description='Joint states per second [Hz]')
     encoder_steps: int = Field(default=65536, ge=0, description='Per turn or m; 0: exact')
-    torque_noise: float = Field(
-        default=0.05, ge=0.0, le=1e6, description='Standard deviation of efforts [N m]')
+    torque_noise: tuple[NonNegativeFloat, ...] = Field(
+        default=(0.05,), min_length=1,
+        description='Standard deviation of efforts [N m]: one for all joints, or one for each')
     velocity_noise: float = Field(
         default=0.005, ge=0.0, le=1e3, description='Standard deviation of velocities [rad/s]')
     command_delay: float = Field(
@@ -98,6 +100,11 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         self._order = np.array([robot.joint_names.index(name) for name in self._names])
         self._place = np.argsort(self._order)
         self._drives, self._plant = self._make_drives(robot)
+        if len(settings.torque_noise) not in (1, len(self._names)):
+            raise ConfigurationError(
+                'the list has the wrong length', where='torque_noise',
+                found=len(settings.torque_noise), allowed=f'1 or {len(self._names)}')
+        self._noise = np.array(settings.torque_noise)
         self._rng = np.random.default_rng(settings.truth_seed + 1)
         self._every = max(1, round(1.0 / (settings.publish_rate * settings.timestep)))
         self._steps = self._lost = self._overruns = self._refused = 0
@@ -187,14 +194,23 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         return np.array(values)[self._place]
 
     def _advance(self) -> None:
-        """Take commands, simulate until now, and publish what the sensors say on the way."""
+        """Simulate until now, each command taken when it came, and publish on the way."""
+        came = [
+            (received, take, message) for subscription, take in self._inputs
+            for message, received in subscription.take()
+        ]
+        here, clock = now(), time.time_ns()
+        for received, take, message in sorted(came, key=lambda entry: entry[0]):
+            self._simulate(here - 1e-9 * max(clock - received, 0))
+            take(message)
+        self._simulate(here)
+
+    def _simulate(self, until: float) -> None:
+        """Simulate until a time of the steady clock."""
         drives, timestep = self._drives, self.settings.timestep
         if drives is None:
             return
-        for subscription, take in self._inputs:
-            for message, _ in subscription.take():
-                take(message)
-        due = int((now() - self._began) / timestep) - self._lost - self._steps
+        due = int((until - self._began) / timestep) - self._lost - self._steps
         most = round(_CATCH_UP / timestep)
         if due > most:
             self._overruns += 1
@@ -219,7 +235,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         message.position = array('d', q.tobytes())
         message.velocity = array('d', (v + settings.velocity_noise * noise[0]).tobytes())
         message.effort = array(
-            'd', (torque[self._order] + settings.torque_noise * noise[1]).tobytes())
+            'd', (torque[self._order] + self._noise * noise[1]).tobytes())
         self._states.publish(message)
 
     def _take_efforts(self, message: Float64MultiArray) -> None:
