@@ -23,7 +23,7 @@ class ExcitationNodeSettings(NodeSettings):
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot, limits, clearance')
     data_folder: str = Field(
-        default='~/sysid_ros', description='Folder of motions, recordings, estimates, revisions')
+        default='~/sysid_data', description='Folder of motions, recordings, estimates, revisions')
     output: Literal[
         'reference', 'position', 'effort', 'trajectory', 'follow_joint_trajectory'
     ] = Field(
