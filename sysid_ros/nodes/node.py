@@ -8,6 +8,7 @@ what has become of it. Exceptions end nowhere else than here: they are logged, s
 from __future__ import annotations
 
 import functools
+import gc
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
@@ -239,7 +240,10 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; what was made is taken back where it fails."""
-        return self._transition(self.configure, undo=self._forget)
+        outcome = self._transition(self.configure, undo=self._forget)
+        # What was loaded stays. A search through it for garbage holds a node up: measured, 0.4 s.
+        gc.freeze()
+        return outcome
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Activate."""

@@ -46,6 +46,8 @@ class Guarded:
         given = {'plan': str(self.plan), **PATIENT}
         if name == 'excitation_node':
             given |= {'data_folder': str(self.folder), 'overrun': 0.1}
+        else:
+            given |= {'cancel_actions': ['controller/follow_joint_trajectory']}
         self.ros.start(name, given)
         self.beats.clear()
         self.ros.wait(lambda: self.state(name) == Heartbeat.ACTIVE)
@@ -212,13 +214,6 @@ def test_goals_of_trajectory_controllers_are_taken_back(guarded):
     # What a controller offers, as far as the monitor looks: it needs no control_msgs for that.
     service = guarded.ros.client.create_service(
         CancelGoal, '/controller/follow_joint_trajectory/_action/cancel_goal', answer)
-    guarded.ros.stop('monitor_node')
-    guarded.ros.start('monitor_node', {
-        'plan': str(guarded.plan), **PATIENT,
-        'cancel_actions': ['controller/follow_joint_trajectory']})
-    guarded.beats.clear()
-    guarded.ros.wait(lambda: guarded.state('monitor_node') == Heartbeat.ACTIVE)
-    guarded.calm()
     guarded.play()
     guarded.robot.effort = np.array([0.0, 95.0, 0.0])
     guarded.require_found('Contact')
