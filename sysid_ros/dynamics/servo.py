@@ -3,8 +3,8 @@
 Drives take torques, positions or a whole trajectory, whichever comes; they hold, brake and
 refuse by themselves. They know their own robot as its maker does and nothing of identification.
 
-Whatever stops them, a silent commander or a request, they do not go on by themselves: a new
-stream of commands must begin, after a silence, when the robot is at rest. A stream of positions
+Whatever stops them in motion, a silent commander or a request, they do not go on by themselves: a
+new stream of commands must begin, after a silence, when the robot is at rest. A stream of positions
 or a trajectory must begin where the robot is; a torque has no place to begin, so whoever sends
 it has to begin from the measured state.
 """
@@ -169,13 +169,23 @@ class Drives:
                 self._target = values
         streaming = self.mode in (DriveMode.TORQUE, DriveMode.POSITION)
         if streaming and self.t - self._heard[self.mode] > self._settings.timeout:
-            self.stop(f'no command for {self._settings.timeout} s')
+            self._lose_stream()
         wanted = self._torque if self.mode is DriveMode.TORQUE else self._track()
         torque = np.clip(wanted, -self._settings.effort, self._settings.effort)
         self.counts['saturated'] += int((torque != wanted).any())
         self._plant.step(torque)
         self.t += self._plant.timestep
         return torque
+
+    def _lose_stream(self) -> None:
+        """Brake; a robot that stands still is held, and the stream may go on."""
+        reason = f'no command for {self._settings.timeout} s'
+        if (np.abs(self._plant.v) < _REST).all():
+            self.mode, self.reason = DriveMode.HOLDING, reason
+            self._reference = (self._plant.q, *(np.zeros_like(self._plant.v) for _ in range(2)))
+            self._pending.clear()
+        else:
+            self.stop(reason)
 
     def _take(self, mode: DriveMode, values: np.ndarray) -> None:
         if self.mode is not mode:

@@ -101,6 +101,20 @@ def test_after_a_stop_the_same_stream_is_ignored_until_it_begins_anew(plant, dri
     assert drives.mode is DriveMode.TORQUE
 
 
+def test_a_stream_that_pauses_while_the_robot_stands_still_may_go_on(plant, drives):
+    def hold(seconds):
+        for _ in range(round(seconds / 0.002)):
+            drives.take_torque(plant.torque_for(np.zeros(4)))
+            run(drives, 0.002)
+
+    hold(0.5)
+    run(drives, 0.15)
+    assert drives.mode is DriveMode.HOLDING
+    assert 'no command' in drives.reason
+    hold(0.01)
+    assert drives.mode is DriveMode.TORQUE
+
+
 def test_while_the_stop_is_asked_for_nothing_begins(plant, drives):
     pushed(drives, plant)
     for _ in range(20):
