@@ -182,7 +182,8 @@ class Drives:
         reason = f'no command for {self._settings.timeout} s'
         if (np.abs(self._plant.v) < _REST).all():
             self.mode, self.reason = DriveMode.HOLDING, reason
-            self._reference = (self._plant.q, *(np.zeros_like(self._plant.v) for _ in range(2)))
+            still = np.zeros_like(self._plant.v)
+            self._reference = (self._plant.q, still, still)
             self._pending.clear()
         else:
             self.stop(reason)
