@@ -85,7 +85,7 @@ class Drives:
         self._torque, self._target = zero, plant.q
         self._pending: deque[tuple[float, DriveMode, np.ndarray]] = deque()
         self._heard: dict[DriveMode, float] = {}
-        self._latched, self._stopped = False, -np.inf
+        self._latched = False
         self._path: BPoly | None = None
         self._began = 0.0
 
@@ -147,7 +147,7 @@ class Drives:
 
     def stop(self, reason: str) -> None:
         """Brake every joint and hold; accepted in every mode."""
-        self._stopped, self._latched = self.t, True
+        self._latched = True
         self._pending.clear()
         if self.mode in (DriveMode.BRAKING, DriveMode.HOLDING):
             return
@@ -206,8 +206,7 @@ class Drives:
         self._heard[mode] = self.t
         if self.mode is mode:
             return True
-        over = self.t - self._stopped > self._settings.timeout
-        return self.at_rest and (not self._latched or (silent and over))
+        return self.at_rest and (not self._latched or silent)
 
     def _track(self) -> np.ndarray:
         """Torques of the position loop."""

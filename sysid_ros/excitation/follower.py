@@ -85,7 +85,7 @@ class Follower:
         self.ignored = 0
         self._target = Reference.still(np.zeros(len(limits.joint_names)))
         self._measured = self._last = self._target
-        self._heard = self._stopped = -np.inf
+        self._heard = -np.inf
         self._broken, self._release = False, False
         self._stop: BrakingStop | None = None
         self._braking_since = 0.0
@@ -118,7 +118,7 @@ class Follower:
                 raise ExcitationError('the reference jumped', allowed=f'{reach.max():.3g} at once')
             self._last = self._target = reference
             return
-        if not self._may_begin(now, silent):
+        if not self._may_begin(silent):
             self.ignored += 1
             return
         here = self._target.q if self.phase is FollowerPhase.HOLDING else self._measured.q
@@ -133,7 +133,7 @@ class Follower:
 
     def stop(self, now: float, reason: str) -> None:
         """Brake and let go; accepted in every phase, and once is enough."""
-        self._stopped, self._broken = now, True
+        self._broken = True
         if self.phase is FollowerPhase.BRAKING:
             self._release = True
         elif self.phase in (FollowerPhase.FOLLOWING, FollowerPhase.HOLDING):
@@ -170,11 +170,10 @@ class Follower:
             self._follow_stop(now)
         return None if self.phase is FollowerPhase.RELEASED else self._target
 
-    def _may_begin(self, now: float, silent: bool) -> bool:
+    def _may_begin(self, silent: bool) -> bool:
         if self.phase not in (FollowerPhase.HOLDING, FollowerPhase.RELEASED):
             return False
-        over = now - self._stopped > self._timeout
-        return self._slow() and (not self._broken or (silent and over))
+        return self._slow() and (not self._broken or silent)
 
     def _hold(self, reference: Reference) -> None:
         self.phase, self._target = FollowerPhase.HOLDING, reference

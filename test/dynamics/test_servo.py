@@ -115,13 +115,18 @@ def test_a_stream_that_pauses_while_the_robot_stands_still_may_go_on(plant, driv
     assert drives.mode is DriveMode.TORQUE
 
 
-def test_while_the_stop_is_asked_for_nothing_begins(plant, drives):
+def test_while_the_stop_is_asked_for_what_begins_is_stopped_again(plant, drives):
     pushed(drives, plant)
-    for _ in range(20):
-        drives.stop('again')
+    drives.stop('test')
+    run(drives, 0.5)
+    place = plant.q
+    for _ in range(5):
+        drives.take_torque(plant.torque_for(np.zeros(4)))
         run(drives, 0.05)
-    drives.take_torque(np.zeros(4))
-    assert drives.mode is DriveMode.HOLDING
+        drives.stop('again')
+        run(drives, 0.11)
+        assert drives.at_rest
+    np.testing.assert_allclose(plant.q, place, atol=5e-3)
 
 
 def test_a_stream_of_positions_is_followed_from_where_the_robot_is(plant, drives):

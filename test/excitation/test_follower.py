@@ -109,13 +109,20 @@ def test_after_a_stop_a_stream_that_goes_on_is_ignored_and_a_new_one_begins(robo
     assert robot.follower.phase is FollowerPhase.FOLLOWING
 
 
-def test_while_the_stop_is_asked_for_nothing_begins(robot):
+def test_while_the_stop_is_asked_for_what_begins_is_stopped_again(robot):
     robot.run(0.1)
-    for _ in range(10):
+    robot.run(0.5, wave)
+    robot.follower.stop(robot.now, 'because')
+    robot.run(0.7)
+    place = robot.q
+    for _ in range(5):
+        robot.run(0.11)
+        robot.run(0.02, lambda t: Reference.still(place))
+        assert robot.follower.phase is FollowerPhase.FOLLOWING
         robot.follower.stop(robot.now, 'again')
-        robot.run(0.05)
-    robot.follower.refer(robot.now, Reference.still(robot.q))
-    assert robot.follower.phase is FollowerPhase.RELEASED
+        robot.run(0.05, lambda t: Reference.still(place))
+        assert robot.follower.phase is FollowerPhase.RELEASED
+    np.testing.assert_allclose(robot.q, place, atol=1e-9)
 
 
 def test_without_joint_states_it_lets_go(robot):
