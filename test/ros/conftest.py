@@ -23,6 +23,9 @@ from rclpy.qos import QoSProfile
 # Domains above this one get ports that other programs use.
 DOMAINS = range(1, 100)
 PATIENCE = 20.0
+HERE = Path(__file__).resolve().parent
+# Enough to see that nodes run in whatever way the package was installed.
+IN_EVERY_BUILD = {'test_node', 'test_simulated_robot'}
 # A node ends with the test run (1 is PR_SET_PDEATHSIG), or when it has lived for 300 s.
 NODE = """
 import ctypes, runpy, signal, sys
@@ -46,6 +49,14 @@ def claim_domain():
             continue
         return domain, lock
     return pytest.fail('every DDS domain is taken')
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests that start node processes: together they take minutes."""
+    for item in items:
+        starts = {'ros', 'domain'} & set(getattr(item, 'fixturenames', ()))
+        if starts and item.path.parent == HERE and item.path.stem not in IN_EVERY_BUILD:
+            item.add_marker('processes')
 
 
 class Ros:
