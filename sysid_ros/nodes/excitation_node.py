@@ -50,6 +50,8 @@ from sysid_ros.nodes.robot_observer import RobotObserver
 # status in motion and at rest.
 _IDLE, _FEEDBACK = 0.02, 0.1
 _STATUS_MOVING, _STATUS_AT_REST = 0.01, 0.1
+# Time in [s] that a result takes to whoever waits for it, before the process may end.
+_DELIVERY = 0.2
 
 
 class ExcitationNode(SysidNode[ExcitationNodeSettings]):
@@ -62,6 +64,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._goal: Any = None
         self._job: Future[Prepared] | None = None
         self._last: End | None = None
+        self._concluded = -np.inf
         super().__init__('excitation_node')
 
     # Lifecycle
@@ -108,24 +111,25 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
 
     def cleanup(self) -> None:
         """Let the robot go; refused while it moves."""
-        if not self.at_rest():
+        if self.working():
             raise ExcitationError('the robot is not at rest', fix='Wait, and clean up again')
         if self._session is not None:
             self._worker.shutdown(wait=False)
         self._session = None
 
     def at_rest(self) -> bool:
-        """Whether no motion is under way."""
-        return self._session is None or (self._session.step is Step.FREE and self._goal is None)
+        """Whether no motion is under way, and whoever asked for the last one knows its end."""
+        return not self.working() and now() - self._concluded > _DELIVERY
 
     def working(self) -> bool:
         """Whether a motion is under way."""
-        return not self.at_rest()
+        session = self._session
+        return session is not None and (session.step is not Step.FREE or self._goal is not None)
 
     def locked(self) -> str:
         """Parameters do not change while a motion is under way."""
         session = self._session
-        return f'the motion {session.run} is under way' if session and not self.at_rest() else ''
+        return f'the motion {session.run} is under way' if session and self.working() else ''
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """Phase, joint states, and how the last motion ended."""
@@ -179,7 +183,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
     def _stop(self, _: Trigger.Request) -> str:
         assert self._session is not None
         self._session.stop(now(), 'A stop was asked for.')
-        return ('The robot is at rest.' if self.at_rest() else
+        return ('The robot is at rest.' if not self.working() else
                 'The robot is coming to rest; the status says when it is.')
 
     def _require_active(self) -> None:
@@ -234,7 +238,12 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             self.complain(error)
         name = goal_name(goal.request)
         self.get_logger().warning(f'{name}: {error}')
-        conclude(goal, Excite.Result(code=refusal_code(error), message=str(error), motion=name))
+        self._conclude(
+            goal, Excite.Result(code=refusal_code(error), message=str(error), motion=name))
+
+    def _conclude(self, goal: Any, result: Excite.Result) -> None:
+        self._concluded = now()
+        conclude(goal, result)
 
     # Ticking
 
@@ -260,7 +269,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         if end is not None:
             self._ends(end)
         self._tell(moment, seen)
-        self._keep_pace(_IDLE if self.at_rest() else 1.0 / self._taken.rate)
+        self._keep_pace(1.0 / self._taken.rate if self.working() else _IDLE)
 
     def _keep_pace(self, period: float) -> None:
         """Tick as often as there is need to."""
@@ -303,7 +312,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             self.get_logger().warning(f'{end.run}: {end.message}')
         goal, self._goal = self._goal, None
         if goal is not None:
-            conclude(goal, Excite.Result(
+            self._conclude(goal, Excite.Result(
                 success=end.outcome is Outcome.OK, code=end.outcome.value, message=end.message,
                 motion=end.run, progress=end.progress, tracking_error=end.tracking_error,
                 begin=self._begin, end=self._ended,

@@ -373,10 +373,12 @@ def test_41_at_a_signal_it_comes_to_rest_and_ends(bench):
             bench.statuses.clear()
             bench.process = bench.start()
             bench.calm()
-        bench.play('long')
+        result = bench.play('long').get_result_async()
         before = time.monotonic()
         assert bench.ros.stop('excitation_node', number) == 0
         assert time.monotonic() - before < 6.0
+        bench.ros.wait(result.done)
+        assert result.result().result.code == 'stopped'
         assert not bench.robot.told[-1][1].any()
         assert any(v.any() for _, v in bench.robot.told)
 
