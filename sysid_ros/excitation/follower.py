@@ -168,6 +168,9 @@ class Follower:
                 self._brake(now, f'no reference for {self._timeout} s', release=False)
         if self.phase is FollowerPhase.BRAKING:
             self._follow_stop(now)
+        if self.phase is FollowerPhase.HOLDING and self._slow() and self._far(q, self._target.q):
+            # Whoever holds the robot there would not listen to a stream that never ends.
+            self.lose('the robot rests elsewhere than where it is to be held')
         return None if self.phase is FollowerPhase.RELEASED else self._target
 
     def _may_begin(self, silent: bool) -> bool:

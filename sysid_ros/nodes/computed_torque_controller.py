@@ -26,7 +26,7 @@ from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.follower import Follower, FollowerPhase, Reference
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.msg import IdentifiedParameters, StopRequest
-from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.conversions import parameters_from_message, sent
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, SysidNode, now
 from sysid_ros.nodes.process import run
@@ -169,8 +169,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         for message, _ in self._stops.take():
             follower.stop(now(), '; '.join(message.reasons) or f'{message.source} asked for it')
         for message, received in self._references.take():
-            # The reference is of when it came, not of when it is looked at.
-            waited = 1e-9 * max(time.time_ns() - received, 0)
+            # The reference is of when it was sent, not of when it is looked at.
+            waited = 1e-9 * max(time.time_ns() - sent(message, received, round(1e9 * _AHEAD)), 0)
             self._refer(moment - min(waited, _AHEAD), message)
         sample = live.latest
         if sample is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -46,6 +47,18 @@ def to_nanoseconds(time: Time) -> int:
 def to_seconds(time: Time) -> float:
     """Seconds since 1970 from a message, to about a microsecond."""
     return to_nanoseconds(time) * 1e-9
+
+
+def sent(message: Any, received: int, longest: int) -> int:
+    """When a message with a header is of: its stamp, or when it came where the stamp is far off.
+
+    Args:
+        message: Its header's stamp may be zero, or of another clock.
+        received: When it came, in [ns] since 1970.
+        longest: Longest way that is believed, in [ns].
+    """
+    stamp = to_nanoseconds(message.header.stamp)
+    return stamp if 0 <= received - stamp <= longest else received
 
 
 def parameters_message(

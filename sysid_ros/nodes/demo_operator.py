@@ -53,6 +53,8 @@ class DemoOperatorSettings(StrictSettings):
         description='Controller with the true parameters, not configured; empty: none')
     shadow_duration: float = Field(
         default=12.0, gt=0.0, description='Last seconds of the shadow test [s]')
+    attempts: int = Field(
+        default=3, ge=1, description='Times that a motion is begun before the loop ends early')
     patience: float = Field(
         default=60.0, gt=0.0, description='Longest wait for an answer that is not a motion [s]')
 
@@ -72,7 +74,7 @@ class DemoOperator:
         self._executor.add_node(node)
         self._observer = TrackingObserver(node)
         self._began = time.monotonic()
-        self.results: dict[str, Any] = {'tracking': {}, 'seconds': {}}
+        self.results: dict[str, Any] = {'tracking': {}, 'seconds': {}, 'stops': []}
 
     def run(self) -> None:
         """The whole loop.
@@ -121,8 +123,12 @@ class DemoOperator:
         return played
 
     def _excite(self, motion: str) -> Any:
-        """Arm, play, and wait for the end; tried again while nodes are finding one another."""
-        deadline = time.monotonic() + self._settings.patience
+        """Arm, play, and wait for the end.
+
+        Tried again while nodes are finding one another, and, as a person would, after a stop: a
+        desktop that simulates the robot may pause for longer than a robot can wait.
+        """
+        deadline, left = time.monotonic() + self._settings.patience, self._settings.attempts
         while True:
             # What the monitor saw while nodes were starting is over; what it sees in motion stays.
             self._call(Trigger, 'monitor_node/reset')
@@ -130,11 +136,16 @@ class DemoOperator:
             result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
             if result.success:
                 return result
-            if result.code != ResultCode.NOT_READY or time.monotonic() > deadline:
+            waits = result.code == ResultCode.NOT_READY and time.monotonic() < deadline
+            left -= not waits
+            if left <= 0:
                 raise SysidError(
                     f'the motion {motion!r} was not played to its end', found=result.code,
-                    fix=result.message)
-            self._spin(0.5)
+                    fix=result.message.rstrip('.'))
+            if not waits:
+                self._tell(f'stopped: {result.message} Once more')
+                self.results['stops'].append(result.message)
+            self._spin(0.5 if waits else 2.0)
 
     def _identify(self, motion: str) -> None:
         self._tell('identifying')

@@ -11,9 +11,12 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_ros.nodes.conversions import sent
 from sysid_ros.nodes.fast_lane import PolledSubscription
 
 _QOS = QoSProfile(depth=2000)
+# Longest way of a reference whose stamp is believed, in [ns].
+_LONGEST_WAY = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Tracking:
 
 
 class TrackingObserver:
-    """Compares references, when they are received, with joint states of that time.
+    """Compares references with joint states of the time that they are of.
 
     Args:
         node: Node that subscribes.
@@ -77,7 +80,8 @@ class TrackingObserver:
                 continue
             order = [message.joint_names.index(name) for name in self._names]
             point = message.points[0]
-            self._keep(self._wanted, (1e-9 * received, [point.positions[k] for k in order]))
+            when = 1e-9 * sent(message, received, _LONGEST_WAY)
+            self._keep(self._wanted, (when, [point.positions[k] for k in order]))
 
     def end(self, start: float, stop: float) -> Tracking:
         """What was seen since :meth:`begin`.

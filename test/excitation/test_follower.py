@@ -125,6 +125,18 @@ def test_while_the_stop_is_asked_for_what_begins_is_stopped_again(robot):
     np.testing.assert_allclose(robot.q, place, atol=1e-9)
 
 
+def test_it_lets_go_of_a_robot_that_others_hold_elsewhere(robot):
+    robot.run(0.1)
+    robot.q = START + [0.0, 0.2]
+    robot.run(STEP)
+    assert robot.follower.phase is FollowerPhase.RELEASED
+    assert 'elsewhere' in robot.follower.reason
+    robot.run(0.2)
+    here = robot.q.copy()
+    robot.run(0.1, lambda t: Reference.still(here))
+    assert robot.follower.phase is FollowerPhase.FOLLOWING
+
+
 def test_without_joint_states_it_lets_go(robot):
     robot.run(0.1)
     robot.run(0.3, wave)

@@ -25,7 +25,7 @@ DOMAINS = range(1, 100)
 PATIENCE = 20.0
 HERE = Path(__file__).resolve().parent
 # Enough to see that nodes run in whatever way the package was installed.
-IN_EVERY_BUILD = {'test_node', 'test_simulated_robot'}
+IN_EVERY_BUILD = {'test_node'}
 # A node ends with the test run (1 is PR_SET_PDEATHSIG), or when it has lived for 300 s.
 NODE = """
 import ctypes, runpy, signal, sys

@@ -187,7 +187,9 @@ def test_efforts_may_come_on_a_topic_of_their_own(setup):
     setup.node(effort_topic='efforts').robot('--efforts-apart')
     setup.record(3.0, 'apart')
     setup.ros.wait(lambda: not any(map(math.isnan, setup.statuses[-1].torque_residual_rms)))
-    recording = load_source(setup.data / 'recordings' / 'apart').recording()
+    bag = setup.data / 'recordings' / 'apart'
+    setup.ros.wait((bag / 'metadata.yaml').exists)
+    recording = load_source(bag).recording()
     assert len(recording.channel('effort').t) > 500
     assert len(recording.channel('position').t) > 500
 
