@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items):
     """Mark the tests that start node processes: together they take minutes."""
     for item in items:
         starts = {'ros', 'domain'} & set(getattr(item, 'fixturenames', ()))
-        if starts and item.path.parent == HERE and item.path.stem not in IN_EVERY_BUILD:
+        if starts and item.path.resolve().parent == HERE and item.path.stem not in IN_EVERY_BUILD:
             item.add_marker('processes')
 
 
