@@ -32,7 +32,7 @@ from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
 PROJECT = Path(__file__).resolve().parents[1]
-REPEATS = 51
+REPEATS = 5
 ONE_THREAD = {f'{name}_NUM_THREADS': '1' for name in ('OPENBLAS', 'OMP', 'MKL', 'RAYON')}
 BARS = {'lmi': 8.0, 'entropic': 1.5}
 SPEED_UP = 3.0
