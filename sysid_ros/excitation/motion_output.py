@@ -30,8 +30,8 @@ class MotionOutput(Protocol):
     def begun(self) -> bool:
         """Whether the motion may run."""
 
-    def send(self, point: Setpoint, seen: Observation) -> None:
-        """Tell the robot what to do now."""
+    def send(self, now: float, point: Setpoint, seen: Observation) -> None:
+        """Tell the robot what to do at the given time."""
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:
         """Bring the robot to rest; called at every tick until it rests.

@@ -319,7 +319,7 @@ class MotionSession:
         if self._step is Step.SETTLING:
             self._settle(now, seen)
         if self._output.holds and self._step is Step.FREE and self._point is not None:
-            self._output.send(self._point, seen)
+            self._output.send(now, self._point, seen)
 
     def take_end(self) -> End | None:
         """How the motion ended, once; None while it is under way."""
@@ -352,13 +352,13 @@ class MotionSession:
             self._worst = max(self._worst, self.tracking_error)
         if self._cause is not None and not self._output.streams:
             self._output.stop(now, self._from_here(seen))
-        self._output.send(self._point, seen)
+        self._output.send(now, self._point, seen)
         if not self._playback.phase.moving:
             self._step, self._settling_since = Step.SETTLING, now
 
     def _settle(self, now: float, seen: Observation) -> None:
         if self._point is not None and self._output.streams:
-            self._output.send(self._point, seen)
+            self._output.send(now, self._point, seen)
         failure = self._output.failure(now)
         if failure and self._cause is None:
             self._cause = (Outcome.FAILED, failure)

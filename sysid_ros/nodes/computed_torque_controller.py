@@ -26,9 +26,9 @@ from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.follower import Follower, FollowerPhase, Reference
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.msg import IdentifiedParameters, StopRequest
-from sysid_ros.nodes.conversions import parameters_from_message, sent
+from sysid_ros.nodes.conversions import instant, parameters_from_message, to_nanoseconds
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
-from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, SysidNode, now
+from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.srv import AcknowledgeRevision
@@ -95,7 +95,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         kinds = zip(names, self._model.robot.joint_types, strict=True)
         self._feed = JointStateFeed(
             self, names, continuous={name for name, kind in kinds if kind == 'continuous'})
-        self._references = self.poll(JointTrajectory, 'reference')
+        self._references = self.poll(JointTrajectory, 'reference', STREAM)
         self._stops = self.poll(StopRequest, STOP_TOPIC)
         self._efforts = self.advertise(Float64MultiArray, 'effort_commands')
         self._follow_revisions()
@@ -162,16 +162,15 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
 
     def _tick(self) -> None:
         """Take what came, and command what is to be done now."""
-        follower, moment = self._follower, now()
+        follower, moment, clock = self._follower, now(), time.time_ns()
         if follower is None:
             return
         live = self._feed.poll()
         for message, _ in self._stops.take():
             follower.stop(now(), '; '.join(message.reasons) or f'{message.source} asked for it')
         for message, received in self._references.take():
-            # The reference is of when it was sent, not of when it is looked at.
-            waited = 1e-9 * max(time.time_ns() - sent(message, received, round(1e9 * _AHEAD)), 0)
-            self._refer(moment - min(waited, _AHEAD), message)
+            stamp = to_nanoseconds(message.header.stamp)
+            self._refer(moment - _age(stamp, received, clock), message)
         sample = live.latest
         if sample is None:
             return
@@ -180,7 +179,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             return
         v = sample.v if np.isfinite(sample.v).all() else live.velocities()
         # The robot has moved on since it was measured.
-        q = sample.q + min(moment - sample.received, _AHEAD) * v
+        received = clock - round(1e9 * (moment - sample.received))
+        q = sample.q + _age(sample.stamp, received, clock) * v
         target = follower.tick(moment, q, v)
         self._change_revision()
         if target is not None and self.active:
@@ -288,6 +288,18 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
                     throttle_duration_sec=5.0)
 
         future.add_done_callback(self.guarded(answered))
+
+
+def _age(stamp: int, received: int, clock: int) -> float:
+    """Time in [s] since the instant that a message is of; what is older is not believed.
+
+    Args:
+        stamp: Its stamp in [ns].
+        received: When it came, by the clock of stamps in [ns].
+        clock: What that clock shows in [ns].
+    """
+    longest = round(1e9 * _AHEAD)
+    return 1e-9 * min(max(clock - instant(stamp, received, longest), 0), longest)
 
 
 def _robot(file: str) -> tuple[TorqueModel, MotionLimits]:

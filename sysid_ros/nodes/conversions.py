@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -49,15 +48,14 @@ def to_seconds(time: Time) -> float:
     return to_nanoseconds(time) * 1e-9
 
 
-def sent(message: Any, received: int, longest: int) -> int:
-    """When a message with a header is of: its stamp, or when it came where the stamp is far off.
+def instant(stamp: int, received: int, longest: int) -> int:
+    """The time that a message is of: its stamp, or when it came where the stamp is far off.
 
     Args:
-        message: Its header's stamp may be zero, or of another clock.
+        stamp: Its stamp in [ns]; may be zero, or of another clock.
         received: When it came, in [ns] since 1970.
         longest: Longest way that is believed, in [ns].
     """
-    stamp = to_nanoseconds(message.header.stamp)
     return stamp if 0 <= received - stamp <= longest else received
 
 

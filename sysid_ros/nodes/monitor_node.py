@@ -26,7 +26,7 @@ from sysid_ros.excitation.watch import Observation, WatchSettings
 from sysid_ros.excitation.watchdog import Command, Pulse, Watchdog
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
 from sysid_ros.nodes.conversions import parameters_from_message
-from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, SysidNode, now
+from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.robot_observer import BEATS, RobotObserver, absolute_name
 from sysid_ros.nodes.settings import NodeSettings
@@ -129,7 +129,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             self.advertise(JointTrajectory, topic) for topic in settings.trajectory_topics]
         # Taken when it is time to look, not one by one.
         self._heartbeats = self.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
-        self._statuses = self.poll(ExcitationStatus, settings.status)
+        self._statuses = self.poll(ExcitationStatus, settings.status, STREAM)
         self.listen(IdentifiedParameters, settings.parameters, self._take_parameters, LATCHED)
         self.keep(self.destroy_service, self.create_service(Trigger, '~/reset', self._reset))
         # The first line of a log takes long. It is not the one of the first finding.

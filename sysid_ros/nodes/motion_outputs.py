@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration
+from rclpy.duration import Duration as RosDuration
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -19,7 +20,7 @@ from sysid_ros.excitation.braking import BrakingStop
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.playback import Setpoint
 from sysid_ros.excitation.watch import Observation
-from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.node import SysidNode, now
 
 # Points of a braking trajectory per second.
 _BRAKING_RATE = 100.0
@@ -38,7 +39,7 @@ class Stream:
         node: The node that sends them.
         kind: Type of the messages.
         topic: Where they go.
-        message: Makes a message of a set-point.
+        message: Makes a message of a set-point and the time that it is for.
         holds: Whether the stream goes on while the robot rests.
     """
 
@@ -46,7 +47,7 @@ class Stream:
 
     def __init__(
         self, node: SysidNode[Any], kind: type, topic: str,
-        message: Callable[[Setpoint, Observation], Any], *, holds: bool = False,
+        message: Callable[[float, Setpoint, Observation], Any], *, holds: bool = False,
     ) -> None:
         self.holds = holds
         self._node, self._kind, self._message = node, kind, message
@@ -63,9 +64,9 @@ class Stream:
         """At once."""
         return True
 
-    def send(self, point: Setpoint, seen: Observation) -> None:
+    def send(self, now: float, point: Setpoint, seen: Observation) -> None:
         """Publish the set-point."""
-        self._publisher.publish(self._message(point, seen))
+        self._publisher.publish(self._message(now, point, seen))
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:
         """The set-points themselves come to rest."""
@@ -81,10 +82,12 @@ class Stream:
 
 def reference_stream(node: SysidNode[Any], joints: tuple[str, ...], topic: str) -> Stream:
     """Positions, velocities and accelerations, as a ``JointTrajectory`` of one point."""
-    def message(point: Setpoint, _: Observation) -> JointTrajectory:
+    def message(moment: float, point: Setpoint, _: Observation) -> JointTrajectory:
         motion = Motion(np.zeros(1), point.q[None], point.v[None], point.a[None], point.a[None])
         trajectory = trajectory_message(joints, motion)
-        trajectory.header.stamp = node.get_clock().now().to_msg()
+        # The set-point is of the tick, and so is its stamp, however late it is sent.
+        late = RosDuration(seconds=now() - moment)
+        trajectory.header.stamp = (node.get_clock().now() - late).to_msg()
         return trajectory
 
     return Stream(node, JointTrajectory, topic, message)
@@ -92,15 +95,18 @@ def reference_stream(node: SysidNode[Any], joints: tuple[str, ...], topic: str) 
 
 def position_stream(node: SysidNode[Any], topic: str) -> Stream:
     """Positions, as a ``Float64MultiArray`` in the order of the joints."""
-    return Stream(
-        node, Float64MultiArray, topic, lambda point, _: Float64MultiArray(data=point.q.tolist()))
+    def message(_: float, point: Setpoint, __: Observation) -> Float64MultiArray:
+        return Float64MultiArray(data=point.q.tolist())
+
+    return Stream(node, Float64MultiArray, topic, message)
 
 
 def effort_stream(node: SysidNode[Any], topic: str, law: ControlLaw) -> Stream:
     """Torques by a control law, as a ``Float64MultiArray`` in the order of the joints."""
-    return Stream(
-        node, Float64MultiArray, topic,
-        lambda point, seen: Float64MultiArray(data=law(point, seen).tolist()), holds=True)
+    def message(_: float, point: Setpoint, seen: Observation) -> Float64MultiArray:
+        return Float64MultiArray(data=law(point, seen).tolist())
+
+    return Stream(node, Float64MultiArray, topic, message, holds=True)
 
 
 class WholeTrajectory:
@@ -132,7 +138,7 @@ class WholeTrajectory:
         """At once: nobody answers on a topic."""
         return True
 
-    def send(self, point: Setpoint, seen: Observation) -> None:
+    def send(self, now: float, point: Setpoint, seen: Observation) -> None:
         """The controller has it all."""
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:

@@ -17,7 +17,7 @@ from sysid_ros.robot.model import RobotModel
 # Time in [s] between looks at who publishes, and how often.
 _GRAPH = 0.2
 #: Room for the heartbeats of many nodes between two looks.
-BEATS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+BEATS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class RobotObserver:

@@ -26,7 +26,7 @@ from trajectory_msgs.msg import JointTrajectory
 from sysid_ros.dynamics.truth import Deviations
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.msg import StopRequest
-from sysid_ros.nodes.node import STOP_TOPIC, SysidNode, now
+from sysid_ros.nodes.node import STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.robot.model import RobotModel
@@ -112,8 +112,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         self._message = JointState(name=list(self._names))
         self._states = self.advertise(JointState, 'joint_states')
         self._inputs = [
-            (self.poll(Float64MultiArray, 'effort_commands'), self._take_efforts),
-            (self.poll(Float64MultiArray, 'position_commands'), self._take_positions),
+            (self.poll(Float64MultiArray, 'effort_commands', STREAM), self._take_efforts),
+            (self.poll(Float64MultiArray, 'position_commands', STREAM), self._take_positions),
             (self.poll(JointTrajectory, 'joint_trajectory'), self._take_trajectory),
             (self.poll(StopRequest, STOP_TOPIC), self._stop),
         ]

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_ros.nodes.conversions import sent
+from sysid_ros.nodes.conversions import instant, to_nanoseconds
 from sysid_ros.nodes.fast_lane import PolledSubscription
 
-_QOS = QoSProfile(depth=2000)
+_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Longest way of a reference whose stamp is believed, in [ns].
 _LONGEST_WAY = 100_000_000
 
@@ -73,14 +73,15 @@ class TrackingObserver:
         """Take what came in; often, so that nothing is lost."""
         for state, _ in self._states.take():
             self._names = self._names or tuple(state.name)
-            stamp = state.header.stamp
-            self._keep(self._measured, (stamp.sec + 1e-9 * stamp.nanosec, list(state.position)))
+            when = 1e-9 * to_nanoseconds(state.header.stamp)
+            self._keep(self._measured, (when, list(state.position)))
         for message, received in self._references.take():
             if not message.points or not self._names:
                 continue
             order = [message.joint_names.index(name) for name in self._names]
             point = message.points[0]
-            when = 1e-9 * sent(message, received, _LONGEST_WAY)
+            stamp = to_nanoseconds(message.header.stamp)
+            when = 1e-9 * instant(stamp, received, _LONGEST_WAY)
             self._keep(self._wanted, (when, [point.positions[k] for k in order]))
 
     def end(self, start: float, stop: float) -> Tracking:

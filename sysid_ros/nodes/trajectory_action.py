@@ -105,7 +105,7 @@ class TrajectoryAction:
         """Whether the goal was accepted."""
         return self._goal is not None
 
-    def send(self, point: Setpoint, seen: Observation) -> None:
+    def send(self, now: float, point: Setpoint, seen: Observation) -> None:
         """The controller has it all."""
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:

@@ -49,7 +49,7 @@ class PaperOutput:
     def begun(self):
         return self.accepts
 
-    def send(self, point, seen):
+    def send(self, now, point, seen):
         self.sent.append(point)
 
     def stop(self, now, stop):

@@ -54,7 +54,7 @@ def claim_domain():
 def pytest_collection_modifyitems(items):
     """Mark the tests that start node processes: together they take minutes."""
     for item in items:
-        starts = {'ros', 'domain'} & set(getattr(item, 'fixturenames', ()))
+        starts = {'ros', 'domain', 'session'} & set(getattr(item, 'fixturenames', ()))
         if starts and item.path.resolve().parent == HERE and item.path.stem not in IN_EVERY_BUILD:
             item.add_marker('processes')
 

@@ -18,6 +18,7 @@ from sysid_ros.dynamics.terms import (
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError, ReleaseError
 from sysid_ros.nodes.conversions import (
+    instant,
     content_message,
     parameters_from_message,
     parameters_message,
@@ -212,3 +213,10 @@ def test_a_revision_says_where_it_comes_from(arm):
 def test_times_survive_to_the_nanosecond(nanoseconds):
     assert to_nanoseconds(to_time(nanoseconds)) == nanoseconds
     assert to_seconds(to_time(nanoseconds)) == pytest.approx(nanoseconds * 1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize('stamp, expected', [
+    (1_000, 1_000), (900, 900), (899, 1_000), (1_001, 1_000), (0, 1_000), (10**18, 1_000),
+])
+def test_a_stamp_is_believed_when_the_message_can_have_come_from_then(stamp, expected):
+    assert instant(stamp, received=1_000, longest=100) == expected

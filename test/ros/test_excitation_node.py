@@ -21,6 +21,7 @@ from sysid_ros.msg import ExcitationStatus, Heartbeat, StopRequest
 
 HERE = Path(__file__).parent
 SESSION = runpy.run_path(str(HERE / 'conftest.py'))
+PATIENCE = SESSION['PATIENCE']
 ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
 arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
@@ -68,14 +69,21 @@ class Bench:
         return future.result()
 
     def play(self, motion='wave', **fields):
-        """Arm, send a goal and wait until the robot moves; returns its handle."""
-        assert self.arm().success
-        handle = self.excite(motion, **fields)
-        ended = handle.get_result_async()
-        self.ros.wait(lambda: ended.done() or (
-            self.phase() == ExcitationStatus.PLAYING and self.statuses[-1].progress > 0.005))
-        assert not ended.done(), ended.result().result.message
-        return handle
+        """Arm, send a goal and wait until the robot moves; returns its handle.
+
+        Tried again while a node that has just begun still misses something.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            assert self.arm().success
+            handle = self.excite(motion, **fields)
+            ended = handle.get_result_async()
+            self.ros.wait(lambda: ended.done() or (  # noqa: B023
+                self.phase() == ExcitationStatus.PLAYING and self.statuses[-1].progress > 0.005))
+            if not ended.done():
+                return handle
+            result = ended.result().result
+            assert result.code == 'not_ready' and time.monotonic() < deadline, result.message
 
     def refusal(self, motion='wave', **fields):
         """What a goal that does not start ends with."""

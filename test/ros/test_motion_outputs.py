@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.playback import Phase, Setpoint
 from sysid_ros.excitation.watch import Observation
+from sysid_ros.nodes.conversions import to_seconds
 from sysid_ros.nodes.motion_outputs import (
     WholeTrajectory,
     effort_stream,
@@ -82,10 +84,12 @@ def test_set_points_go_out_as_messages_of_the_kind_that_was_chosen(ros, node):
              ros.hear(Float64MultiArray, 'position_commands'),
              ros.hear(Float64MultiArray, 'effort_commands')]
     ros.wait(lambda: not any(output.problem() for output in outputs))
+    # A tick that is late says so.
+    asked, clock = time.monotonic() - 0.5, time.time()
     for output in outputs:
         output.begin(0.0, path())
         assert output.streams and output.begun() and output.finished()
-        output.send(POINT, SEEN)
+        output.send(asked, POINT, SEEN)
         output.stop(0.0, stop())
         assert not output.failure(0.0)
     ros.wait(lambda: all(heard))
@@ -94,6 +98,7 @@ def test_set_points_go_out_as_messages_of_the_kind_that_was_chosen(ros, node):
     assert [list(point.positions), list(point.velocities), list(point.accelerations)] == [
         [0.1, 0.2], [1.0, 2.0], [3.0, 4.0]]
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 0)
+    assert abs(to_seconds(heard[0][0].header.stamp) - (clock - 0.5)) < 0.1
     assert list(heard[1][0].data) == [0.1, 0.2]
     assert list(heard[2][0].data) == [2.0, 4.0]
     # Only torques have to go on while the robot rests.
