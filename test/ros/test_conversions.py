@@ -18,8 +18,8 @@ from sysid_ros.dynamics.terms import (
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError, ReleaseError
 from sysid_ros.nodes.conversions import (
-    instant,
     content_message,
+    instant,
     parameters_from_message,
     parameters_message,
     to_nanoseconds,
