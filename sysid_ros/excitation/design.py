@@ -163,9 +163,19 @@ class Designer:
             )
         return self._excitation(best, best_cost)
 
-    def verify(self, motion: Motion) -> Verification:
-        """Check any motion against limits, margins and obstacles; see :func:`verify`."""
+    def verify(self, motion: Motion, resting: np.ndarray | None = None) -> Verification:
+        """Check any motion against limits, margins and obstacles; see :func:`verify`.
+
+        Args:
+            motion: The motion.
+            resting: Where the robot rests already in [rad] or [m], shape ``(n,)``, if it may be
+                there: a margin of position counts from there on, up to the limit itself.
+        """
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
+        if resting is not None:
+            here = np.clip(resting, self.limits.lower, self.limits.upper)
+            limits = replace(
+                limits, lower=np.minimum(limits.lower, here), upper=np.maximum(limits.upper, here))
         return verify(self.model, limits, motion, (*self.obstacles, *self.checks))
 
     def dense(self, excitation: Excitation) -> Motion:

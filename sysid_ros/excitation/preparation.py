@@ -113,7 +113,8 @@ def way_in(designer: Designer, prepared: PreparedMotion, q: np.ndarray) -> Prepa
     if (np.abs(q - first) <= _NEAR * limits.reach).all():
         return None
     way = blend(limits, q, first)
-    found = designer.verify(designer.dense(way))
+    # A stop may have ended in the margin; it has to be left.
+    found = designer.verify(designer.dense(way), resting=q)
     if not found.allowed:
         raise ExcitationError(
             'the way to the beginning of the motion is not free',

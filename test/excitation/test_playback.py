@@ -243,6 +243,25 @@ def test_the_way_in_and_the_motion_are_one_path(designer: Designer, motion: Exci
         way_in(designer, prepared, np.full(3, np.nan))
 
 
+def test_a_robot_that_a_stop_left_in_the_margin_may_leave_it_but_not_from_beyond_the_limit(
+    designer: Designer, motion: Excitation
+) -> None:
+    limits, prepared = designer.limits, prepare(designer, 'first', motion)
+    margin = designer.settings.margin * limits.reach[1]
+    q = first(motion)
+    q[1] = limits.lower[1] + 0.5 * margin
+    way = way_in(designer, prepared, q)
+    assert way is not None
+    np.testing.assert_allclose(way.first, q, atol=1e-12)
+    assert not designer.verify(designer.dense(way.motion)).allowed
+    # Nor may it go deeper into the margin.
+    q[1] += 0.1 * margin
+    assert not designer.verify(designer.dense(way.motion), resting=q).allowed
+    q[1] = limits.lower[1] - 0.1 * margin
+    with pytest.raises(ExcitationError, match='the way to the beginning of the motion is not free'):
+        way_in(designer, prepared, q)
+
+
 def test_30_a_motion_whose_joints_could_not_be_braked_within_their_range_is_refused(
     designer: Designer, motion: Excitation
 ) -> None:
