@@ -12,6 +12,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# What test-installed runs.
+TESTS ?= test
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -63,7 +65,7 @@ test-installed: $(READY)
 	$(PYTHON) -m venv $(INSTALLED)
 	$(INSTALLED)/bin/python -m pip install --quiet --constraint constraints.txt '.[test]'
 	cd $(INSTALLED) && bin/python -m pytest -m 'not processes' --config-file ../../pyproject.toml \
-	  --rootdir ../.. ../../test $(PYTEST_ARGS)
+	  --rootdir ../.. $(addprefix ../../,$(TESTS)) $(PYTEST_ARGS)
 
 # Deprecations are about the future, of which the oldest versions are no judge. The ROS 2 wheels
 # have one version each.

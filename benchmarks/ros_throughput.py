@@ -2,7 +2,8 @@
 
 A process publishes joint states of seven joints at 1 kHz. The node records them for a minute while
 a fit runs beside it, over and over. What was lost is counted by the stamps in the bag. Then the
-recording is stopped, and started again, many times, with traffic and a fit all along.
+recording is stopped, and started again, many times, with traffic and a fit all along. Last, an
+excitation is stopped in motion, many times, too.
 """
 
 from __future__ import annotations
@@ -67,6 +68,30 @@ def seven_joints() -> Any:
     """An arm of seven joints, whose parameters differ from its description."""
     description = runpy.run_path(str(HERE / '_seven_joints.py'))['arm']().description
     return SimulatedArm(0, description.xml.decode())
+
+
+def stops_in_motion() -> dict[str, Any]:
+    """How soon an excitation node that moves a robot answers a request to stop."""
+    bench = runpy.run_path(str(HERE.parent / 'test' / 'ros' / 'test_excitation_node.py'))['Bench']
+    random, times = np.random.default_rng(0), []
+    with session() as ros:
+        excitation = bench(ros, ros.folder)
+        try:
+            for _ in range(STOPS):
+                excitation.calm()
+                excitation.play('long')
+                ros.spin(random.uniform(0.05, 0.3))
+                before = time.perf_counter()
+                if not excitation.stop().success:
+                    raise RuntimeError('the excitation was not stopped')
+                times.append(1e3 * (time.perf_counter() - before))
+        finally:
+            excitation.close()
+    p99 = float(np.percentile(times, 99))
+    print(f'an excitation in motion answers a stop in {np.median(times):.2f} ms (median), '
+          f'{p99:.2f} ms (99 %), {max(times):.2f} ms (longest)')
+    return {'name': f'stop of an excitation in motion, 99 % of {STOPS}', 'value': p99,
+            'unit': 'ms', 'bar': f'< {STOP_BAR:g}', 'ok': p99 < STOP_BAR}
 
 
 @contextmanager
@@ -210,6 +235,7 @@ def main() -> int:
         publish()
     with session() as ros:
         figures = measure(ros)
+    figures.append(stops_in_motion())
     print(json.dumps(figures))
     return 0
 
