@@ -22,6 +22,7 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
 from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
 from sysid_ros.nodes.parameters import NodeParameters
+from sysid_ros.nodes.priority import take_priority
 from sysid_ros.nodes.settings import NodeSettings
 
 Settings = TypeVar('Settings', bound=NodeSettings)
@@ -249,7 +250,14 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Activate."""
-        return self._transition(self.activate)
+        outcome = self._transition(self.activate)
+        if outcome == TransitionCallbackReturn.SUCCESS:
+            try:
+                take_priority(self.settings.realtime_priority)
+            except SysidError as error:
+                # Slower is no reason not to work.
+                self.get_logger().warning(str(error))
+        return outcome
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate."""

@@ -12,7 +12,11 @@ class NodeSettings(StrictSettings):
 
     Attributes:
         autostart: Whether it configures and activates itself.
+        realtime_priority: Priority of its process while it is active; 0 for an ordinary one.
     """
 
     autostart: bool = Field(
         default=True, description='Configure and activate at once; false: a lifecycle manager does')
+    realtime_priority: int = Field(
+        default=0, ge=0, le=99,
+        description='Real-time priority of the process (SCHED_FIFO), from activation on; 0: none')

@@ -16,7 +16,7 @@ from sysid_ros.nodes.fast_lane import PolledSubscription
 
 _QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Longest way of a reference whose stamp is believed, in [ns].
-_LONGEST_WAY = 100_000_000
+_LONGEST_WAY = 2_000_000_000
 
 
 @dataclass(frozen=True)
