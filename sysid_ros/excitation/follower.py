@@ -38,7 +38,7 @@ class FollowerPhase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Where a robot with n joints is to be, SI units.
+    """Where a robot with n joints is, or is to be, SI units.
 
     Attributes:
         q: Positions, shape ``(n,)``.

@@ -100,6 +100,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         self._efforts = self.advertise(Float64MultiArray, 'effort_commands')
         self._follow_revisions()
         self._clear_figures()
+        self._acceleration = np.zeros(len(names))
         self.loop(1.0 / settings.rate, self._tick)
 
     def deactivate(self) -> None:
@@ -178,13 +179,15 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             follower.lose(f'no joint states for {self.settings.state_timeout} s')
             return
         v = sample.v if np.isfinite(sample.v).all() else live.velocities()
-        # The robot has moved on since it was measured.
+        # The robot has moved on since it was measured, as it was told to.
         received = clock - round(1e9 * (moment - sample.received))
-        q = sample.q + _age(sample.stamp, received, clock) * v
-        target = follower.tick(moment, q, v)
+        measured = Reference(sample.q, v, self._acceleration)
+        here = measured.ahead(_age(sample.stamp, received, clock))
+        target = follower.tick(moment, here.q, here.v)
+        self._acceleration = np.zeros_like(v) if target is None else target.a
         self._change_revision()
         if target is not None and self.active:
-            self._command(q, v, target)
+            self._command(here.q, here.v, target)
 
     def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> None:
         command = self._law.command(q, v, target.q, target.v, target.a)

@@ -22,7 +22,8 @@ from rclpy.qos import QoSProfile
 
 # Domains above this one get ports that other programs use.
 DOMAINS = range(1, 100)
-PATIENCE = 20.0
+# A machine that reads everything from a cold disk takes half a minute to start some nodes.
+PATIENCE = 60.0
 HERE = Path(__file__).resolve().parent
 # Enough to see that nodes run in whatever way the package was installed.
 IN_EVERY_BUILD = {'test_node'}

@@ -29,7 +29,7 @@ MOTION = 'held_out'
 REST = 0.04
 # Speed that makes a motion in [rad/s], and for how long rest is looked at in [s].
 FAST, LOOK = 0.7, 2.5
-PATIENCE = 40.0
+PATIENCE = 120.0
 ATTEMPTS, ANSWER = 8, 3.0
 
 
