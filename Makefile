@@ -86,7 +86,7 @@ colcon-test: $(READY)
 	ln -s $(CURDIR) $(WORKSPACE)/src/sysid_ros
 	cd $(WORKSPACE) && . $(CURDIR)/$(BIN)/activate && \
 	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) && \
-	  colcon build && \
+	  PYTEST_ARGS='$(PYTEST_ARGS)' colcon build && \
 	  colcon test --event-handlers console_direct+ --return-code-on-test-failure && \
 	  colcon test-result > results.txt && cat results.txt && \
 	  grep -Eq '^Summary: [1-9][0-9]* tests, 0 errors, 0 failures' results.txt
