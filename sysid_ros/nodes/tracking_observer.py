@@ -27,12 +27,14 @@ class Tracking:
         joint_names: The joints.
         joint_rms: Root mean square of each in [rad] or [m].
         joint_max: Largest of each.
+        seconds: Root mean square over all joints in each second of the motion.
         samples: References compared.
     """
 
     joint_names: tuple[str, ...]
     joint_rms: tuple[float, ...]
     joint_max: tuple[float, ...]
+    seconds: tuple[float, ...]
     samples: int
 
     @property
@@ -40,10 +42,16 @@ class Tracking:
         """Root mean square over all joints."""
         return float(np.sqrt(np.mean(np.square(self.joint_rms))))
 
+    @property
+    def typical(self) -> float:
+        """Median of the seconds: a pause of the computer disturbs one or two of them."""
+        return float(np.median(self.seconds))
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            'rms': self.rms, 'joint_rms': dict(zip(self.joint_names, self.joint_rms, strict=True)),
+            'rms': self.rms, 'typical': self.typical, 'seconds': list(self.seconds),
+            'joint_rms': dict(zip(self.joint_names, self.joint_rms, strict=True)),
             'joint_max': dict(zip(self.joint_names, self.joint_max, strict=True)),
             'samples': self.samples,
         }
@@ -98,10 +106,14 @@ class TrackingObserver:
         told = np.array([received for received, _ in self._wanted])
         wanted = np.array([position for _, position in self._wanted])
         seen = np.column_stack([np.interp(told, t, column) for column in q.T])
-        error = (wanted - seen)[(told >= max(start, t[0])) & (told <= min(stop, t[-1]))]
+        counts = (told >= max(start, t[0])) & (told <= min(stop, t[-1]))
+        error, told = (wanted - seen)[counts], told[counts]
+        second = (told - told[0]).astype(int)
         return Tracking(
             self._names, tuple(np.sqrt(np.mean(error**2, axis=0)).tolist()),
-            tuple(np.abs(error).max(axis=0).tolist()), len(error))
+            tuple(np.abs(error).max(axis=0).tolist()),
+            tuple(float(np.sqrt(np.mean(error[second == k] ** 2))) for k in np.unique(second)),
+            len(error))
 
     def _keep(self, kept: list[Any], entry: Any) -> None:
         if self._on:
