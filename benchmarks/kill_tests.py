@@ -25,7 +25,7 @@ def measure(times: int) -> dict[str, list[float]]:
         bar = rig.reaction + BRAKING
         for _ in range(times):
             for victim, found in rest.items():
-                seconds, speed = rig.trial(victim, random.uniform(0.3, 8.0))
+                seconds, speed = rig.trial(victim, random.uniform(0.3, 5.0))
                 found.append(seconds)
                 print(f'{victim}: at rest after {seconds:.3f} s from {speed:.2f} rad/s '
                       f'(bar {bar:.2f} s)', flush=True)

@@ -28,7 +28,7 @@ MOTION = 'held_out'
 # Joints that are slower than this in [rad/s] are at rest; their noise is 0.005.
 REST = 0.04
 # Speed that makes a motion in [rad/s], and for how long rest is looked at in [s].
-FAST, LOOK = 0.7, 2.5
+FAST, LOOK = 0.7, 2.0
 PATIENCE = 120.0
 ATTEMPTS, ANSWER = 8, 3.0
 
