@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.robot.couplings import Mimic
+from sysid_ros.robot.loops import LoopClosure
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class DescribedRobot:
         gravity: Gravity in the base frame in [m/s²], where the description says it.
         free_joint: Name of the joint that leaves the base free to move; empty for a base
             that is fixed.
+        closures: What closes loops of the tree.
+        actuated: Joints that a description with loops gives a motor, in any order.
     """
 
     name: str
@@ -65,3 +68,5 @@ class DescribedRobot:
     held: Mapping[str, float] = field(default_factory=dict)
     gravity: tuple[float, ...] | None = None
     free_joint: str = ''
+    closures: tuple[LoopClosure, ...] = ()
+    actuated: tuple[str, ...] = ()

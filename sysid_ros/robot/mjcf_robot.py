@@ -11,6 +11,7 @@ from lxml import etree
 
 from sysid_ros.robot.couplings import Mimic, resolve_mimics
 from sysid_ros.robot.described import DescribedJoint, DescribedRobot
+from sysid_ros.robot.mjcf_loops import actuated_joints, read_closures
 from sysid_ros.robot.mjcf_tree import MjcfBody, MjcfJoint, actuator_limits, read_bodies
 from sysid_ros.robot.mjcf_values import plain_attributes, values_of
 from sysid_ros.robot.urdf import RobotDescription
@@ -27,7 +28,8 @@ def mjcf_robot(description: RobotDescription) -> DescribedRobot:
         description: An MJCF without fatal findings.
     """
     root = description.root
-    bodies = _on_free_body(read_bodies(root))
+    everything = read_bodies(root)
+    bodies = _on_free_body(everything)
     joints = [joint for body in bodies for joint in body.joints]
     reference = {joint.name: joint.reference for joint in joints}
     mimics, held = _couplings(root, reference)
@@ -44,6 +46,8 @@ def mjcf_robot(description: RobotDescription) -> DescribedRobot:
         held=held,
         gravity=_gravity(root),
         free_joint=next((body.free_joint for body in bodies if body.free_joint), ''),
+        closures=read_closures(root, everything),
+        actuated=actuated_joints(root),
     )
 
 

@@ -17,6 +17,7 @@ from sysid_ros.robot.couplings import couple, held_positions
 from sysid_ros.robot.described import DescribedJoint, DescribedRobot
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
+from sysid_ros.robot.loops import WORLD, Loops, LoopSettings, with_described_loops
 from sysid_ros.robot.mjcf_robot import mjcf_robot
 from sysid_ros.robot.preflight import Finding, require_loadable
 from sysid_ros.robot.rotors import GearedRotor
@@ -47,6 +48,19 @@ class JointLimits:
         for limit in (self.lower, self.upper, self.velocity, self.effort):
             limit.setflags(write=False)
 
+    @classmethod
+    def described(cls, joints: Sequence[DescribedJoint]) -> JointLimits:
+        """Limits as a description gives them."""
+        return cls(*(
+            np.array([getattr(joint, name) for joint in joints], dtype=float)
+            for name in ('lower', 'upper', 'velocity', 'effort')
+        ))
+
+    def of(self, joints: np.ndarray) -> JointLimits:
+        """Limits of some of the joints, by their indices."""
+        return JointLimits(
+            self.lower[joints], self.upper[joints], self.velocity[joints], self.effort[joints])
+
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
@@ -58,7 +72,8 @@ class RobotModel:
     Attributes:
         name: Name of the robot.
         description: The URDF or MJCF it was read from.
-        joint_names: The n independent moving joints, in the order of every array.
+        joint_names: The n independent moving joints, in the order of every array; where loops
+            are closed, those that are driven.
         joint_types: ``'revolute'``, ``'continuous'`` or ``'prismatic'`` of each.
         body_names: The b moving bodies.
         links: Links on moving bodies, the first link of a body before the others.
@@ -75,6 +90,8 @@ class RobotModel:
         findings: What the preflight check found that does not prevent loading.
         base_joints: The six joints that a floating base moves by, the first of all; see
             :func:`~sysid_ros.robot.floating_base.with_floating_base`.
+        passive_joints: Joints of closed loops that nothing drives.
+        loops: The closed loops, None for a tree; see :func:`~sysid_ros.robot.loops.with_loops`.
     """
 
     name: str
@@ -94,6 +111,8 @@ class RobotModel:
     pinocchio_model: pin.Model
     findings: tuple[Finding, ...]
     base_joints: tuple[str, ...] = ()
+    passive_joints: tuple[str, ...] = ()
+    loops: Loops | None = None
 
     def __post_init__(self) -> None:
         self.inertial_prior.setflags(write=False)
@@ -109,6 +128,7 @@ class RobotModel:
         locked_joints: Mapping[str, float] | None = None,
         gravity: Sequence[float] | None = None,
         xacro_arguments: Mapping[str, str] | None = None,
+        loops: LoopSettings | None = None,
     ) -> RobotModel:
         """Load and check a URDF, xacro or MJCF file; the root element says which it is.
 
@@ -118,6 +138,8 @@ class RobotModel:
             gravity: Gravity vector in the base frame in [m/s²]; by default what an MJCF
                 says, and :data:`STANDARD_GRAVITY` for a URDF, which cannot say it.
             xacro_arguments: Arguments for xacro.
+            loops: Closed loops, besides those that an MJCF describes, and which joints are
+                driven.
 
         Returns:
             The model.
@@ -142,7 +164,7 @@ class RobotModel:
         placed = links_on_bodies(model, described.inertials)
         base = placed.pop(0)
         massless = np.array([joint not in placed for joint in range(1, model.njoints)])
-        return cls(
+        tree = cls(
             name=described.name,
             description=description,
             joint_names=independent,
@@ -150,7 +172,7 @@ class RobotModel:
             body_names=tuple(links[0].name for links in placed.values()),
             links=tuple(link for links in placed.values() for link in links),
             inertial_prior=np.array([_total(links) for links in placed.values()]),
-            limits=_limits(described, independent),
+            limits=JointLimits.described([described.joints[name] for name in independent]),
             gravity=np.array(model.gravity.linear),
             locked_joints=locked,
             described_joints={name: described.joints[name] for name in moving},
@@ -160,6 +182,7 @@ class RobotModel:
             pinocchio_model=model,
             findings=findings,
         )
+        return with_described_loops(tree, described, loops)
 
     @classmethod
     def from_urdf(cls, source: str | Path | RobotDescription, **options: Any) -> RobotModel:
@@ -204,6 +227,18 @@ class RobotModel:
             )
         options.pop('xacro_arguments', None)
         return cls.from_description(description, **options)
+
+    @cached_property
+    def opened(self) -> RobotModel:
+        """The tree that is left when all loops are cut: itself for a robot without loops."""
+        if self.loops is None:
+            return self
+        names = self.loops.joint_names
+        joints = [self.described_joints[name] for name in names]
+        return replace(
+            self, joint_names=names, joint_types=tuple(joint.kind for joint in joints),
+            limits=JointLimits.described(joints), loops=None,
+        )
 
     @property
     def base_name(self) -> str:
@@ -284,13 +319,13 @@ class RobotModel:
                 'two bodies have the same name', where='rotors', found=repr(rotor.name),
                 fix='Give the rotor a name that no link has',
             )
-        parent, link_pose = self._frame(rotor.link)
+        parent, link_pose = self.place_of(rotor.link)
         pose = link_pose @ pin.SE3(
             pin.rpy.rpyToMatrix(*rotor.rpy), np.array(rotor.origin, dtype=float)
         ).homogeneous
         axis = np.array(rotor.axis)
-        row = np.zeros(len(self.joint_names))
-        row[self.joint_index(rotor.joint)] = rotor.ratio
+        row = np.zeros(len(self.opened.joint_names))
+        row[self.opened.joint_index(rotor.joint)] = rotor.ratio
         return replace(
             self,
             body_names=(*self.body_names, rotor.name),
@@ -298,12 +333,18 @@ class RobotModel:
             tree=self.tree.with_body(parent, pose, axis / np.linalg.norm(axis), row),
         )
 
-    def _frame(self, link: str) -> tuple[int, np.ndarray]:
-        """Body index (-1 for the base) and pose in it of a link."""
+    def place_of(self, link: str) -> tuple[int, np.ndarray]:
+        """Body index (-1 for the base) and pose in it of a link, ``(4, 4)``.
+
+        Raises:
+            ModelError: There is no such link.
+        """
         model = self.pinocchio_model
         if not model.existBodyName(link):
+            if link == WORLD:
+                return -1, np.eye(4)
             raise ModelError(
-                'there is no such link', where='rotors', found=repr(link),
+                'there is no such link', found=repr(link),
                 allowed=', '.join(f.name for f in model.frames if f.type == pin.FrameType.BODY),
             )
         frame = model.frames[model.getBodyId(link)]
@@ -362,12 +403,3 @@ def _reduced(model: pin.Model, held: Mapping[str, float]) -> pin.Model:
         reference[model.joints[model.getJointId(name)].idx_q] = position
     return pin.buildReducedModel(model, [model.getJointId(name) for name in held], reference)
 
-
-def _limits(described: DescribedRobot, names: tuple[str, ...]) -> JointLimits:
-    joints = [described.joints[name] for name in names]
-    return JointLimits(
-        lower=np.array([joint.lower for joint in joints]),
-        upper=np.array([joint.upper for joint in joints]),
-        velocity=np.array([joint.velocity for joint in joints]),
-        effort=np.array([joint.effort for joint in joints]),
-    )

@@ -48,7 +48,7 @@ _NUMBERS: dict[str, dict[str, tuple[int, int]]] = {
     'compiler': {'boundmass': (1, 1), 'boundinertia': (1, 1), 'settotalmass': (1, 1),
                  'inertiagrouprange': (2, 2)},
     'option': {'gravity': (3, 3), 'density': (1, 1), 'viscosity': (1, 1)},
-    'equality': {'polycoef': (1, 5)},
+    'equality': {'polycoef': (1, 5), 'anchor': (3, 3), 'relpose': (7, 7)},
     'tendon': {'stiffness': (1, 3), 'damping': (1, 3), 'armature': (1, 1),
                'frictionloss': (1, 1)},
     'actuator': {'forcerange': (2, 2), 'ctrlrange': (2, 2), 'gear': (1, 6),
@@ -250,6 +250,7 @@ def _check_element(element: etree._Element, classes: Classes) -> Iterator[Findin
 
 def _check_equalities(root: etree._Element) -> Iterator[Finding]:
     joints = {e.get('name') for e in model_elements(root) if e.tag == 'joint'}
+    bodies = {e.get('name') for e in model_elements(root) if e.tag == 'body'} | {'world'}
     follows: dict[str, str] = {}
     for group in root.findall('default'):
         if any('active' in element.attrib for element in group.iter('equality')):
@@ -261,16 +262,37 @@ def _check_equalities(root: etree._Element) -> Iterator[Finding]:
         for element in group.iterchildren(etree.Element):
             if element.get('active', 'true') != 'true':
                 continue
-            if element.tag != 'joint':
+            if element.tag in ('connect', 'weld'):
+                yield from _check_closure(element, bodies)
+            elif element.tag != 'joint':
                 yield _fatal(
-                    'closed-loop', f'equality {_place(element)}',
-                    'it closes a loop or couples tendons, which is not supported; remove it, or '
+                    'unsupported-equality', f'equality {_place(element)}',
+                    'it couples tendons or soft objects, which is not supported; remove it, or '
                     'set active="false" if the recording was made without it',
                 )
             else:
                 yield from _check_coupling(element, joints, follows)
     for name in follows:
         yield from _check_endless(name, follows)
+
+
+def _check_closure(element: etree._Element, bodies: set[str | None]) -> Iterator[Finding]:
+    given = plain_attributes(element)
+    where = f'equality {_place(element)}'
+    if 'site1' in given or 'site2' in given:
+        yield _fatal(
+            'closure-at-sites', where,
+            'it closes a loop at sites, which are not read; write body1, body2 and '
+            + ('anchor' if element.tag == 'connect' else 'relpose'),
+        )
+    elif 'body1' not in given or (element.tag == 'connect' and 'anchor' not in given):
+        yield _fatal('closure-incomplete', where, 'it does not say where it closes a loop')
+    for name in ('body1', 'body2'):
+        if name in given and given[name] not in bodies:
+            yield _fatal(
+                'closure-unknown', where,
+                f'its {name} does not exist (found {quoted(given[name])})',
+            )
 
 
 def _check_coupling(
