@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.column_rank import ColumnRank, column_rank
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
@@ -168,9 +169,15 @@ def random_motion(
 
     Returns:
         q, v, a, shape ``(T, n)`` each.
+
+    Raises:
+        ModelError: Closed loops can hardly be closed anywhere within the limits.
     """
     rng = np.random.default_rng(seed)
     shape = (samples, len(robot.joint_names))
+    if robot.loops is not None:
+        q = closed_chain(robot).random_positions(samples, rng)
+        return q, rng.normal(size=shape), rng.normal(size=shape)
     lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
     upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
     # Limits that leave no room would hide what the motion could show.

@@ -11,6 +11,7 @@ of this is least squares by QR, never an inverse.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,13 @@ from sysid_ros.robot.model import RobotModel
 
 # Loops may be open by this part of their size, since descriptions are rounded.
 _TOLERANCE = 1e-4
+# Samples of the tree's regressor at a time, so that it stays in the cache.
+_BLOCK = 256
+# Random positions of joints without limits in [rad] or [m], how often they are tried, and how
+# far from a singular configuration they are.
+_ENDLESS = np.pi
+_MOST_TRIES = 50
+_SAFE_MARGIN = 1e-3
 # Two assemblies are the same if no joint differs by more, in [rad] or [m].
 _SAME = 1e-5
 
@@ -82,6 +90,25 @@ class ChainMotion:
         flat = rows.reshape(*rows.shape[:2], -1)
         projected = np.swapaxes(self.coupling, 1, 2) @ flat
         return projected.reshape(len(rows), self.coupling.shape[2], *rows.shape[2:])
+
+    def driven_rows(
+        self, rows: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Rows that a function of the tree's motion gives, as the driven joints feel them.
+
+        Args:
+            rows: Gives ``(K, m, p)`` for q, v and a of K samples. It is asked for few samples
+                at a time, since rows of the tree are many more than those that are left.
+
+        Returns:
+            Shape ``(T, n, p)``.
+        """
+        parts = []
+        for start in range(0, max(len(self.q), 1), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            part = ChainMotion(self.q[block], self.v[block], self.a[block], self.coupling[block])
+            parts.append(part.on_driven(rows(part.q, part.v, part.a)))
+        return np.concatenate(parts)
 
 
 class ClosedChain:
@@ -233,6 +260,40 @@ class ClosedChain:
             if not any(_same(q, other, turns) for other in found):
                 found.append(q)
         return np.array(found).reshape(-1, len(turns))
+
+    def random_positions(self, samples: int, random: np.random.Generator) -> np.ndarray:
+        """Random positions of the driven joints where the loops are safely closed.
+
+        Args:
+            samples: How many.
+            random: Source of random numbers.
+
+        Returns:
+            Positions within all limits, passive joints' included, and away from singular
+            configurations, shape ``(samples, n)``; within half a turn of zero for joints
+            without limits.
+
+        Raises:
+            ModelError: Hardly any random positions are such.
+        """
+        found = np.empty((0, len(self._actuated)))
+        tried = 0
+        while len(found) < samples and tried < _MOST_TRIES * samples:
+            low = np.maximum(self.limits.lower[self._actuated], -_ENDLESS)
+            high = np.minimum(self.limits.upper[self._actuated], _ENDLESS)
+            q_a = random.uniform(low, high, (samples, len(low)))
+            q, reached = self.reachable(q_a)
+            inside = (q >= self.limits.lower) & (q <= self.limits.upper)
+            safe = self.singularity_margin(q) > _SAFE_MARGIN
+            found = np.concatenate([found, q_a[reached & inside[:, self._passive].all(1) & safe]])
+            tried += samples
+        if len(found) < samples:
+            raise ModelError(
+                'the loops can hardly be closed within the limits', where=self.name,
+                found=f'{len(found)} of {tried} random positions', allowed=f'{samples}',
+                fix='Give the driven joints limits that the passive ones allow',
+            )
+        return found[:samples]
 
     def require_branch(self, q: np.ndarray) -> None:
         """Refuse measured positions of all joints that are on another branch.

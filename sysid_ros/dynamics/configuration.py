@@ -29,6 +29,7 @@ from sysid_ros.dynamics.terms import (
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.settings import StrictSettings
@@ -51,6 +52,9 @@ class CoupledAxisSettings(StrictSettings):
 
 class TermSettings(StrictSettings):
     """Joint terms beside rigid-body dynamics.
+
+    Where loops are closed, ``all`` stands for the driven joints, and for passive ones whose
+    description gives the friction; other passive joints are named.
 
     Attributes:
         viscous_friction: Joints with friction proportional to velocity.
@@ -89,10 +93,11 @@ class TermSettings(StrictSettings):
 
     def described(self, robot: RobotModel) -> TermSettings:
         """These settings, with the drives and springs of the description where left out."""
+        tree = robot.opened
         found = {
             name: tuple(
                 joint for joint, value in zip(
-                    robot.joint_names, described_dynamics(robot, name), strict=True
+                    tree.joint_names, described_dynamics(tree, name), strict=True
                 ) if value > 0.0
             )
             for name in ('armature', 'stiffness') if name not in self.model_fields_set
@@ -217,6 +222,8 @@ class RobotSettings(StrictSettings):
             default what an MJCF says, and standard gravity along -z for a URDF.
         terms: Joint terms.
         rotors: Motors' rotors that are identified as bodies of their own.
+        loops: YAML file that closes the loops of the robot, relative to the settings file; see
+            :class:`~sysid_ros.robot.loops.LoopSettings`.
     """
 
     description: str | None = None
@@ -226,6 +233,7 @@ class RobotSettings(StrictSettings):
     gravity: tuple[float, float, float] | None = None
     terms: TermSettings = TermSettings()
     rotors: tuple[GearedRotor, ...] = ()
+    loops: str | None = None
 
     @model_validator(mode='after')
     def _one_description(self) -> RobotSettings:
@@ -254,6 +262,7 @@ class RobotSettings(StrictSettings):
         robot = RobotModel.from_description(
             base / self.file, locked_joints=self.locked_joints, gravity=self.gravity,
             xacro_arguments=self.xacro_arguments,
+            loops=None if self.loops is None else LoopSettings.load(base / self.loops),
         )
         terms = self.terms.described(robot).build(robot)
         return TorqueModel(robot.with_rotors(self.rotors), terms)

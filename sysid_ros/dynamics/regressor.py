@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.regressor_kernels import fill_regressor
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.model import RobotModel
@@ -29,14 +30,19 @@ def inertial_regressor(
     Returns:
         Y of shape ``(T, n, 10 b + room)``, columns body by body in the order of
         ``robot.body_names``, with :math:`\tau = Y\,\phi` in [N·m] or [N]. For coupled
-        bodies it is :math:`G^T Y_{tree}`.
+        bodies it is :math:`G^T Y_{tree}`, and where loops are closed with G of the
+        configuration; see :mod:`sysid_ros.dynamics.closed_chain`.
 
     Raises:
         ParameterError: The arrays do not have the robot's joints, or differ in shape.
+        ModelError: Closed loops cannot be closed at a sample.
 
     References:
         Atkeson, An and Hollerbach 1986; Khalil and Dombre 2002, chapter 9.
     """
+    if robot.loops is not None:
+        return closed_chain(robot).motion(q, v, a).driven_rows(
+            lambda *motion: inertial_regressor(robot.opened, *motion, room=room))
     q, v, a = tree_motion(robot, q, v, a)
     tree = robot.tree
     samples, bodies = q.shape
@@ -71,6 +77,9 @@ def tree_motion(
     """
     motion = [np.ascontiguousarray(x, dtype=float) for x in (q, v, a)]
     joints = len(robot.joint_names)
+    if robot.loops is not None:
+        chain = closed_chain(robot).motion(*motion)
+        return tree_motion(robot.opened, chain.q, chain.v, chain.a)
     if robot.free_joint:
         raise ParameterError(
             'the base floats, so joint torques alone do not tell the motion', where=robot.name,

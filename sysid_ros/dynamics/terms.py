@@ -46,8 +46,9 @@ class JointTerm(Protocol):
 
 
 def driven_joints(robot: RobotModel) -> tuple[str, ...]:
-    """Joints that something can drive or brake: not those that a floating base moves by."""
-    return tuple(name for name in robot.joint_names if name not in robot.base_joints)
+    """Joints that motors drive: not those a floating base moves by, nor passive ones of loops."""
+    others = {*robot.base_joints, *robot.passive_joints}
+    return tuple(name for name in robot.joint_names if name not in others)
 
 
 # A signal that is q, v or a itself, as its derivatives with respect to the three.
@@ -56,7 +57,11 @@ _ALONG_Q, _ALONG_V, _ALONG_A = np.eye(3)[:, :, None, None]
 
 @dataclass(frozen=True)
 class _PerJoint:
-    """One parameter for each of some joints, acting on that joint alone."""
+    """One parameter for each of some joints, acting on that joint alone.
+
+    Without names these are the driven joints, and passive ones of closed loops that the
+    description says to have it.
+    """
 
     joints: tuple[str, ...] | None = None
 
@@ -66,7 +71,13 @@ class _PerJoint:
     lower: ClassVar[float] = -np.inf
 
     def _joints(self, robot: RobotModel) -> tuple[str, ...]:
-        return driven_joints(robot) if self.joints is None else self.joints
+        if self.joints is not None:
+            return self.joints
+        known = self._prior(robot) if robot.passive_joints else np.zeros(0)
+        described = {
+            joint for joint in robot.passive_joints if known[robot.joint_index(joint)] != 0.0}
+        driven = driven_joints(robot)
+        return tuple(name for name in robot.joint_names if name in driven or name in described)
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """One parameter per joint, with the prior of the robot description."""

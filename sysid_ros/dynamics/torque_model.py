@@ -8,11 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.dynamics.nonlinear_terms import NonlinearTerm
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.dynamics.regressor_adjoint import regressor_gradient
 from sysid_ros.dynamics.terms import JointTerm
+from sysid_ros.errors import ModelError
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet, inertial_parameter_list
 
@@ -20,6 +22,9 @@ from sysid_ros.robot.parameters import ParameterSet, inertial_parameter_list
 @dataclass(frozen=True, eq=False)
 class TorqueModel:
     """Rigid-body dynamics and joint terms of a robot.
+
+    Where loops are closed, terms act on all joints of the tree, driven and passive, and the
+    torque is what the driven joints feel of them and of the bodies.
 
     It is linear in all parameters but the shapes of nonlinear terms, for which
     the model stands at some values: initial ones, or those it was moved to with :meth:`at`.
@@ -30,6 +35,7 @@ class TorqueModel:
 
     Raises:
         ModelError: A term names a joint that the robot does not have.
+            Or its loops cannot be closed, or a term does not work in closed loops.
         ParameterError: Two terms have a parameter in common.
     """
 
@@ -40,6 +46,9 @@ class TorqueModel:
         object.__setattr__(self, 'terms', tuple(self.terms))
         # Terms that do not fit the robot are refused here, not when a fit begins.
         _ = self.parameters
+        if self.robot.loops is not None:
+            closed_chain(self.robot)
+            require_linear_terms(self.terms)
 
     @cached_property
     def parameters(self) -> ParameterSet:
@@ -56,12 +65,12 @@ class TorqueModel:
             for parameter in inertial_parameter_list(body, prior)
         ]
         for term in self.terms:
-            parameters += term.parameters(self.robot)
+            parameters += term.parameters(self.robot.opened)
         return ParameterSet.of(parameters)
 
     @cached_property
     def _term_sizes(self) -> tuple[int, ...]:
-        return tuple(len(term.parameters(self.robot)) for term in self.terms)
+        return tuple(len(term.parameters(self.robot.opened)) for term in self.terms)
 
     @property
     def is_linear(self) -> bool:
@@ -115,13 +124,23 @@ class TorqueModel:
         Raises:
             ParameterError: The arrays do not fit the robot.
         """
-        regressor = inertial_regressor(self.robot, q, v, a, room=sum(self._term_sizes))
-        first = 10 * len(self.robot.body_names)
-        for term, count in zip(self.terms, self._term_sizes, strict=True):
-            regressor[:, :, first:first + count] = term.columns(self.robot, q, v, a)
-            first += count
+        if self.robot.loops is None:
+            regressor = self._tree_regressor(q, v, a)
+        else:
+            motion = closed_chain(self.robot).motion(q, v, a)
+            regressor = motion.driven_rows(self._tree_regressor)
         gains = self.gains
         return regressor if (gains == 1.0).all() else regressor / gains[:, None]
+
+    def _tree_regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """The regressor of the tree, before drive gains, shape ``(T, m, p)``."""
+        robot = self.robot.opened
+        regressor = inertial_regressor(robot, q, v, a, room=sum(self._term_sizes))
+        first = 10 * len(robot.body_names)
+        for term, count in zip(self.terms, self._term_sizes, strict=True):
+            regressor[:, :, first:first + count] = term.columns(robot, q, v, a)
+            first += count
+        return regressor
 
     def regressor_gradient(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
@@ -208,6 +227,22 @@ class TorqueModel:
     def linearised(self, values: np.ndarray) -> LinearisedTorqueModel:
         """The model whose regressor is the Jacobian at parameter values, shape ``(p,)``."""
         return LinearisedTorqueModel(self.robot, self.terms, np.array(values, dtype=float))
+
+
+def require_linear_terms(terms: Sequence[JointTerm]) -> None:
+    """Refuse terms with shapes to identify, which closed loops would mix.
+
+    Raises:
+        ModelError: The first such term.
+    """
+    for term in terms:
+        if isinstance(term, NonlinearTerm) and not isinstance(term, DriveGain):
+            raise ModelError(
+                'the term cannot be used in closed loops', found=type(term).__name__,
+                allowed='terms that are linear in their parameters, and drive gains',
+                fix='Give coulomb_smoothing a number, and leave out Stribeck, power and load '
+                'friction',
+            )
 
 
 @dataclass(frozen=True, eq=False)
