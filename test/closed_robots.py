@@ -186,8 +186,9 @@ _LEG = (
     ('tarsus', 'shin', (0.05, 0, -0.38), (('tarsus_swing', 'y'),), 1.6, (-0.01, 0.0, -0.13),
      (.05, .05, .17)),
     ('achilles', 'thigh', (-0.06, 0, -0.1), (('achilles_pitch', 'y'), ('achilles_roll', 'x')),
-     0.25, (0.005, 0, -0.33), (.02, .02, .33)),
-    ('crank_a', 'tarsus', (0, 0.05, -0.1), (('toe_a', 'y'),), 0.3, (-0.02, 0.01, 0), (.05, .02, .03)),
+     0.25, (0.005, 0, -0.33), (.05, .05, .33)),
+    ('crank_a', 'tarsus', (0, 0.05, -0.1), (('toe_a', 'y'),), 0.3, (-0.02, 0.01, 0),
+     (.05, .02, .03)),
     ('rod_a', 'crank_a', (-0.05, 0, 0), (('rod_a_pitch', 'y'), ('rod_a_roll', 'x')), 0.12,
      (0, 0, -0.12), (.015, .015, .12)),
     ('crank_b', 'tarsus', (0, -0.05, -0.14), (('toe_b', 'y'),), 0.3, (-0.02, -0.01, 0),
@@ -262,3 +263,70 @@ def _vector(values):
 def leg():
     """The leg."""
     return RobotModel.from_mjcf(leg_mjcf())
+
+
+def framed_four_bar():
+    """The four-bar linkage as a chain whose last link is welded to the ground.
+
+    Three of the six equations say what the others say.
+    """
+    rocker = float(np.sqrt(13.0))
+    linkage = (
+        Linkage('framed_four_bar')
+        .rod('crank', WORLD, (0.0, 0.0), 1.0, 1.0)
+        .rod('coupler', 'crank', (1.0, 0.0), 2.0, 2.0)
+        .rod('rocker', 'coupler', (2.0, 0.0), 4.0, rocker)
+        .rod('pin', 'rocker', (rocker, 0.0), 0.1, 0.1)
+        .close('ground', 'pin', (0.0, 0.0), WORLD, (4.0, 0.0), kind='frame')
+    )
+    return linkage.robot(['crank_joint'], {
+        'crank_joint': 0.0, 'coupler_joint': 1.5, 'rocker_joint': -2.2, 'pin_joint': 0.6})
+
+
+#: A spatial loop between two moving links: a slide, ball joints as three hinges, skewed axes.
+SPATIAL = """
+<mujoco model="spatial"><compiler angle="radian"/>
+  <worldbody>
+    <body name="base"><joint name="turn" axis="0.2 0.1 1"/>
+      <inertial pos="0.1 0 0" mass="2" diaginertia="0.02 0.03 0.04"/>
+      <body name="arm" pos="0.1 0.2 0.1"><joint name="swing" axis="1 0.3 0.2"/>
+        <inertial pos="0 0.1 0.1" mass="1" diaginertia="0.01 0.01 0.005"/>
+        <body name="slider" pos="0 0.3 0.1"><joint name="slide" type="slide" axis="0.1 1 0.2"/>
+          <inertial pos="0 0 0" mass="0.5" diaginertia="0.001 0.001 0.001"/></body></body>
+      <body name="lever" pos="-0.1 0.1 0.2"><joint name="lever_a" axis="1 0 0"/>
+        <joint name="lever_b" axis="0.1 0.2 1"/>
+        <inertial pos="0 0.2 0" mass="0.7" diaginertia="0.01 0.003 0.01"/></body>
+    </body>
+  </worldbody>
+  <equality>{}</equality>
+  <actuator><motor joint="turn"/><motor joint="swing"/></actuator>
+</mujoco>
+"""
+SPATIAL_CONNECT = '<connect body1="slider" body2="lever" anchor="0.02 0.05 0.01"/>'
+
+
+def spatial():
+    """The spatial loop: three passive joints, three equations between two moving links."""
+    return RobotModel.from_mjcf(SPATIAL.format(SPATIAL_CONNECT))
+
+
+CLOSED = {
+    'four_bar': four_bar, 'framed_four_bar': framed_four_bar, 'five_bar': five_bar,
+    'rod_five_bar': rod_five_bar, 'spatial': spatial, 'leg': leg,
+}
+
+
+def smooth_motion(robot, t, seed=0, part=0.6):
+    """Sums of sines within the limits of the driven joints, with derivatives, ``(T, n)`` each."""
+    random = np.random.default_rng(seed)
+    limits = robot.limits
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -1.0)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, 1.0)
+    shape = (len(lower), 3)
+    omega, phase = random.uniform(1.0, 7.0, shape), random.uniform(0.0, 6.3, shape)
+    size = part * 0.5 * (upper - lower)[:, None] * random.dirichlet(np.ones(3), len(lower))
+    angle = t[:, None, None] * omega + phase
+    return (
+        0.5 * (lower + upper) + (size * np.sin(angle)).sum(2),
+        (size * omega * np.cos(angle)).sum(2), -(size * omega**2 * np.sin(angle)).sum(2),
+    )

@@ -200,7 +200,7 @@ class ClosedChain:
         v[:, self._actuated], a[:, self._actuated] = v_a, a_a
         unknowns, coordinate = len(self._passive), self.arrays.coordinate
         passive = np.empty((len(q), unknowns, len(coordinate) - unknowns))
-        failed = carry(self.arrays, unknowns, q, v, a, passive)
+        failed = carry(self.arrays, unknowns, _locked(q), v, a, passive)
         if failed < len(q):
             self._refuse(failed, q[failed, self._actuated], q[failed], SINGULAR)
         coupling = np.zeros((*q.shape, len(self._actuated)))
@@ -227,11 +227,13 @@ class ClosedChain:
         """How far configurations ``(T, m)`` are from a singular one, shape ``(T,)``.
 
         Returns:
-            Smallest over largest singular value of the columns of passive joints: 1 at best, 0
-            where the driven joints do not determine the passive ones.
+            Smallest singular value of the columns of passive joints over the largest of all
+            columns: 0 where the driven joints do not determine the passive ones.
         """
-        values = np.linalg.svd(self.jacobian(q)[:, :, self._passive], compute_uv=False)
-        return np.asarray(values[:, len(self._passive) - 1] / values[:, 0])
+        jacobian = self.jacobian(q)
+        passive = np.linalg.svd(jacobian[:, :, self._passive], compute_uv=False)
+        smallest = passive[:, -1] if passive.shape[1] == len(self._passive) else 0.0
+        return np.asarray(smallest / np.linalg.norm(jacobian, ord=2, axis=(1, 2)))
 
     def branches(self, q_a: np.ndarray, *, seed: int = 0, attempts: int = 200) -> np.ndarray:
         """Ways to assemble the loops at one position of the driven joints.
@@ -323,6 +325,7 @@ class ClosedChain:
         if ended == SINGULAR or not np.isfinite(q).all():
             require_full_actuation(self.loops, jacobian[0])
         if ended != CLOSED:
+            require_independent_motors(self.loops, jacobian[0])
             refuse_open_loops(self.loops, self.arrays, q, self.gaps(q[None])[0], ended == SINGULAR)
         require_independent_motors(self.loops, jacobian[1])
         require_within_limits(self.loops, self.limits, q)
@@ -349,14 +352,13 @@ class ClosedChain:
         rows, columns = int(self.arrays.row[-1]), len(self.arrays.coordinate)
         gap, bias = np.empty((2, len(q), rows))
         jacobian = np.empty((len(q), rows, columns))
-        equations(self.arrays, np.ascontiguousarray(q, dtype=float),
-                  np.ascontiguousarray(v, dtype=float), gap, jacobian, bias)
+        equations(self.arrays, _locked(q), _locked(v), gap, jacobian, bias)
         return gap, jacobian, bias
 
     def _follow(self, q_a: np.ndarray, through: bool) -> tuple[np.ndarray, np.ndarray]:
         q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
         follow(self.arrays, len(self._passive), self._tolerance, self.assembly, self._actuated,
-               q_a, q, status, through)
+               _locked(q_a), q, status, through)
         return q, status
 
     def _close(self, q: np.ndarray) -> tuple[int, float, float]:
@@ -380,6 +382,13 @@ class ClosedChain:
             fix='Keep the motion away from dead points' if singular else
             'Keep within reach, or check lengths and zero positions of the joints',
         )
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: kernels are compiled once more for arrays that can."""
+    view = np.ascontiguousarray(array, dtype=float).view()
+    view.setflags(write=False)
+    return view
 
 
 def _same(q: np.ndarray, other: np.ndarray, turns: np.ndarray) -> bool:

@@ -37,10 +37,10 @@ def _room(loops: LoopArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     The common ancestor is the last body: index -1.
     """
     bodies = len(loops.parent) + 1
-    frame, place, rates = np.zeros((bodies, 3, 3)), np.zeros((bodies, 2, 3)), np.zeros((bodies, 4, 3))
+    frame = np.zeros((bodies, 3, 3))
     for i in range(3):
         frame[-1, i, i] = 1.0
-    return frame, place, rates, np.empty((2, 3))
+    return frame, np.zeros((bodies, 2, 3)), np.zeros((bodies, 4, 3)), np.empty((2, 3))
 
 
 @njit(cache=True)
@@ -308,16 +308,16 @@ def follow(
 
 @njit(cache=True)
 def _at_lever(rates: np.ndarray, d: np.ndarray, moved: np.ndarray) -> None:
-    """Rates of a point at a lever from a body's origin: turning, spin-up, velocity, acceleration."""
-    o, l = rates[0], rates[1]
+    """Turning, spin-up, velocity and acceleration of a point at a lever from a body's origin."""
+    o, up = rates[0], rates[1]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
-        moved[0, i], moved[1, i] = o[i], l[i]
+        moved[0, i], moved[1, i] = o[i], up[i]
         moved[2, i] = o[j] * d[k] - o[k] * d[j]
     c = moved[2]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
-        moved[3, i] = rates[3, i] + l[j] * d[k] - l[k] * d[j] + o[j] * c[k] - o[k] * c[j]
+        moved[3, i] = rates[3, i] + up[j] * d[k] - up[k] * d[j] + o[j] * c[k] - o[k] * c[j]
     for i in range(3):
         c[i] += rates[2, i]
 
@@ -415,7 +415,7 @@ def equations(
     loops: LoopArrays, q: np.ndarray, v: np.ndarray, gap: np.ndarray, rows: np.ndarray,
     bias: np.ndarray,
 ) -> None:
-    r"""Write gap ``(T, rows)``, Jacobian ``(T, rows, u + d)`` and :math:`\dot J v`, ``(T, rows)``."""
+    r"""Write gaps ``(T, r)``, Jacobians ``(T, r, u + d)`` and :math:`\dot J v`, ``(T, r)``."""
     frame, place, rates, ends = _room(loops)
     for t in range(len(q)):
         _place(loops, q[t], frame, place)
