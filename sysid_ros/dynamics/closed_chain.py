@@ -156,7 +156,7 @@ class ClosedChain:
                 configuration, where the loops could go on in several ways.
             ParameterError: The positions have the wrong shape or are not finite.
         """
-        q, status = self._follow(self._checked('q', q_a), through=False)
+        q, status = self._follow(self._checked('q', q_a))
         failed = np.flatnonzero(status != CLOSED)
         if failed.size:
             self._refuse(int(failed[0]), q_a[failed[0]], q[failed[0]], int(status[failed[0]]))
@@ -171,7 +171,7 @@ class ClosedChain:
         Returns:
             Positions ``(T, m)``, and True where a sample was reached, shape ``(T,)``.
         """
-        q, status = self._follow(self._checked('q', q_a), through=True)
+        q, status = self._follow(self._checked('q', q_a))
         return q, status == CLOSED
 
     def motion(self, q_a: np.ndarray, v_a: np.ndarray, a_a: np.ndarray) -> ChainMotion:
@@ -355,10 +355,10 @@ class ClosedChain:
         equations(self.arrays, _locked(q), _locked(v), gap, jacobian, bias)
         return gap, jacobian, bias
 
-    def _follow(self, q_a: np.ndarray, through: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _follow(self, q_a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
         follow(self.arrays, len(self._passive), self._tolerance, self.assembly, self._actuated,
-               _locked(q_a), q, status, through)
+               _locked(q_a), q, status)
         return q, status
 
     def _close(self, q: np.ndarray) -> tuple[int, float, float]:

@@ -108,8 +108,8 @@ def _places(robot: RobotModel, loops: Loops) -> tuple[np.ndarray, np.ndarray]:
 def _path(tree: KinematicTree, first: int, second: int) -> list[tuple[int, float]]:
     """Bodies between two others, with the sign of the end they carry, without common ones."""
     chains = []
-    for body in (first, second):
-        chain = []
+    for end in (first, second):
+        chain, body = [], end
         while body >= 0:
             chain.append(body)
             body = int(tree.parent[body])

@@ -100,50 +100,56 @@ def _angle_between(first: np.ndarray, second: np.ndarray, e: np.ndarray) -> None
 
 
 @njit(cache=True)
+def _gap(
+    loops: LoopArrays, frame: np.ndarray, c: int, ends: np.ndarray, axes: np.ndarray,
+    gap: np.ndarray,
+) -> None:
+    """Write the residuals of a closure whose ends are known."""
+    size, square = loops.length[c], 0.0
+    for i in range(3):
+        square += (ends[1, i] - ends[0, i]) ** 2
+    if loops.kind[c] == ROD:
+        gap[0] = 0.5 * (square - size * size) / size
+        return
+    for i in range(3):
+        gap[i] = ends[1, i] - ends[0, i]
+    if loops.kind[c] == FRAME:
+        for end in range(2):
+            f, x = frame[loops.ends[c, end]], loops.turn[c, end]
+            for i in range(3):
+                for j in range(3):
+                    axes[end, i, j] = f[i, 0] * x[0, j] + f[i, 1] * x[1, j] + f[i, 2] * x[2, j]
+        _angle_between(axes[0], axes[1], gap[3:])
+        for i in range(3):
+            gap[3 + i] *= size
+
+
+@njit(cache=True)
 def _equations(
     loops: LoopArrays, frame: np.ndarray, place: np.ndarray, rows: np.ndarray, gap: np.ndarray,
     ends: np.ndarray,
 ) -> None:
     """Write the Jacobian of all closures into the first columns of ``rows``, and their gaps."""
     rows[:, :len(loops.coordinate)] = 0.0
-    axes = np.empty((2, 3, 3))
+    axes, u = np.empty((2, 3, 3)), np.empty(3)
     for c in range(len(loops.kind)):
         _ends(loops, frame, place, c, ends)
-        r, rod = loops.row[c], loops.kind[c] == ROD
-        d0, d1, d2 = ends[1, 0] - ends[0, 0], ends[1, 1] - ends[0, 1], ends[1, 2] - ends[0, 2]
-        size = loops.length[c]
-        if rod:
-            gap[r] = 0.5 * (d0 * d0 + d1 * d1 + d2 * d2 - size * size) / size
-        else:
-            gap[r], gap[r + 1], gap[r + 2] = d0, d1, d2
-        if loops.kind[c] == FRAME:
-            for end in range(2):
-                f, x = frame[loops.ends[c, end]], loops.turn[c, end]
-                for i in range(3):
-                    for j in range(3):
-                        axes[end, i, j] = (
-                            f[i, 0] * x[0, j] + f[i, 1] * x[1, j] + f[i, 2] * x[2, j])
-            _angle_between(axes[0], axes[1], gap[r + 3:r + 6])
-            for i in range(3):
-                gap[r + 3 + i] *= size
+        r, kind, size = loops.row[c], loops.kind[c], loops.length[c]
+        _gap(loops, frame, c, ends, axes, gap[r:loops.row[c + 1]])
         for entry in range(loops.first[c], loops.first[c + 1]):
             k, sign = loops.path[entry], loops.sign[entry]
             j, by = loops.column[k], sign * loops.ratio[k]
             z, o, p = place[k, 1], place[k, 0], ends[1 if sign > 0.0 else 0]
-            if loops.revolute[k]:
-                u0 = z[1] * (p[2] - o[2]) - z[2] * (p[1] - o[1])
-                u1 = z[2] * (p[0] - o[0]) - z[0] * (p[2] - o[2])
-                u2 = z[0] * (p[1] - o[1]) - z[1] * (p[0] - o[0])
-            else:
-                u0, u1, u2 = z[0], z[1], z[2]
-            if rod:
-                rows[r, j] += by * (d0 * u0 + d1 * u1 + d2 * u2) / size
-                continue
-            rows[r, j] += by * u0
-            rows[r + 1, j] += by * u1
-            rows[r + 2, j] += by * u2
-            if loops.kind[c] == FRAME and loops.revolute[k]:
-                for i in range(3):
+            for i in range(3):
+                n, m = (i + 1) % 3, (i + 2) % 3
+                u[i] = z[i] if not loops.revolute[k] else (
+                    z[n] * (p[m] - o[m]) - z[m] * (p[n] - o[n]))
+            for i in range(3):
+                if kind == ROD:
+                    rows[r, j] += by * (ends[1, i] - ends[0, i]) * u[i] / size
+                else:
+                    rows[r + i, j] += by * u[i]
+                if kind == FRAME and loops.revolute[k]:
                     rows[r + 3 + i, j] += by * size * z[i]
 
 
@@ -240,11 +246,29 @@ def close(
 
 
 @njit(cache=True)
+def _predict(
+    loops: LoopArrays, unknowns: int, tangent: np.ndarray, here: np.ndarray, trial: np.ndarray
+) -> float:
+    """Move the passive joints of ``trial`` along the tangent; returns the size of the step."""
+    size = 0.0
+    for j in range(unknowns, len(loops.coordinate)):
+        change = trial[loops.coordinate[j]] - here[loops.coordinate[j]]
+        size += change * change
+        for k in range(unknowns):
+            trial[loops.coordinate[k]] -= tangent[k, j - unknowns] * change
+    for k in range(unknowns):
+        size += (trial[loops.coordinate[k]] - here[loops.coordinate[k]]) ** 2
+    return float(np.sqrt(size))
+
+
+@njit(cache=True)
 def follow(
     loops: LoopArrays, unknowns: int, tolerance: float, start: np.ndarray, driven: np.ndarray,
-    targets: np.ndarray, q: np.ndarray, status: np.ndarray, through: bool,
-) -> int:
+    targets: np.ndarray, q: np.ndarray, status: np.ndarray,
+) -> None:
     """Follow the driven joints from a closed configuration, staying on its branch.
+
+    After a sample that cannot be reached it goes on from the last configuration on the way there.
 
     Args:
         loops: The loops.
@@ -255,55 +279,35 @@ def follow(
         targets: Where they go, one sample after the other, shape ``(T, n)``.
         q: Written: positions of all joints, shape ``(T, m)``.
         status: Written: how the way to each sample ended, shape ``(T,)``.
-        through: Whether to go on from the last closed sample after one that fails.
-
-    Returns:
-        The first sample that cannot be reached, T where there is none.
     """
     columns = len(loops.coordinate)
-    here = start.copy()
+    here, trial = start.copy(), start.copy()
     tangent, old = np.empty((unknowns, columns - unknowns + 1)), np.empty((loops.row[-1], columns))
     solution, new = np.empty_like(tangent), np.empty_like(old)
     pivot = close(loops, unknowns, tolerance, here, tangent, old)[1]
-    first, trial = len(targets), here.copy()
     for t in range(len(targets)):
         done, step, begin = 0.0, 1.0, here.copy()
         status[t] = CLOSED
-        while done < 1.0:
+        while done < 1.0 and status[t] == CLOSED:
             part = min(done + step, 1.0)
             trial[:] = here
             for k, joint in enumerate(driven):
                 trial[joint] = begin[joint] + part * (targets[t, k] - begin[joint])
-            size = 0.0
-            for j in range(unknowns, columns):
-                change = trial[loops.coordinate[j]] - here[loops.coordinate[j]]
-                size += change * change
-                for k in range(unknowns):
-                    trial[loops.coordinate[k]] -= tangent[k, j - unknowns] * change
-            for k in range(unknowns):
-                size += (trial[loops.coordinate[k]] - here[loops.coordinate[k]]) ** 2
-            size, predicted = np.sqrt(size), trial.copy()
+            size, predicted = _predict(loops, unknowns, tangent, here, trial), trial.copy()
             ended, found, _ = close(loops, unknowns, tolerance, trial, solution, new)
-            missed = np.linalg.norm(trial - predicted)
-            if ended == CLOSED and not missed <= _TRUST * size + _ROUNDING:
-                ended = OUT_OF_REACH
-            if ended == CLOSED and (size > _LARGE_STEP or min(found, pivot) < _SMALL_PIVOT):
-                if not _same_side(unknowns, old, new):
+            if ended == CLOSED:
+                risky = size > _LARGE_STEP or min(found, pivot) < _SMALL_PIVOT
+                if not np.linalg.norm(trial - predicted) <= _TRUST * size + _ROUNDING:
+                    ended = OUT_OF_REACH
+                elif risky and not _same_side(unknowns, old, new):
                     ended = SINGULAR
             if ended == CLOSED:
                 here[:], tangent[:], old[:] = trial, solution, new
                 pivot, done, step = found, part, 2.0 * step
             else:
                 step *= 0.5
-                if step < _SHORTEST:
-                    status[t] = ended
-                    break
+                status[t] = ended if step < _SHORTEST else CLOSED
         q[t] = here
-        if status[t] != CLOSED:
-            first = min(first, t)
-            if not through:
-                break
-    return first
 
 
 @njit(cache=True)
