@@ -176,12 +176,22 @@ ROTOR = GearedRotor(
     axis=(0.0, 1.0, 0.0), inertial=(0.3, 0.0, 0.0, 0.0, 2e-4, 0.0, 3e-4, 0.0, 0.0, 2e-4),
 )
 
+
+def closed_chain_golden() -> Golden:
+    """A four-bar linkage, whose crank may turn all the way, with friction in a passive joint."""
+    robots = runpy.run_path(str(Path(__file__).parent / 'closed_robots.py'))
+    model = TorqueModel(
+        robots['four_bar'](), (*_FRICTION, Armature(), ViscousFriction(('rocker_joint',))))
+    return Golden(model, true_parameters(model))
+
+
 _MAKERS = {
     'arm': lambda: golden_of(arm_urdf()),
     'branched and prismatic': lambda: golden_of(tree_urdf()),
     'single joint': lambda: golden_of(pendulum_urdf()),
     'mimic joint': lambda: golden_of(arm_urdf(mimic=True)),
     'geared rotor': lambda: golden_of(arm_urdf(), rotors=(ROTOR,), armature=False),
+    'closed chain': closed_chain_golden,
 }
 NAMES = tuple(_MAKERS)
 

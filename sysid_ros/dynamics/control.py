@@ -123,8 +123,7 @@ class ComputedTorque:
         q, v, a, v_terms = q[None], v[None], a[None], v_terms[None]
         torque = inertial_regressor(robot, q, v, a)[0] @ self._bodies
         if model.terms:
-            columns = [term.columns(robot, q, v_terms, a)[0] for term in model.terms]
-            torque += np.hstack(columns) @ self._terms
+            torque += model.term_regressor(q, v_terms, a)[0] @ self._terms
         return torque / model.gains
 
 

@@ -24,6 +24,8 @@ from sysid_ros.errors import ModelError
 # Change of velocity for derivatives, and velocity that counts as the limit at zero.
 _DIFFERENCE = 1e-6
 _CREEP = 1e-9
+# Viscous friction alone makes less torque than this in [N·m] at such a speed.
+_MOST_CREEP_TORQUE = 1e-6
 # The sweeps over the friction axes end at this part of the largest change of velocity.
 _TOLERANCE = 1e-10
 _MAX_SWEEPS = 1000
@@ -87,7 +89,7 @@ class ForwardDynamics:
     @cached_property
     def _terms(self) -> list[tuple[JointTerm, np.ndarray]]:
         """Joint terms with their values."""
-        counts = [len(term.parameters(self.model.robot)) for term in self._sharp.terms]
+        counts = [len(term.parameters(self.model.robot.opened)) for term in self._sharp.terms]
         stops = len(self.values) - sum(counts) + np.cumsum(counts)
         return [
             (term, self.values[stop - count:stop])
@@ -193,7 +195,7 @@ class ForwardDynamics:
         """Torque on each friction axis at a velocity just above zero, shape ``(S, k)``."""
         joints = q.shape[1]
         level = np.zeros((len(q), len(self._axes)))
-        rest, first = np.zeros_like(q), joints
+        first = joints
         for term, values in self._terms:
             coupled = self._coupled(term)
             if isinstance(term, ShapedFriction):
@@ -203,17 +205,32 @@ class ForwardDynamics:
                 level[:, first:first + len(coupled)] = jumps[own:]
             else:
                 axis = coupled[0] if len(coupled) else np.ones(joints)
-                creep = np.tile(_CREEP * axis, (len(q), 1))
-                jump = 0.5 * (
-                    term.columns(self.model.robot, q, creep, rest)
-                    - term.columns(self.model.robot, q, -creep, rest)
-                ) @ values
+                jump = self._jump(term, values, axis)
                 if len(coupled):
                     level[:, first] = jump @ axis / (axis @ axis)
                 else:
                     level[:, :joints] += jump
             first += len(coupled)
         return level
+
+    def _jump(self, term: JointTerm, values: np.ndarray, axis: np.ndarray) -> np.ndarray:
+        """Torque of a linear term on driven joints that creep along an axis, shape ``(n,)``."""
+        robot = self.model.robot
+        tree, loops = robot.opened, robot.loops
+        driven = np.arange(len(axis)) if loops is None else loops.actuated
+        creep = np.full((1, len(tree.joint_names)), _CREEP)
+        creep[:, driven] *= axis
+        rest = np.zeros_like(creep)
+        jump = 0.5 * (
+            term.columns(tree, rest, creep, rest) - term.columns(tree, rest, -creep, rest)
+        )[0] @ values
+        if loops is not None and (jump[loops.passive] > _MOST_CREEP_TORQUE).any():
+            raise ModelError(
+                'motion under dry friction of passive joints cannot be simulated',
+                where=robot.name, found=', '.join(loops.passive_names),
+                fix='Leave their Coulomb friction out',
+            )
+        return np.asarray(jump[driven])
 
     def _jumps(self, term: ShapedFriction, values: np.ndarray) -> np.ndarray:
         """Friction of a term just above zero speed on each of its joints and axes, ``(k,)``."""

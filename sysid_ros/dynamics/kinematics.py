@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.robot.model import RobotModel
 
 
@@ -17,11 +18,13 @@ class BodyPoses:
         robot: The robot.
         rotation: Orientations, shape ``(T, b, 3, 3)``.
         origin: Origins of the joint frames in [m], shape ``(T, b, 3)``.
+        coupling: Motion of all joints per driven one where loops are closed, ``(T, m, n)``.
     """
 
     robot: RobotModel
     rotation: np.ndarray
     origin: np.ndarray
+    coupling: np.ndarray | None = None
 
     def points(self, bodies: np.ndarray, local: np.ndarray) -> np.ndarray:
         """Points of bodies in the base frame.
@@ -64,11 +67,19 @@ class BodyPoses:
             if tree.parent[i] >= 0:
                 force[:, tree.parent[i]] += force[:, i]
                 moment[:, tree.parent[i]] += moment[:, i]
-        return torque @ tree.coupling
+        torque = torque @ tree.coupling
+        if self.coupling is None:
+            return torque
+        return np.einsum('tm,tmn->tn', torque, self.coupling)
 
 
 def body_poses(robot: RobotModel, q: np.ndarray) -> BodyPoses:
     """Poses of all bodies at joint positions in [rad] or [m], shape ``(T, n)``."""
+    if robot.loops is not None:
+        still = np.zeros_like(q)
+        motion = closed_chain(robot).motion(q, still, still)
+        poses = body_poses(robot.opened, motion.q)
+        return BodyPoses(robot, poses.rotation, poses.origin, motion.coupling)
     tree = robot.tree
     positions = q @ tree.coupling.T + tree.coupling_offset
     rotation = np.empty((*positions.shape, 3, 3))

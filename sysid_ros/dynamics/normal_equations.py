@@ -75,7 +75,6 @@ def normal_equations(
     References:
         Khalil and Dombre 2002, chapter 12.
     """
-    moved = tree_motion(model.robot, q, v, a)
     joints = len(model.robot.joint_names)
     for name, array in (('tau', tau), ('usable', usable)):
         if array is not None and array.shape != (len(q), joints):
@@ -83,27 +82,55 @@ def normal_equations(
                 'the shape is not that of the motion', where=name, found=array.shape,
                 allowed=(len(q), joints),
             )
-    # Drive gains divide the columns of their joint: rows of torques times gains weigh less.
-    scaled = _checked_weights(weights, joints) / model.gains**2
-    tau = tau * model.gains
-    slabs = _Slabs(model)
-    for start in range(0, len(q), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        slabs.fill(*(x[block] for x in moved))
-        terms = np.concatenate(
-            [np.empty((len(q[block]), joints, 0))]
-            + [term.columns(model.robot, q[block], v[block], a[block]) for term in model.terms],
-            axis=2,
-        )
-        for joint in range(joints):
-            slabs.add(joint, terms[:, joint], tau[block, joint],
-                      None if usable is None else usable[block, joint])
-    total = slabs.total(scaled)
+    weights = _checked_weights(weights, joints)
+    if model.robot.loops is None:
+        total = _tree_total(model, (q, v, a), tau, weights, usable)
+    else:
+        total = _closed_total(model, (q, v, a), tau, weights, usable)
     if not np.isfinite(total).all():
         raise ParameterError(
             'motion or torque holds a value that is not finite', fix='Mask or mend such samples'
         )
     return NormalEquations(total[:-1, :-1], total[:-1, -1], float(total[-1, -1]))
+
+
+def _tree_total(
+    model: TorqueModel, motion: tuple[np.ndarray, ...], tau: np.ndarray, weights: np.ndarray,
+    usable: np.ndarray | None,
+) -> np.ndarray:
+    """Products of all columns and the torque, slab by slab, shape ``(p + 1, p + 1)``."""
+    q, v, a = motion
+    moved = tree_motion(model.robot, q, v, a)
+    # Drive gains divide the columns of their joint: rows of torques times gains weigh less.
+    scaled = weights / model.gains**2
+    tau = tau * model.gains
+    slabs = _Slabs(model)
+    for start in range(0, len(q), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        slabs.fill(*(x[block] for x in moved))
+        terms = model.term_regressor(q[block], v[block], a[block])
+        for joint in range(tau.shape[1]):
+            slabs.add(joint, terms[:, joint], tau[block, joint],
+                      None if usable is None else usable[block, joint])
+    return slabs.total(scaled)
+
+
+def _closed_total(
+    model: TorqueModel, motion: tuple[np.ndarray, ...], tau: np.ndarray, weights: np.ndarray,
+    usable: np.ndarray | None,
+) -> np.ndarray:
+    """The same where loops are closed, so that every driven joint moves nearly all bodies."""
+    total = np.zeros((len(model.parameters) + 1,) * 2)
+    for start in range(0, len(tau), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        regressor = model.regressor(*(x[block] for x in motion))
+        rows = np.concatenate([regressor, tau[block, :, None]], axis=2)
+        rows *= np.sqrt(weights)[:, None]
+        if usable is not None:
+            rows[~usable[block]] = 0.0
+        flat = rows.reshape(-1, len(total))
+        total += flat.T @ flat
+    return total
 
 
 def _checked_weights(weights: Sequence[float] | np.ndarray | None, joints: int) -> np.ndarray:

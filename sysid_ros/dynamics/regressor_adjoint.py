@@ -12,7 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.regressor import tree_motion
+from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.closed_gradient import closed_gradient
+from sysid_ros.dynamics.regressor import inertial_regressor, tree_motion
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.model import RobotModel
 
@@ -37,6 +39,11 @@ def regressor_gradient(
     Raises:
         ParameterError: The arrays do not belong together.
     """
+    if robot.loops is not None:
+        return closed_gradient(
+            closed_chain(robot), (q, v, a), weights,
+            lambda *moved: inertial_regressor(robot.opened, *moved),
+            lambda *moved: regressor_gradient(robot.opened, *moved))
     tree = robot.tree
     motion = tree_motion(robot, q, v, a)
     shape = (*q.shape, np.count_nonzero(tree.columns))

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.closed_gradient import closed_gradient
 from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.dynamics.nonlinear_terms import NonlinearTerm
 from sysid_ros.dynamics.regressor import inertial_regressor
@@ -132,6 +133,24 @@ class TorqueModel:
         gains = self.gains
         return regressor if (gains == 1.0).all() else regressor / gains[:, None]
 
+    def term_regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Columns of the joint terms alone, before drive gains, shape ``(T, n, k)``.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(T, n)``.
+            v: Joint velocities, shape ``(T, n)``.
+            a: Joint accelerations, shape ``(T, n)``.
+        """
+        if self.robot.loops is None:
+            return self._tree_terms(q, v, a)
+        return closed_chain(self.robot).motion(q, v, a).driven_rows(self._tree_terms)
+
+    def _tree_terms(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        robot = self.robot.opened
+        empty = np.empty((*q.shape, 0))
+        return np.concatenate(
+            [empty, *(term.columns(robot, q, v, a) for term in self.terms)], axis=2)
+
     def _tree_regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """The regressor of the tree, before drive gains, shape ``(T, m, p)``."""
         robot = self.robot.opened
@@ -159,12 +178,21 @@ class TorqueModel:
         Raises:
             ParameterError: The arrays do not belong together.
         """
-        first = 10 * len(self.robot.body_names)
         weights = weights / self.gains[:, None]
-        gradient = np.array(regressor_gradient(self.robot, q, v, a, weights[:, :, :first]))
+        if self.robot.loops is not None:
+            return closed_gradient(
+                closed_chain(self.robot), (q, v, a), weights, self._tree_regressor,
+                self._tree_gradient)
+        return self._tree_gradient(q, v, a, weights)
+
+    def _tree_gradient(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        robot, first = self.robot.opened, 10 * len(self.robot.body_names)
+        gradient = np.array(regressor_gradient(robot, q, v, a, weights[:, :, :first]))
         for term, count in zip(self.terms, self._term_sizes, strict=True):
             last = first + count
-            gradient += term.gradient(self.robot, q, v, a, weights[:, :, first:last])
+            gradient += term.gradient(robot, q, v, a, weights[:, :, first:last])
             first = last
         return gradient[0], gradient[1], gradient[2]
 

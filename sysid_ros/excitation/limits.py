@@ -156,10 +156,12 @@ class MotionLimits:
 def _heed_followers(robot: RobotModel, values: dict[str, np.ndarray]) -> None:
     """Draw the limits of joints in, so that those that follow them keep theirs."""
     for row, (name, joint) in enumerate(robot.described_joints.items()):
-        source = int(np.argmax(np.abs(robot.tree.coupling[row])))
-        ratio, offset = robot.tree.coupling[row, source], robot.tree.coupling_offset[row]
-        if name == robot.joint_names[source] or ratio == 0.0:
+        column = int(np.argmax(np.abs(robot.tree.coupling[row])))
+        ratio, offset = robot.tree.coupling[row, column], robot.tree.coupling_offset[row]
+        followed = robot.opened.joint_names[column]
+        if name == followed or ratio == 0.0 or followed not in robot.joint_names:
             continue
+        source = robot.joint_names.index(followed)
         ends = sorted(((joint.lower - offset) / ratio, (joint.upper - offset) / ratio))
         values['lower'][source] = np.fmax(values['lower'][source], ends[0])
         values['upper'][source] = np.fmin(values['upper'][source], ends[1])

@@ -250,7 +250,7 @@ def _followers(robot: RobotModel) -> dict[str, list[str]]:
         joint: [
             name for name, row in zip(names, coupling, strict=True) if row[k] and name != joint
         ]
-        for k, joint in enumerate(robot.joint_names)
+        for k, joint in enumerate(robot.opened.joint_names)
     }
 
 
@@ -282,7 +282,7 @@ def _without_place(
     names = [f'rotor "{body}"' for body in parameters.bodies if body not in described]
     for name in parameters.names:
         owner, _, field = name.rpartition('.')
-        is_written = owner in robot.joint_names and field in document.terms
+        is_written = owner in robot.opened.joint_names and field in document.terms
         if owner not in parameters.bodies and not is_written and parameters[name] != 0.0:
             names.append(f'"{name}"')
     return names

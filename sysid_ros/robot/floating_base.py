@@ -15,6 +15,7 @@ import pinocchio as pin
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.described import DescribedJoint
 from sysid_ros.robot.links import parent_joint
+from sysid_ros.robot.loops import with_loops
 from sysid_ros.robot.model import JointLimits, RobotModel
 from sysid_ros.robot.tree import KinematicTree
 
@@ -37,6 +38,11 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
     Raises:
         ModelError: The base floats already, or stands on the world of an MJCF.
     """
+    if robot.loops is not None:
+        loops = robot.loops
+        return with_loops(
+            with_floating_base(robot.opened), loops.closures, robot.joint_names,
+            dict(zip(loops.joint_names, loops.assembly.tolist(), strict=True)))
     if robot.base_joints:
         raise ModelError('the base floats already', where=robot.name)
     if robot.description.format == 'mjcf' and not robot.free_joint:
