@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.dynamics.base_motion import BaseMotion
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.errors import RecordingError, did_you_mean
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
@@ -157,6 +158,10 @@ def _at_joints(robot: RobotModel, q: np.ndarray, wrench: MeasuredWrench) -> np.n
             allowed=f'({len(q)}, 6), finite',
         )
     frame, data = model.getBodyId(wrench.link), model.createData()
+    if robot.loops is not None:
+        still = np.zeros_like(q)
+        motion = closed_chain(robot).motion(q, still, still)
+        return motion.on_driven(_at_joints(robot.opened, motion.q, wrench))
     coupling = robot.tree.coupling[:model.nv]
     positions = q @ coupling.T + robot.tree.coupling_offset[:model.nv]
     torques = [

@@ -1,0 +1,167 @@
+"""Closed chains: how fast the loops are solved, and a leg identified from what its motors measure.
+
+The leg has six motors and nine passive joints in three loops. MuJoCo moves it, with its own
+equality constraints; encoders have 14 bits, torques noise of 1 % of their range. The prior has
+masses up to 20 % off and half of the friction and drive inertia.
+"""
+
+from __future__ import annotations
+
+# isort: off
+from _one_core import median_times
+
+# isort: on
+import json
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.recording.align import align
+from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.robot.parameters import ParameterSet
+
+PROJECT = Path(__file__).resolve().parents[1]
+robots = runpy.run_path(str(PROJECT / 'test' / 'closed_robots.py'))
+MOTORS = robots['LEG_MOTORS']
+SECONDS, RATE, SUBSTEPS, NOISE, BITS = 10.0, 1000.0, 4, 0.01, 14
+GAMMA_BAR, FIT_BAR, FRICTION_BAR, OFFSET_BAR = 0.2, 2.0, 3.0, 0.02
+PROCESSING = Processing(position_filter=LowPass(cutoff=40.0), differentiation='central4')
+FILTER = ParallelFilter(cutoff=20.0, decimate_to=50.0)
+
+
+def model_of(smoothing: float = 0.0) -> TorqueModel:
+    """The leg with friction, offset and drive inertia at its motors."""
+    terms = (ViscousFriction(), CoulombFriction(smoothing=smoothing), TorqueOffset(), Armature())
+    return TorqueModel(robots['leg'](), terms)
+
+
+def truth_and_prior(model: TorqueModel, seed: int) -> tuple[np.ndarray, ParameterSet]:
+    """True parameters, which are the description's, and a prior that is wrong about them."""
+    random = np.random.default_rng(seed)
+    truth, prior = model.parameters.prior.copy(), model.parameters.prior.copy()
+    for body in model.parameters.bodies:
+        prior[model.parameters.body_slice(body)] *= random.uniform(0.8, 1.2)
+    for k, name in enumerate(model.parameters.names):
+        if name.endswith(('friction', 'armature')):
+            prior[k] *= 0.5
+    return truth, replace(model.parameters, prior=prior, values=prior)
+
+
+def plant() -> mujoco.MjModel:
+    """The leg in MuJoCo."""
+    return mujoco.MjModel.from_xml_string(robots['leg_mjcf'](
+        options=f'timestep="{1 / (RATE * SUBSTEPS)}" integrator="implicitfast" '
+        'iterations="200" tolerance="1e-12"'))
+
+
+def recorded(model: TorqueModel, truth: np.ndarray, seed: int) -> Recording:
+    """Encoders and torques of the leg in MuJoCo, under control of computed torques."""
+    simulated = plant()
+    data = mujoco.MjData(simulated)
+    robot, chain = model.robot, closed_chain(model.robot)
+    names = [simulated.joint(k).name for k in range(simulated.njnt)]
+    order = [names.index(name) for name in chain.joint_names]
+    driven = [names.index(name) for name in robot.joint_names]
+    t = np.arange(round(SECONDS * RATE) + 1) / RATE
+    q, v, a = robots['smooth_motion'](robot, t, seed, 0.8)
+    forward = model.torque(truth, q, v, a)
+    start = chain.motion(q[:1], v[:1], a[:1])
+    data.qpos[order], data.qvel[order] = start.q[0], start.v[0]
+    effort = robot.limits.effort
+    measured, torque = np.empty((2, len(t), len(driven)))
+    for k in range(len(t)):
+        away, slow = q[k] - data.qpos[driven], v[k] - data.qvel[driven]
+        measured[k] = data.qpos[driven]
+        torque[k] = forward[k] + effort * (20.0 * away + 0.5 * slow)
+        data.ctrl[:] = torque[k]
+        for _ in range(SUBSTEPS):
+            mujoco.mj_step(simulated, data)
+    # A torque is held until the next sample: it belongs to the middle between the two.
+    torque[1:] = 0.5 * (torque[1:] + torque[:-1])
+    random = np.random.default_rng(seed)
+    torque += NOISE * effort * random.normal(size=torque.shape)
+    step = 2 * np.pi / 2**BITS
+    channels = (
+        Channel('position', robot.joint_names, 'rad', t, np.round(measured / step) * step),
+        Channel('effort', robot.joint_names, 'N·m', t, torque),
+    )
+    return Recording(channels, 'simulated', '')
+
+
+def identified(
+    model: TorqueModel, prior: ParameterSet, recording: Recording
+) -> tuple[RegressionProblem, Estimate]:
+    """From recorded motors to consistent parameters."""
+    dataset = align(recording, model.robot.joint_names, PROCESSING)
+    problem = RegressionProblem.from_dataset(
+        model, dataset, parallel_filter=FILTER, parameters=prior)
+    return problem, make_estimator('entropic').fit(problem)
+
+
+def figure(name: str, value: float, unit: str, bar: float, **more: Any) -> dict[str, Any]:
+    """A figure that is good if it is small."""
+    return {'name': name, 'value': round(value, 4), 'unit': unit, 'reference': None, 'ratio': None,
+            'bar': f'<= {bar:g} {unit}', 'ok': bool(value <= bar)} | more
+
+
+def gamma() -> list[dict[str, Any]]:
+    """Time to solve the loops of the leg along a motion."""
+    robot = robots['leg']()
+    chain = closed_chain(robot)
+    q, v, a = robots['smooth_motion'](robot, np.arange(10_000) / RATE)
+    random = np.random.default_rng(0).uniform(robot.limits.lower, robot.limits.upper, q.shape)
+    times = median_times(
+        lambda: chain.positions(q), lambda: chain.motion(q, v, a), lambda: chain.positions(random))
+    open_by = max(float(np.abs(chain.gaps(chain.positions(x))).max()) for x in (q, random))
+    print(f'10 000 samples: loops {times[0]:.3f} s, with velocities, accelerations and G '
+          f'{times[1]:.3f} s, at random positions {times[2]:.3f} s; open by {open_by:.1e} m')
+    return [figure('loops of the leg, 10 000 samples', times[0], 's', GAMMA_BAR,
+                   ok=bool(times[0] <= GAMMA_BAR and open_by < 1e-9))]
+
+
+def leg() -> list[dict[str, Any]]:
+    """The leg, identified from its motors."""
+    model = model_of()
+    truth, prior = truth_and_prior(model, 1)
+    recording = recorded(model, truth, 2)
+    problem, estimate = identified(model, prior, recording)
+    seconds, = median_times(lambda: identified(model, prior, recording))
+    worst = {}
+    for field in ('armature', 'viscous_friction', 'coulomb_friction', 'torque_offset'):
+        error = {}
+        for motor in MOTORS:
+            name = f'{motor}.{field}'
+            true, found = truth[model.parameters.index(name)], estimate.parameters[name]
+            before = prior[name]
+            error[motor] = abs(found - true) if field == 'torque_offset' else abs(found / true - 1)
+            print(f'{name:28} true {true:7.4f}, prior {before:7.4f}, found {found:7.4f}')
+        worst[field] = max(error.values())
+    friction = 100 * max(worst[field] for field in worst if field != 'torque_offset')
+    margins = min(estimate.margins.values()) if hasattr(estimate, 'margins') else np.nan
+    print(f'{estimate.status}; {seconds:.2f} s; margin {margins:.2g}; {worst}')
+    return [
+        figure('leg, from 10 s of motors to consistent parameters', seconds, 's', FIT_BAR),
+        figure('leg, armature and friction, worst motor', friction, '%', FRICTION_BAR),
+        figure('leg, torque offset, worst motor', worst['torque_offset'], 'N·m', OFFSET_BAR),
+    ]
+
+
+def main() -> None:
+    """Print all figures."""
+    print(json.dumps([*gamma(), *leg()], ensure_ascii=False))
+
+
+if __name__ == '__main__':
+    main()
