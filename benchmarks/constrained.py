@@ -2,7 +2,8 @@
 
 The leg has six motors and nine passive joints in three loops. MuJoCo moves it, with its own
 equality constraints; encoders have 14 bits, torques noise of 1 % of their range. The prior has
-masses up to 20 % off and half of the friction and drive inertia.
+masses up to 20 % off and half of the friction and drive inertia. The fit of ten seconds is timed,
+that of a minute is judged. The weight of the prior is what 20 % means in its units.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ from sysid_ros.robot.parameters import ParameterSet
 PROJECT = Path(__file__).resolve().parents[1]
 robots = runpy.run_path(str(PROJECT / 'test' / 'closed_robots.py'))
 MOTORS = robots['LEG_MOTORS']
-SECONDS, RATE, SUBSTEPS, NOISE, BITS = 10.0, 1000.0, 4, 0.01, 14
+TIMED, SECONDS, RATE, SUBSTEPS, NOISE, BITS = 10.0, 60.0, 1000.0, 4, 0.01, 14
+HARMONICS, FASTEST = 5, 10.0
+STRENGTH = 1.0 / 0.2**2
 GAMMA_BAR, FIT_BAR, FRICTION_BAR, OFFSET_BAR = 0.2, 2.0, 3.0, 0.02
 PROCESSING = Processing(position_filter=LowPass(cutoff=40.0), differentiation='central4')
-FILTER = ParallelFilter(cutoff=20.0, decimate_to=50.0)
+FILTER = ParallelFilter(cutoff=6.0, decimate_to=15.0)
 
 
 def model_of(smoothing: float = 0.0) -> TorqueModel:
@@ -66,7 +69,31 @@ def plant() -> mujoco.MjModel:
         'iterations="200" tolerance="1e-12"'))
 
 
-def recorded(model: TorqueModel, truth: np.ndarray, seed: int) -> Recording:
+def motion(
+    model: TorqueModel, truth: np.ndarray, t: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random sums of sines, as fast as 80 % of the motors' torques allow, ``(T, n)`` each."""
+    random = np.random.default_rng(seed)
+    limits = model.robot.limits
+    shape = (len(limits.lower), HARMONICS)
+    omega = random.uniform(1.0, FASTEST, shape)
+    phase = random.uniform(0.0, 2 * np.pi, shape)
+    size = 0.4 * (limits.upper - limits.lower)[:, None]
+    size = size * random.dirichlet(np.full(HARMONICS, 3.0), len(omega))
+    while True:
+        angle = t[:, None, None] * omega + phase
+        moved = (
+            0.5 * (limits.lower + limits.upper) + (size * np.sin(angle)).sum(2),
+            (size * omega * np.cos(angle)).sum(2), -(size * omega**2 * np.sin(angle)).sum(2),
+        )
+        if (np.abs(model.torque(truth, *(x[::10] for x in moved))) < 0.8 * limits.effort).all():
+            return moved
+        omega = 0.95 * omega
+
+
+def recorded(
+    model: TorqueModel, truth: np.ndarray, seconds: float, seed: int
+) -> Recording:
     """Encoders and torques of the leg in MuJoCo, under control of computed torques."""
     simulated = plant()
     data = mujoco.MjData(simulated)
@@ -74,8 +101,8 @@ def recorded(model: TorqueModel, truth: np.ndarray, seed: int) -> Recording:
     names = [simulated.joint(k).name for k in range(simulated.njnt)]
     order = [names.index(name) for name in chain.joint_names]
     driven = [names.index(name) for name in robot.joint_names]
-    t = np.arange(round(SECONDS * RATE) + 1) / RATE
-    q, v, a = robots['smooth_motion'](robot, t, seed, 0.8)
+    t = np.arange(round(seconds * RATE) + 1) / RATE
+    q, v, a = motion(model, truth, t, seed)
     forward = model.torque(truth, q, v, a)
     start = chain.motion(q[:1], v[:1], a[:1])
     data.qpos[order], data.qvel[order] = start.q[0], start.v[0]
@@ -107,7 +134,7 @@ def identified(
     dataset = align(recording, model.robot.joint_names, PROCESSING)
     problem = RegressionProblem.from_dataset(
         model, dataset, parallel_filter=FILTER, parameters=prior)
-    return problem, make_estimator('entropic').fit(problem)
+    return problem, make_estimator('entropic', prior_strength=STRENGTH).fit(problem)
 
 
 def figure(name: str, value: float, unit: str, bar: float, **more: Any) -> dict[str, Any]:
@@ -135,26 +162,31 @@ def leg() -> list[dict[str, Any]]:
     """The leg, identified from its motors."""
     model = model_of()
     truth, prior = truth_and_prior(model, 1)
-    recording = recorded(model, truth, 2)
-    problem, estimate = identified(model, prior, recording)
-    seconds, = median_times(lambda: identified(model, prior, recording))
-    worst = {}
-    for field in ('armature', 'viscous_friction', 'coulomb_friction', 'torque_offset'):
-        error = {}
-        for motor in MOTORS:
-            name = f'{motor}.{field}'
-            true, found = truth[model.parameters.index(name)], estimate.parameters[name]
-            before = prior[name]
-            error[motor] = abs(found - true) if field == 'torque_offset' else abs(found / true - 1)
-            print(f'{name:28} true {true:7.4f}, prior {before:7.4f}, found {found:7.4f}')
-        worst[field] = max(error.values())
-    friction = 100 * max(worst[field] for field in worst if field != 'torque_offset')
-    margins = min(estimate.margins.values()) if hasattr(estimate, 'margins') else np.nan
-    print(f'{estimate.status}; {seconds:.2f} s; margin {margins:.2g}; {worst}')
+    short = recorded(model, truth, TIMED, 2)
+    seconds, = median_times(lambda: identified(model, prior, short))
+    problem, estimate = identified(model, prior, recorded(model, truth, SECONDS, 3))
+    found = estimate.parameters
+    friction, offset = 0.0, 0.0
+    for motor in MOTORS:
+        words = ''
+        for field in ('armature', 'viscous_friction', 'coulomb_friction'):
+            k = found.index(f'{motor}.{field}')
+            error = 100 * (found.values[k] / truth[k] - 1)
+            friction = max(friction, abs(error))
+            words += f'{field} {error:+.2f} %, '
+        away = found[f'{motor}.torque_offset'] - truth[found.index(f'{motor}.torque_offset')]
+        offset = max(offset, abs(away))
+        print(f'{motor}: {words}offset {away:+.3f} N·m')
+    floor = NOISE * model.robot.limits.effort * np.sqrt(2 * FILTER.cutoff / RATE)
+    left = np.sqrt(np.mean(problem.residuals(found.values) ** 2, axis=0))
+    margin = min(estimate.margins.values())
+    print(f'{estimate.status.value}; smallest margin of a body {margin:.3f}; residuals over the '
+          f'noise that passes the filter {np.round(left / floor, 2)}')
     return [
-        figure('leg, from 10 s of motors to consistent parameters', seconds, 's', FIT_BAR),
-        figure('leg, armature and friction, worst motor', friction, '%', FRICTION_BAR),
-        figure('leg, torque offset, worst motor', worst['torque_offset'], 'N·m', OFFSET_BAR),
+        figure('leg, 10 s of motors to consistent parameters', seconds, 's', FIT_BAR,
+               ok=bool(seconds <= FIT_BAR and margin > 0.0)),
+        figure('leg, armature and friction, worst of all motors', friction, '%', FRICTION_BAR),
+        figure('leg, torque offset, worst motor', offset, 'N·m', OFFSET_BAR),
     ]
 
 

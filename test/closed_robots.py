@@ -252,7 +252,8 @@ def _hinge(name, axis, friction):
     reach, _, armature, viscous, dry = LEG_MOTORS[name]
     return (
         f'<joint name="{name}" axis="{_AXES[axis]}" range="{-reach} {reach}" '
-        f'armature="{armature}" damping="{viscous}" frictionloss="{dry if friction else 0.0}"/>'
+        f'armature="{armature}" damping="{viscous}" frictionloss="{dry if friction else 0.0}" '
+        'solreffriction="0.0004 1" solimpfriction="0.9999 0.9999 0.001"/>'
     )
 
 
