@@ -271,9 +271,9 @@ def follow(
     After a sample that cannot be reached it goes on from the last configuration on the way there.
 
     Args:
-        loops: The loops.
+        loops: As for :func:`close`, like the next two.
         unknowns: The number u of passive joints.
-        tolerance: As for :func:`close`.
+        tolerance: Largest gap in [m].
         start: A closed configuration, shape ``(m,)``.
         driven: Indices of the n driven joints.
         targets: Where they go, one sample after the other, shape ``(T, n)``.
@@ -371,18 +371,10 @@ def carry(
     loops: LoopArrays, unknowns: int, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     coupling: np.ndarray,
 ) -> int:
-    r"""Velocities and accelerations of the passive joints from those of the driven ones.
+    """Velocities and accelerations of the passive joints from those of the driven ones.
 
-    Args:
-        loops: The loops.
-        unknowns: The number u of passive joints.
-        q: Closed configurations, shape ``(T, m)``.
-        v: Velocities, shape ``(T, m)``; those of passive joints are written.
-        a: Accelerations likewise.
-        coupling: Written: the passive joints' motion per driven column, shape ``(T, u, d)``.
-
-    Returns:
-        The first singular sample, T where there is none.
+    Writes them into v and a, shape ``(T, m)``, and the passive joints' motion per driven column
+    into ``coupling``, shape ``(T, u, d)``. Returns the first singular sample, T for none.
     """
     count, columns = loops.row[-1], len(loops.coordinate)
     frame, place, rates, ends = _room(loops)
