@@ -380,7 +380,8 @@ class ClosedChain:
             where=f'{self.name}: sample {sample}', found=wanted,
             allowed=f'up to {reached} on the way there',
             fix='Keep the motion away from dead points' if singular else
-            'Keep within reach, or check lengths and zero positions of the joints',
+            'Keep within reach, give an assembly nearer to the motion, or check lengths and zero '
+            'positions of the joints',
         )
 
 

@@ -128,8 +128,8 @@ def test_the_four_bar_linkage_of_adams(shared_data):
     folder = shared_data / 'four_bar_adams'
     torque = np.loadtxt(folder / 'InverseDynamics_4bars_MSC.tab', comments='%')[:, 1]
     crank = np.loadtxt(folder / 'fourbars1-with-rel-angle-trajectory.txt', comments='%')[:, 1:]
-    robot = robots['four_bar']()
-    assert relative_errors(robot, crank, -torque[:, None])[0] < 1.5e-4
+    errors = torque_errors(robots['four_bar'](), crank, -torque[:, None], 15)
+    assert np.linalg.norm(errors) < 1.5e-4 * np.linalg.norm(torque)
 
 
 def test_the_pick_and_place_robot_of_adams(shared_data):
@@ -139,16 +139,19 @@ def test_the_pick_and_place_robot_of_adams(shared_data):
     robot, drawn = robots['pick_and_place']()
     chain = closed_chain(robot)
     assert dict(zip(chain.joint_names, chain.assembly, strict=True)) == pytest.approx(drawn)
-    assert max(relative_errors(robot, cranks, torque)) < 7e-3
+    errors, size = torque_errors(robot, cranks, torque, 7), np.linalg.norm(torque, axis=0)
+    assert (np.linalg.norm(errors, axis=0) < 7e-3 * size).all()
+    # Most of it is the recording's own: its torques jump by 1 N·m from one sample to the next.
+    smooth = savgol_filter(errors, 31, 3, axis=0)
+    assert (np.linalg.norm(smooth, axis=0) < 5e-4 * size).all()
 
 
-def relative_errors(robot, q, torque):
-    """Root mean square errors over root mean square torques, with the motion differentiated."""
-    v, a = (savgol_filter(q, 15, 4, order, 5e-3, axis=0) for order in (1, 2))
+def torque_errors(robot, q, torque, window):
+    """Predicted minus recorded torque, the motion differentiated by Savitzky and Golay."""
+    v, a = (savgol_filter(q, window, 4, order, 5e-3, axis=0) for order in (1, 2))
     model = TorqueModel(robot)
     assert not robot.replaced_priors
-    predicted = model.torque(model.parameters.prior, q, v, a)
-    return np.linalg.norm(predicted - torque, axis=0) / np.linalg.norm(torque, axis=0)
+    return model.torque(model.parameters.prior, q, v, a) - torque
 
 
 def test_joint_terms_act_on_driven_and_passive_joints():
