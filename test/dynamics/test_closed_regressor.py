@@ -192,6 +192,25 @@ def test_base_parameters_of_a_closed_chain_predict_what_all_parameters_do():
         regressor[:, base.independent] @ base.values(random), regressor @ random, atol=1e-9)
 
 
+def test_where_a_loop_is_cut_does_not_change_how_much_can_be_known():
+    ranks = {base_parameters(TorqueModel(robots[name]())).rank
+             for name in ('four_bar', 'framed_four_bar')}
+    assert len(ranks) == 1
+
+
+def test_the_rank_tells_that_friction_of_passive_joints_can_be_known():
+    robot = robots['leg']()
+    motors = base_parameters(TorqueModel(robot, (ViscousFriction(),)))
+    names = robot.loops.joint_names
+    # The second hinge of the rod in the plane of the knee stands still.
+    model = TorqueModel(robot, (ViscousFriction(names),))
+    everywhere = base_parameters(model)
+    assert everywhere.rank == motors.rank + 8
+    still = model.parameters.index('achilles_roll.viscous_friction')
+    assert not everywhere.matrix[:, still].any()
+    assert everywhere.gap[0] > 1e10 * everywhere.gap[1]
+
+
 def test_geared_rotors_of_closed_chains_turn_with_their_joint():
     robot = robots['five_bar']()
     rotor = GearedRotor('rotor', 'left_joint', 20.0, 'world',
