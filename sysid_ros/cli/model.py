@@ -8,16 +8,21 @@ import numpy as np
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.dynamics.base_parameters import base_parameters
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.tables import table
+from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid model``."""
     parser.add_argument('description', help='URDF, xacro or MJCF file')
+    parser.add_argument(
+        '--loops', metavar='FILE', help='YAML file that closes the loops of the robot',
+    )
     parser.add_argument(
         '--lock', action='append', default=[], metavar='JOINT=POSITION',
         help='hold a joint fixed, position in rad or m; may be repeated',
@@ -37,9 +42,13 @@ def run(options: argparse.Namespace) -> ExitCode:
         options.description,
         locked_joints={name: _position(text) for name, text in _pairs(options.lock, '--lock')},
         xacro_arguments=dict(_pairs(options.xacro, '--xacro')),
+        loops=None if options.loops is None else LoopSettings.load(options.loops),
     )
     print(f'Robot {robot.name!r}: {len(robot.joint_names)} joints, '
-          f'{len(robot.body_names)} moving bodies\n')
+          f'{len(robot.body_names)} moving bodies')
+    if robot.loops is not None:
+        print(_loops(robot))
+    print()
     print(_joints(robot) + '\n')
     print(_bodies(robot) + '\n')
     if robot.findings:
@@ -66,6 +75,16 @@ def _print_base(robot: RobotModel, equations: bool) -> None:
     if equations:
         for equation in everything.equations:
             print(f'  {equation}')
+
+
+def _loops(robot: RobotModel) -> str:
+    """The passive joints of closed loops, and how far their assembly is from a dead point."""
+    chain = closed_chain(robot)
+    margin = float(chain.singularity_margin(chain.assembly[None])[0])
+    return (
+        f'Loops closed at {", ".join(closure.name for closure in chain.loops.closures)}, which '
+        f'move {", ".join(chain.loops.passive_names)} (singularity margin {margin:.2g})'
+    )
 
 
 def _joints(robot: RobotModel) -> str:

@@ -20,6 +20,7 @@ from sysid_ros.release.urdf_document import UrdfDocument
 from sysid_ros.release.xml_splice import apply_splices
 from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.links import LinkPlacement
+from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.robot.urdf import RobotDescription
@@ -76,7 +77,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
     _refuse_negative(robot, parameters)
     document = _document(robot.description)
     shares = body_shares(robot, parameters)
-    terms = dict(_changed_terms(robot, parameters, document))
+    terms = dict(_changed_terms(robot.opened, parameters, document))
     xml = apply_splices(robot.description.xml, document.splices(shares, terms))
     export = DescriptionExport(
         xml=xml,
@@ -157,6 +158,7 @@ def verify_export(
     reloaded = RobotModel.from_description(
         RobotDescription(None, exported.xml, exported.sha256, expanded_from_xacro=False),
         locked_joints=robot.locked_joints, gravity=tuple(robot.gravity),
+        loops=_loops_of_description(robot),
     )
     if robot.base_joints:
         reloaded = with_floating_base(reloaded)
@@ -213,6 +215,14 @@ def _document(description: RobotDescription) -> Document:
     return MjcfDocument(description) if description.format == 'mjcf' else UrdfDocument(description)
 
 
+def _loops_of_description(robot: RobotModel) -> LoopSettings | None:
+    """What a description that closes loops by itself has to be told again."""
+    if robot.loops is None or robot.description.format != 'mjcf':
+        return None
+    driven = tuple(name for name in robot.joint_names if name not in robot.base_joints)
+    return LoopSettings(actuated=driven)
+
+
 def _changed_terms(
     robot: RobotModel, parameters: ParameterSet, document: Document
 ) -> Iterator[tuple[str, dict[str, str]]]:
@@ -250,7 +260,7 @@ def _followers(robot: RobotModel) -> dict[str, list[str]]:
         joint: [
             name for name, row in zip(names, coupling, strict=True) if row[k] and name != joint
         ]
-        for k, joint in enumerate(robot.opened.joint_names)
+        for k, joint in enumerate(robot.joint_names)
     }
 
 
@@ -320,7 +330,7 @@ def _identified_model(robot: RobotModel, parameters: ParameterSet) -> pin.Model:
 
 def _compare_terms(reloaded: RobotModel, parameters: ParameterSet) -> None:
     document = _document(reloaded.description)
-    for joint, values in _changed_terms(reloaded, parameters, document):
+    for joint, values in _changed_terms(reloaded.opened, parameters, document):
         raise ReleaseError(
             'the exported friction or armature is not the identified one', where=f'joint "{joint}"',
             allowed=', '.join(f'{name} {value}' for name, value in values.items()),

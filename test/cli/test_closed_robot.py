@@ -1,0 +1,87 @@
+"""Robots with closed loops in a terminal: checked, and fitted from what their motors measured."""
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+
+robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
+
+LOOPS = """
+actuated: [left_joint, right_joint]
+assembly: {left_joint: 2.2, left_tip_joint: -1.2, right_joint: 0.9, right_tip_joint: 1.2}
+closures:
+  - name: tips
+    kind: point
+    first: {link: left_tip, origin: [0.45, 0, 0]}
+    second: {link: right_tip, origin: [0.45, 0, 0]}
+"""
+SETTINGS = """
+robot:
+  urdf: robot.urdf
+  loops: loops.yaml
+  gravity: [0, -9.80665, 0]
+  terms: {viscous_friction: [left_joint, right_joint, left_tip_joint]}
+recording:
+  format: csv
+  file: recorded.csv
+  joints: [left_joint, right_joint]
+  time: {column: t}
+  position: {columns: [q1, q2], unit: rad}
+  effort: {columns: [f1, f2], unit: N·m}
+processing: {differentiation: central4, position_filter: {cutoff: 20}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / 'robot.urdf').write_text(robots['five_bar_linkage']().urdf)
+    (tmp_path / 'loops.yaml').write_text(LOOPS)
+    return tmp_path
+
+
+def test_the_model_check_shows_what_follows_and_how_far_it_is_from_a_dead_point(folder, capsys):
+    code = main(['model', str(folder / 'robot.urdf'), '--loops', str(folder / 'loops.yaml')])
+    told = capsys.readouterr().out
+    assert code == ExitCode.OK
+    assert "Robot 'five_bar': 2 joints, 4 moving bodies" in told
+    assert 'Loops closed at tips, which move left_tip_joint, right_tip_joint' in told
+
+
+def test_loops_with_a_mistake_end_with_a_sentence(folder, capsys):
+    (folder / 'loops.yaml').write_text(LOOPS.replace('left_tip,', 'left_tp,'))
+    code = main(['model', str(folder / 'robot.urdf'), '--loops', str(folder / 'loops.yaml')])
+    assert code == ExitCode.BAD_INPUT
+    assert "Did you mean 'left_tip'" in capsys.readouterr().err
+
+
+def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
+    robot = robots['five_bar']()
+    joints = ('left_joint', 'right_joint', 'left_tip_joint')
+    model = TorqueModel(robot, (ViscousFriction(joints), CoulombFriction(), TorqueOffset()))
+    values = {f'{joint}.viscous_friction': 0.05 for joint in joints}
+    values |= {'left.mass': 0.9, 'left_joint.coulomb_friction': 0.1}
+    truth = model.parameters.with_values(values).values
+    t = np.arange(8000) / 200.0
+    q, v, a = robots['smooth_motion'](robot, t, 1)
+    tau = model.torque(truth, q, v, a)
+    tau += 0.02 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    np.savetxt(folder / 'recorded.csv', np.column_stack([t, q, tau]), delimiter=',',
+               header='t,q1,q2,f1,f2', comments='')
+    (folder / 'settings.yaml').write_text(SETTINGS)
+    run = folder / 'run'
+    code = main(['fit', str(folder / 'settings.yaml'), '--holdout', '0.3', '-o', str(run)])
+    assert code == ExitCode.OK, (run / 'summary.txt').read_text()
+    found = json.loads((run / 'estimate.json').read_text())
+    friction = dict(zip(
+        found['parameters']['names'], found['parameters']['values'], strict=True))
+    for joint in joints:
+        assert friction[f'{joint}.viscous_friction'] == pytest.approx(0.05, rel=0.1)
+    assert 'left_tip_joint' in (run / 'identified.yaml').read_text()
