@@ -7,6 +7,7 @@ the moment on it: nothing else has to know that the base floats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ import pinocchio as pin
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.described import DescribedJoint
 from sysid_ros.robot.links import parent_joint
-from sysid_ros.robot.loops import with_loops
+from sysid_ros.robot.loops import WORLD, LoopClosure, with_loops
 from sysid_ros.robot.model import JointLimits, RobotModel
 from sysid_ros.robot.tree import KinematicTree
 
@@ -41,7 +42,7 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
     if robot.loops is not None:
         loops = robot.loops
         return with_loops(
-            with_floating_base(robot.opened), loops.closures, robot.joint_names,
+            with_floating_base(robot.opened), _on_base(robot, loops.closures), robot.joint_names,
             dict(zip(loops.joint_names, loops.assembly.tolist(), strict=True)))
     if robot.base_joints:
         raise ModelError('the base floats already', where=robot.name)
@@ -76,6 +77,17 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
         tree=_floating_tree(robot.tree),
         pinocchio_model=_floating_model(robot, names),
     )
+
+
+def _on_base(robot: RobotModel, closures: Sequence[LoopClosure]) -> list[LoopClosure]:
+    """Closures whose places on the base move with it, where they were called the world's."""
+    names = {WORLD: robot.base_name}
+    return [
+        replace(closure, links=(
+            names.get(closure.links[0], closure.links[0]),
+            names.get(closure.links[1], closure.links[1])))
+        for closure in closures
+    ]
 
 
 def _floating_tree(tree: KinematicTree) -> KinematicTree:

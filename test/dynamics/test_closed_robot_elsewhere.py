@@ -21,6 +21,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ModelError
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.robot.floating_base import with_floating_base
+from sysid_ros.robot.model import RobotModel
 
 robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
 TERMS = (ViscousFriction(), CoulombFriction(smoothing=0.1), TorqueOffset(), Armature())
@@ -102,6 +103,22 @@ def test_a_closed_chain_on_a_floating_base_at_rest_has_the_torques_of_a_fixed_on
     fixed = inertial_regressor(robot, q, v, a)
     np.testing.assert_allclose(
         inertial_regressor(floating, *lifted)[:, 6:, 10:], fixed, atol=1e-9)
+
+
+def test_loops_closed_at_the_base_move_with_it():
+    linkage = (
+        robots['Linkage']('braced').rod('arm', 'world', (0.0, 0.0), 1.0, 1.0)
+        .rod('pin', 'arm', (1.0, 0.0), 0.5, 0.5)
+        .close('brace', 'pin', (0.5, 0.0), 'world', (0.5, -0.8), kind='rod', length=0.9)
+    )
+    urdf = linkage.urdf.replace('"world"', '"frame"')
+    robot = RobotModel.from_urdf(urdf, loops=linkage.loops(['arm_joint'], {'pin_joint': -1.0}))
+    floating = with_floating_base(robot)
+    assert floating.loops.closures[0].links == ('pin', 'frame')
+    q = np.zeros((1, 7))
+    coupling = closed_chain(floating).motion(q, q, q).coupling
+    assert not coupling[:, floating.loops.passive, :6].any()
+    assert coupling[:, floating.loops.passive, 6].all()
 
 
 def test_the_control_law_of_a_closed_chain_is_its_torque_model():
