@@ -1,6 +1,7 @@
 """Closed chains: positions, velocities and accelerations of all joints from the driven ones."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,3 +150,36 @@ def test_an_assembly_chooses_the_branch():
         ['crank_joint'], {'coupler_joint': -1.5, 'rocker_joint': -2.5}))
     up = closed_chain(robots['four_bar']())
     np.testing.assert_allclose(down.assembly, -up.assembly, atol=1e-9)
+
+
+def test_loops_that_rounding_leaves_slightly_open_are_closed_as_well_as_can_be():
+    exact = closed_chain(robots['framed_four_bar']())
+    rounded = robots['framed_four_bar']()
+    bent = rounded.loops.closures[0].poses.copy()
+    bent[1, 2, 3] += 3e-5
+    bent[1, :3, :3] = bent[1, :3, :3] @ [[1, 0, 0], [0, 1, -2e-5], [0, 2e-5, 1]]
+    closure = replace(rounded.loops.closures[0], poses=bent)
+    chain = ClosedChain(replace(rounded, loops=replace(rounded.loops, closures=(closure,))))
+    q = np.linspace(0.0, 2.0, 50)[:, None]
+    found = chain.motion(q, np.cos(q), np.sin(q))
+    best = exact.motion(q, np.cos(q), np.sin(q))
+    assert 1e-5 < np.abs(chain.gaps(found.q)).max() < 1e-4
+    np.testing.assert_allclose(found.q, best.q, atol=1e-4)
+    np.testing.assert_allclose(found.a, best.a, atol=1e-3)
+
+
+def test_a_loop_more_than_needed_changes_nothing():
+    double = (
+        robots['Linkage']('double_parallelogram')
+        .rod('crank', 'world', (0.0, 0.0), 1.0, 1.0).rod('bar', 'crank', (1.0, 0.0), 1.0, 2.0)
+        .rod('middle', 'world', (1.2, 0.0), 1.0, 1.0).rod('last', 'world', (2.0, 0.0), 1.0, 1.0)
+        .close('middle', 'bar', (1.2, 0.0), 'middle', (1.0, 0.0))
+        .close('last', 'bar', (2.0, 0.0), 'last', (1.0, 0.0))
+    )
+    chain = closed_chain(double.robot(['crank_joint'], {
+        'crank_joint': 1.0, 'bar_joint': -1.0, 'middle_joint': 1.0, 'last_joint': 1.0}))
+    q = np.linspace(1.0, 2.0, 20)[:, None]
+    found = chain.motion(q, np.ones_like(q), np.zeros_like(q))
+    np.testing.assert_allclose(found.q, q * [1, -1, 1, 1], atol=1e-12)
+    np.testing.assert_allclose(found.coupling[:, :, 0], np.tile([1, -1, 1, 1], (20, 1)), atol=1e-12)
+    np.testing.assert_allclose(found.a, 0.0, atol=1e-12)
