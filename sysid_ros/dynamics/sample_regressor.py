@@ -1,0 +1,326 @@
+r"""Rows of the torque regressor sample by sample, for what has to answer within microseconds.
+
+:mod:`~sysid_ros.dynamics.regressor_kernels` works on blocks of samples, so that one sample would
+cost as much as a block. Here a sample costs what it holds, nothing is allocated, and its rows are
+the same to the bit however many samples come in one call.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics.terms import (
+    Armature,
+    AsymmetricCoulombFriction,
+    CoulombFriction,
+    CoupledAxis,
+    Stiffness,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.dynamics.torque_model import TorqueModel
+
+_COMPILED = {
+    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
+# What a column of a joint term is made of.
+_ONE, _POSITION, _VELOCITY, _ACCELERATION, _SIGN, _FORWARD, _BACKWARD = range(7)
+_SIGNALS = {
+    TorqueOffset: _ONE, Stiffness: _POSITION, ViscousFriction: _VELOCITY,
+    Armature: _ACCELERATION, CoulombFriction: _SIGN,
+}
+
+
+class SampleModel(NamedTuple):
+    """A torque model as arrays: b bodies of the tree, n joints, k columns of joint terms.
+
+    Attributes:
+        parent: As in :class:`~sysid_ros.robot.tree.KinematicTree`, with the next six.
+        rotation: Shape ``(b, 3, 3)``.
+        translation: Shape ``(b, 3)``.
+        axis: Shape ``(b, 3)``.
+        revolute: Shape ``(b,)``.
+        coupling: Shape ``(b, n)``.
+        coupling_offset: Shape ``(b,)``.
+        gravity: Shape ``(3,)``.
+        column: First column of a body, -1 for one without parameters, shape ``(b,)``.
+        signal: What a term's column is made of, shape ``(k,)``.
+        smoothing: Of dry friction in [rad/s] or [m/s], shape ``(k,)``.
+        weights: Direction in joint space that a term's column acts along, shape ``(k, n)``.
+    """
+
+    parent: np.ndarray
+    rotation: np.ndarray
+    translation: np.ndarray
+    axis: np.ndarray
+    revolute: np.ndarray
+    coupling: np.ndarray
+    coupling_offset: np.ndarray
+    gravity: np.ndarray
+    column: np.ndarray
+    signal: np.ndarray
+    smoothing: np.ndarray
+    weights: np.ndarray
+
+
+class SampleRoom(NamedTuple):
+    """Room for one sample, so that nothing is allocated.
+
+    Attributes:
+        motion: Position, velocity and acceleration of every body's joint, shape ``(3, b)``.
+        pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
+        twist: Angular velocity and acceleration and linear acceleration of the origin against
+            gravity, in the world's axes, shape ``(b, 9)``.
+        screw: The joint's axis in the world, shape ``(b, 3)``.
+        inward: Angular velocity and both accelerations in the body's own axes, ``(b, 9)``.
+        ten: Columns of one body, shape ``(10,)``.
+    """
+
+    motion: np.ndarray
+    pose: np.ndarray
+    twist: np.ndarray
+    screw: np.ndarray
+    inward: np.ndarray
+    ten: np.ndarray
+
+
+def sample_model(model: TorqueModel) -> SampleModel | None:
+    """The arrays of a torque model.
+
+    Args:
+        model: The model.
+
+    Returns:
+        None where a joint term is of a kind that is not known here, or is not linear: then the
+        rows have to come from the model's own ``regressor``.
+    """
+    tree, joints = model.robot.tree, len(model.robot.joint_names)
+    columns = [column for term in model.terms for column in _columns_of(term, model)]
+    if model.robot.free_joint or None in columns:
+        return None
+    known = [column for column in columns if column is not None]
+    kept = np.cumsum(~tree.massless) - 1
+    return SampleModel(
+        parent=tree.parent, rotation=tree.rotation, translation=tree.translation,
+        axis=tree.axis, revolute=tree.revolute, coupling=tree.coupling,
+        coupling_offset=tree.coupling_offset, gravity=model.robot.gravity,
+        column=np.where(tree.massless, -1, 10 * kept),
+        signal=np.array([signal for signal, _, _ in known], dtype=np.int64),
+        smoothing=np.array([smoothing for _, smoothing, _ in known], dtype=float),
+        weights=np.array([weights for _, _, weights in known], dtype=float).reshape(-1, joints),
+    )
+
+
+def sample_room(model: SampleModel) -> SampleRoom:
+    """Room for the samples of a model."""
+    bodies = len(model.parent)
+    return SampleRoom(*(np.zeros(shape) for shape in (
+        (3, bodies), (bodies, 12), (bodies, 9), (bodies, 3), (bodies, 9), (10,))))
+
+
+def _columns_of(
+    term: object, model: TorqueModel
+) -> list[tuple[int, float, np.ndarray] | None]:
+    """Signal, smoothing and direction of a term's columns; None for a term that is not known."""
+    robot = model.robot
+    unit = np.eye(len(robot.joint_names))
+    if isinstance(term, CoupledAxis):
+        along = unit.T @ sum(w * unit[robot.joint_index(joint)] for joint, w in term.weights)
+        dry = [(_SIGN, term.smoothing, along)] if term.dry else []
+        return [(_ACCELERATION, 0.0, along), (_VELOCITY, 0.0, along), *dry]
+    if isinstance(term, AsymmetricCoulombFriction):
+        names = [p.name.rsplit('.', 1)[0] for p in term.parameters(robot)[::2]]
+        return [
+            (signal, term.smoothing, unit[robot.joint_index(name)])
+            for name in names for signal in (_FORWARD, _BACKWARD)
+        ]
+    # Of these classes only, not of what is derived from them.
+    signal = _SIGNALS.get(type(term))  # type: ignore[call-overload]
+    if signal is None:
+        return [None]
+    names = [p.name.rsplit('.', 1)[0] for p in term.parameters(robot)]  # type: ignore[attr-defined]
+    smoothing = getattr(term, 'smoothing', 0.0)
+    return [(signal, smoothing, unit[robot.joint_index(name)]) for name in names]
+
+
+@njit(**_COMPILED)
+def fill_samples(
+    model: SampleModel, room: SampleRoom, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    rows: np.ndarray,
+) -> None:
+    """Write the regressor of some samples.
+
+    Args:
+        model: The model.
+        room: Room for one sample.
+        q: Joint positions in [rad] or [m], shape ``(T, n)``.
+        v: Joint velocities, shape ``(T, n)``.
+        a: Joint accelerations, shape ``(T, n)``.
+        rows: Is filled, shape ``(at least T, n, p)``.
+    """
+    first = rows.shape[2] - len(model.signal)
+    for t in range(len(q)):
+        for j in range(rows.shape[1]):
+            for k in range(rows.shape[2]):
+                rows[t, j, k] = 0.0
+        _move(model, room, q[t], v[t], a[t])
+        for i in range(len(model.parent)):
+            if model.column[i] >= 0:
+                _fill_body(model, room, i, rows[t])
+        for k in range(len(model.signal)):
+            _fill_term(model, k, q[t], v[t], a[t], rows[t], first + k)
+
+
+@njit(**_COMPILED)
+def _move(
+    model: SampleModel, room: SampleRoom, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> None:
+    """Pose and motion of all bodies."""
+    for i in range(len(model.parent)):
+        position, speed, rate = model.coupling_offset[i], 0.0, 0.0
+        for j in range(len(q)):
+            share = model.coupling[i, j]
+            if share != 0.0:
+                position, speed, rate = (
+                    position + share * q[j], speed + share * v[j], rate + share * a[j])
+        room.motion[0, i], room.motion[1, i], room.motion[2, i] = position, speed, rate
+        _place(model, room, i)
+        _carry(model, room, i)
+
+
+@njit(**_COMPILED)
+def _place(model: SampleModel, room: SampleRoom, i: int) -> None:
+    """Pose of a body, by Rodrigues' formula, from that of its parent."""
+    x, turns = model.axis[i], model.revolute[i]
+    angle = room.motion[0, i] if turns else 0.0
+    c, s = np.cos(angle), np.sin(angle)
+    before, pose, frame = model.parent[i], room.pose[i], model.rotation[i]
+    for row in range(3):
+        # A row of the joint frame's orientation in the world.
+        p0, p1, p2 = frame[row, 0], frame[row, 1], frame[row, 2]
+        if before >= 0:
+            w = room.pose[before]
+            w0, w1, w2 = w[3 * row], w[3 * row + 1], w[3 * row + 2]
+            p0 = w0 * frame[0, 0] + w1 * frame[1, 0] + w2 * frame[2, 0]
+            p1 = w0 * frame[0, 1] + w1 * frame[1, 1] + w2 * frame[2, 1]
+            p2 = w0 * frame[0, 2] + w1 * frame[1, 2] + w2 * frame[2, 2]
+        along = p0 * x[0] + p1 * x[1] + p2 * x[2]
+        room.screw[i, row] = along
+        pose[3 * row] = along * x[0] * (1.0 - c) + p0 * c + (p1 * x[2] - p2 * x[1]) * s
+        pose[3 * row + 1] = along * x[1] * (1.0 - c) + p1 * c + (p2 * x[0] - p0 * x[2]) * s
+        pose[3 * row + 2] = along * x[2] * (1.0 - c) + p2 * c + (p0 * x[1] - p1 * x[0]) * s
+        shift = model.translation[i]
+        origin = shift[row]
+        if before >= 0:
+            w = room.pose[before]
+            origin = w[9 + row] + (
+                w[3 * row] * shift[0] + w[3 * row + 1] * shift[1] + w[3 * row + 2] * shift[2])
+        pose[9 + row] = origin if turns else origin + along * room.motion[0, i]
+
+
+@njit(**_COMPILED)
+def _carry(model: SampleModel, room: SampleRoom, i: int) -> None:
+    """Velocity and acceleration of a body from those of its parent, in both axes."""
+    before, turns = model.parent[i], 1.0 if model.revolute[i] else 0.0
+    pose, out, own = room.pose[i], room.twist[i], room.inward[i]
+    speed, rate = room.motion[1, i], room.motion[2, i]
+    z0, z1, z2 = room.screw[i, 0], room.screw[i, 1], room.screw[i, 2]
+    o0, o1, o2, l0, l1, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a0, a1, a2 = -model.gravity[0], -model.gravity[1], -model.gravity[2]
+    if before >= 0:
+        w, there = room.twist[before], room.pose[before]
+        o0, o1, o2, l0, l1, l2, a0, a1, a2 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]
+        d0, d1, d2 = pose[9] - there[9], pose[10] - there[10], pose[11] - there[11]
+        c0, c1, c2 = o1 * d2 - o2 * d1, o2 * d0 - o0 * d2, o0 * d1 - o1 * d0
+        a0 += l1 * d2 - l2 * d1 + o1 * c2 - o2 * c1
+        a1 += l2 * d0 - l0 * d2 + o2 * c0 - o0 * c2
+        a2 += l0 * d1 - l1 * d0 + o0 * c1 - o1 * c0
+    spin, slide = turns * speed, 2.0 * (1.0 - turns) * speed
+    spin_up, slide_up = turns * rate, (1.0 - turns) * rate
+    e0, e1, e2 = o1 * z2 - o2 * z1, o2 * z0 - o0 * z2, o0 * z1 - o1 * z0
+    out[0], out[1], out[2] = o0 + z0 * spin, o1 + z1 * spin, o2 + z2 * spin
+    out[3] = l0 + z0 * spin_up + e0 * spin
+    out[4] = l1 + z1 * spin_up + e1 * spin
+    out[5] = l2 + z2 * spin_up + e2 * spin
+    out[6] = a0 + z0 * slide_up + e0 * slide
+    out[7] = a1 + z1 * slide_up + e1 * slide
+    out[8] = a2 + z2 * slide_up + e2 * slide
+    for part in range(0, 9, 3):
+        x0, x1, x2 = out[part], out[part + 1], out[part + 2]
+        for k in range(3):
+            own[part + k] = pose[k] * x0 + pose[3 + k] * x1 + pose[6 + k] * x2
+
+
+@njit(**_COMPILED)
+def _fill_body(model: SampleModel, room: SampleRoom, i: int, rows: np.ndarray) -> None:
+    """Ten columns of a body in the rows of all joints that carry it."""
+    first, ten, j = model.column[i], room.ten, i
+    while j >= 0:
+        _body_columns(room.pose[i], room.inward[i], room.pose[j], room.screw[j],
+                      model.revolute[j], ten)
+        for joint in range(len(rows)):
+            share = model.coupling[j, joint]
+            if share != 0.0:
+                for k in range(10):
+                    rows[joint, first + k] += share * ten[k]
+        j = model.parent[j]
+
+
+@njit(**_COMPILED)
+def _body_columns(
+    pose: np.ndarray, motion: np.ndarray, carrier: np.ndarray, z: np.ndarray, revolute: bool,
+    ten: np.ndarray,
+) -> None:
+    """As of the blockwise kernels: the power of a body's inertial wrench on a joint's screw."""
+    d0, d1, d2 = pose[9] - carrier[9], pose[10] - carrier[10], pose[11] - carrier[11]
+    g0, g1, g2 = z[0], z[1], z[2]
+    w0, w1, w2 = 0.0, 0.0, 0.0
+    if revolute:
+        w0 = pose[0] * z[0] + pose[3] * z[1] + pose[6] * z[2]
+        w1 = pose[1] * z[0] + pose[4] * z[1] + pose[7] * z[2]
+        w2 = pose[2] * z[0] + pose[5] * z[1] + pose[8] * z[2]
+        g0, g1, g2 = z[1] * d2 - z[2] * d1, z[2] * d0 - z[0] * d2, z[0] * d1 - z[1] * d0
+    u0 = pose[0] * g0 + pose[3] * g1 + pose[6] * g2
+    u1 = pose[1] * g0 + pose[4] * g1 + pose[7] * g2
+    u2 = pose[2] * g0 + pose[5] * g1 + pose[8] * g2
+    o0, o1, o2, l0, l1, l2, a0, a1, a2 = (
+        motion[0], motion[1], motion[2], motion[3], motion[4], motion[5], motion[6], motion[7],
+        motion[8])
+    along, speed = u0 * o0 + u1 * o1 + u2 * o2, o0 * o0 + o1 * o1 + o2 * o2
+    c0, c1, c2 = w1 * o2 - w2 * o1, w2 * o0 - w0 * o2, w0 * o1 - w1 * o0
+    ten[0] = u0 * a0 + u1 * a1 + u2 * a2
+    ten[1] = u1 * l2 - u2 * l1 + o0 * along - speed * u0 + a1 * w2 - a2 * w1
+    ten[2] = u2 * l0 - u0 * l2 + o1 * along - speed * u1 + a2 * w0 - a0 * w2
+    ten[3] = u0 * l1 - u1 * l0 + o2 * along - speed * u2 + a0 * w1 - a1 * w0
+    ten[4], ten[5] = w0 * l0 + c0 * o0, w0 * l1 + w1 * l0 + c0 * o1 + c1 * o0
+    ten[6], ten[7] = w1 * l1 + c1 * o1, w0 * l2 + w2 * l0 + c0 * o2 + c2 * o0
+    ten[8], ten[9] = w1 * l2 + w2 * l1 + c1 * o2 + c2 * o1, w2 * l2 + c2 * o2
+
+
+@njit(**_COMPILED)
+def _fill_term(
+    model: SampleModel, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray, rows: np.ndarray,
+    column: int,
+) -> None:
+    """The column of a joint term: a signal along its direction, acting along the same."""
+    weights, signal = model.weights[k], model.signal[k]
+    along = 0.0
+    for j in range(len(weights)):
+        if weights[j] != 0.0:
+            moved = q[j] if signal == _POSITION else a[j] if signal == _ACCELERATION else v[j]
+            along += weights[j] * moved
+    if signal >= _SIGN:
+        smoothing = model.smoothing[k]
+        along = np.tanh(along / smoothing) if smoothing > 0.0 else np.sign(along)
+        if signal == _FORWARD:
+            along = max(along, 0.0)
+        if signal == _BACKWARD:
+            along = min(along, 0.0)
+    if signal == _ONE:
+        along = 1.0
+    for j in range(len(weights)):
+        if weights[j] != 0.0:
+            rows[j, column] = weights[j] * along
