@@ -18,6 +18,7 @@ from sysid_ros.estimation.regression.least_squares import (
 )
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
+from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
 
 
 class Estimator(Protocol):
@@ -37,6 +38,7 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
         SemidefiniteLeastSquares,
         EntropicLeastSquares,
         LogCholeskyLeastSquares,
+        RecursiveLeastSquares,
     )
 }
 

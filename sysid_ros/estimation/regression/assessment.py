@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
+from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.estimation.regression.directions import DataDirections
@@ -44,11 +44,36 @@ def assess(
         The estimate.
     """
     directions = DataDirections(problem, sigma)
-    theta = _silent_terms_kept(problem, directions, theta if status.ok else problem.reference)
+    theta = silent_terms_kept(problem, directions, theta if status.ok else problem.reference)
     if instruments is not None and status.ok:
         covariance = directions.instrumented_covariance(theta, instruments)
     else:
         covariance = directions.base_covariance(theta, curvature)
+    return told(
+        directions, theta, covariance, residual_statistics(problem, theta), estimator=estimator,
+        settings=settings, status=status, iterations=iterations, notes=notes,
+    )
+
+
+def told(
+    directions: DataDirections, theta: np.ndarray, covariance: np.ndarray,
+    residuals: ResidualStatistics, *, estimator: str, settings: Mapping[str, Any],
+    status: Status, iterations: int, notes: tuple[str, ...],
+) -> Estimate:
+    """The estimate of values whose covariance and residuals are known.
+
+    Args:
+        directions: What the data determines.
+        theta: Values, shape ``(p,)``.
+        covariance: Covariance of the base parameters, shape ``(r, r)``.
+        residuals: Statistics of the fitted rows.
+        estimator: Name of the estimator.
+        settings: Its settings, as plain values.
+        status: How the solver ended.
+        iterations: Iterations of the solver.
+        notes: What else to tell.
+    """
+    problem = directions.problem
     return Estimate(
         estimator=estimator, settings=settings, status=status, iterations=iterations,
         parameters=problem.parameters.with_values(theta),
@@ -56,8 +81,7 @@ def assess(
         knowledge=_knowledge(problem, directions), margins=_margins(problem, theta),
         base_names=problem.base.equations, base_covariance=covariance,
         base_values=problem.base.values(np.where(problem.free, theta, 0.0)),
-        unidentified=_unidentified(problem, directions),
-        residuals=residual_statistics(problem, theta),
+        unidentified=_unidentified(problem, directions), residuals=residuals,
         notes=(*_notes(problem, directions, theta), *notes), provenance=_provenance(problem),
     )
 
@@ -82,7 +106,7 @@ def _provenance(problem: RegressionProblem) -> dict[str, Any]:
     }
 
 
-def _silent_terms_kept(
+def silent_terms_kept(
     problem: RegressionProblem, directions: DataDirections, theta: np.ndarray
 ) -> np.ndarray:
     """Terms that act on no row at their prior, where a barrier may have moved them."""

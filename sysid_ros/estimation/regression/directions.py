@@ -122,7 +122,7 @@ class DataDirections:
         prior = self._reduced(curvature)
         inverse = np.linalg.inv(gram + prior)
         information = noise_information(self.problem, theta, self.sigma, columns, inverse)
-        return self._lost_as_infinite(
+        return self.lost_as_infinite(
             columns @ inverse @ (information + prior) @ inverse @ columns.T)
 
     def instrumented_covariance(self, theta: np.ndarray, instruments: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class DataDirections:
         information = noise_information(
             self.problem, theta, self.sigma, self._columns, inverse, instruments)
         back = self._columns @ np.linalg.inv(rows.T @ own)
-        return self._lost_as_infinite(back @ information @ back.T)
+        return self.lost_as_infinite(back @ information @ back.T)
 
     def _weighed(self, regressor: np.ndarray) -> np.ndarray:
         """Weighted usable rows in the known directions, shape ``(T n, k)``."""
@@ -160,7 +160,8 @@ class DataDirections:
         """Change of the base parameters by the known directions, shape ``(r, k)``."""
         return self.steps @ self.known
 
-    def _lost_as_infinite(self, covariance: np.ndarray) -> np.ndarray:
+    def lost_as_infinite(self, covariance: np.ndarray) -> np.ndarray:
+        """Mark base parameters in an unknown direction in their covariance ``(r, r)``."""
         touched = self.undetermined
         covariance[touched, :] = np.inf
         covariance[:, touched] = np.inf

@@ -1,0 +1,74 @@
+r"""Compiled: forgetting only what the next sample tells anew.
+
+A sample with rows :math:`\Gamma` has of the information :math:`\Omega` so far the part
+
+.. math:: G = (1 - \mu)\,\Omega\Gamma^T(\Gamma\Omega\Gamma^T)^{-1}\Gamma\Omega
+
+given up for it, and :math:`G\hat\theta` of the vector b, so that the estimate is what it was in
+the directions that are forgotten. Directions without news keep all (Cao and Schwartz 2000; Cho,
+Lee and Shin 2023, eq. (28)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.estimation.regression.recursive_state import Room, State
+
+# A joint whose row the others tell but for this part makes nothing of its own be forgotten.
+_TOLD_BEFORE = 1e-9
+
+
+@njit(cache=True, error_model='numpy', fastmath={'reassoc', 'contract', 'arcp', 'nsz'})
+def forget_told(
+    state: State, room: Room, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
+    memory: float,
+) -> None:
+    """Take off the information what a sample is about to tell anew.
+
+    Args:
+        state: Its information and vector are changed.
+        room: Room for a step.
+        free: Columns of the free parameters, shape ``(f,)``.
+        rows: Regressor of the sample, shape ``(n, p)``, all finite where usable.
+        usable: True where a row counts, shape ``(n,)``.
+        memory: The part mu that is kept of what is told anew, between 0 and 1.
+    """
+    told, gram, count = room.told, room.gram, len(state.theta)
+    for j in range(len(told)):
+        row, new = room.rows[j], told[j]
+        for k in range(count):
+            row[k] = rows[j, free[k]] if usable[j] else 0.0
+            new[k] = 0.0
+        for i in range(count):
+            omega, entry, total = state.information[i], row[i], 0.0
+            for k in range(i + 1, count):
+                new[k] += omega[k] * entry
+                total += omega[k] * row[k]
+            new[i] += omega[i] * entry + total
+        # One row after the other, so that those that tell the same count once.
+        size = 0.0
+        for k in range(count):
+            size += new[k] * row[k]
+        left = size
+        for i in range(j):
+            gram[j, i] = 0.0
+            for k in range(count):
+                gram[j, i] += told[i, k] * row[k]
+            left -= gram[j, i] ** 2
+        scale = 1.0 / np.sqrt(left) if left > _TOLD_BEFORE * size else 0.0
+        for k in range(count):
+            value = new[k]
+            for i in range(j):
+                value -= gram[j, i] * told[i, k]
+            new[k] = scale * value
+    for j in range(len(told)):
+        value, new = 0.0, told[j]
+        for k in range(count):
+            value += new[k] * state.theta[k]
+        for i in range(count):
+            part = (1.0 - memory) * new[i]
+            for k in range(i, count):
+                state.information[i, k] -= part * new[k]
+            state.information[count, i] -= part * value

@@ -1,0 +1,398 @@
+r"""A recursion that runs: one estimate, moved on by every sample.
+
+It has no threads, holds no samples, and allocates nothing that grows. The state can be written and
+read back; what comes after is the same to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_room
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.directional_forgetting import forget_told
+from sysid_ros.estimation.regression.recursive_kernels import advance, iterate
+from sysid_ros.estimation.regression.recursive_prior import curvature, divergence
+from sysid_ros.estimation.regression.recursive_state import (
+    DECREMENT,
+    FAILED,
+    ITERATIONS,
+    SAMPLES,
+    SKIPPED,
+    STRENGTH,
+    Options,
+    State,
+    room_for,
+)
+from sysid_ros.robot.inertia import consistency_margin
+from sysid_ros.robot.parameters import ParameterSet
+
+if TYPE_CHECKING:
+    from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+
+_FORMAT = 'sysid_ros recursion 1'
+# Samples whose regressor is held at once.
+_CHUNK = 64
+# Iterations after which a minimum that was not found is given up.
+_MOST = 200
+
+
+class Recursion:
+    """The running state of a recursive estimator.
+
+    Build one with :meth:`~sysid_ros.estimation.regression.recursive.RecursiveLeastSquares.start`.
+
+    Args:
+        settings: How steps are done.
+        problem: Its model, parameters and prior; rows are not kept.
+        noise: Torque noise per joint in [N·m] or [N], shape ``(n,)``.
+    """
+
+    def __init__(
+        self, settings: RecursiveLeastSquares, problem: RegressionProblem, noise: np.ndarray
+    ) -> None:
+        self.settings, self.header = settings, _without_rows(problem)
+        self.model, self.prior_parameters = problem.model, problem.parameters
+        self.noise = np.array(noise, dtype=float)
+        joints = len(problem.model.robot.joint_names)
+        if self.noise.shape != (joints,) or not (self.noise > 0.0).all():
+            raise EstimationError(
+                'the torque noise cannot be used', found=self.noise.tolist(),
+                allowed=f'{joints} numbers above zero',
+            )
+        self.free = np.flatnonzero(problem.free)
+        if not len(self.free):
+            raise EstimationError('no parameter is free', fix='Free some in fit.fixed')
+        self.fixed = np.where(problem.free, 0.0, problem.reference)
+        self.prior = divergence(
+            problem, settings.regulariser, settings.plausibility, settings.rest_weight)
+        self.weights = self.noise ** -2.0
+        count = len(self.free)
+        self._state = State(
+            self.prior.reference.copy(), *np.zeros((2, count + 1, count)), np.zeros((3, joints)),
+            np.zeros(4, dtype=np.int64), np.zeros(3))
+        self._room = room_for(count, joints)
+        exponential = settings.forgetting == 'exponential'
+        self._options = Options(
+            float(settings.prior_strength), settings.memory if exponential else 1.0,
+            int(settings.max_iterations), float(settings.tolerance))
+        self._samples = sample_model(problem.model)
+        self._sample_room = None if self._samples is None else sample_room(self._samples)
+        self._rows = np.zeros((_CHUNK, joints, len(problem.parameters)))
+        self._rows_to_read = _read_only(self._rows)
+        self._sample = np.zeros((4, 1, joints))
+        self._all_usable = _read_only(np.ones((_CHUNK, joints), dtype=bool))
+        self._no_trace = np.zeros((0, count))
+
+    # Taking in samples
+
+    def step(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray) -> bool:
+        """Take in one sample.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(n,)``.
+            v: Joint velocities, shape ``(n,)``.
+            a: Joint accelerations, shape ``(n,)``.
+            tau: Joint torques in [N·m] or [N], shape ``(n,)``.
+
+        Returns:
+            False for a sample that was skipped because it holds a value that is not finite.
+        """
+        sample, skipped = self._sample, self._state.counts[SKIPPED]
+        sample[0, 0], sample[1, 0], sample[2, 0], sample[3, 0] = q, v, a, tau
+        self.extend(*sample)
+        return bool(self._state.counts[SKIPPED] == skipped)
+
+    def extend(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray,
+        usable: np.ndarray | None = None, *, trace: bool = False,
+    ) -> np.ndarray | None:
+        """Take in samples, one step each; the same to the bit as :meth:`step` by step.
+
+        Args:
+            q: Joint positions in [rad] or [m], shape ``(T, n)``.
+            v: Joint velocities, shape ``(T, n)``.
+            a: Joint accelerations, shape ``(T, n)``.
+            tau: Joint torques in [N·m] or [N], shape ``(T, n)``.
+            usable: True where a torque counts, shape ``(T, n)``; all by default.
+            trace: Whether to return the estimates after each sample.
+
+        Returns:
+            The estimates, shape ``(T, p)``, when asked for.
+
+        Raises:
+            EstimationError: The arrays do not fit the robot.
+        """
+        q, v, a, tau = (_read_only(x) for x in (q, v, a, tau))
+        expected = (len(tau), len(self.noise))
+        for name, array in (('q', q), ('v', v), ('a', a), ('tau', tau)):
+            if array.shape != expected:
+                raise EstimationError(
+                    'the samples have the wrong shape', where=name, found=array.shape,
+                    allowed=expected)
+        estimates = np.empty((len(tau) if trace else 0, len(self.free)))
+        for start in range(0, len(tau), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            if self._samples is not None:
+                rows = self._rows_to_read
+                fill_samples(
+                    self._samples, self._sample_room, q[part], v[part], a[part], self._rows)
+            else:
+                # One by one, so that a sample does not depend on what comes with it.
+                rows = _read_only(np.concatenate([
+                    self.model.regressor(q[k:k + 1], v[k:k + 1], a[k:k + 1])
+                    for k in range(start, min(start + _CHUNK, len(tau)))]))
+            self._advance(
+                rows, tau[part], None if usable is None else usable[part], estimates[part])
+        return self._whole(estimates) if trace else None
+
+    def extend_rows(
+        self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None = None, *,
+        trace: bool = False,
+    ) -> np.ndarray | None:
+        """Take in rows of the regressor, one step for each sample.
+
+        Args:
+            rows: Shape ``(T, n, p)``.
+            tau: Joint torques in [N·m] or [N], shape ``(T, n)``.
+            usable: True where a row counts, shape ``(T, n)``; all by default.
+            trace: Whether to return the estimates after each sample.
+
+        Returns:
+            The estimates, shape ``(T, p)``, when asked for.
+
+        Raises:
+            EstimationError: The rows do not fit the model.
+        """
+        shape = (len(tau), len(self.noise), len(self.prior_parameters))
+        if rows.shape != shape or tau.shape != shape[:2]:
+            raise EstimationError(
+                'the rows do not fit the model', found=f'{rows.shape} and {tau.shape}',
+                allowed=f'{shape} and {shape[:2]}')
+        estimates = np.empty((len(tau) if trace else 0, len(self.free)))
+        for start in range(0, len(tau), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            self._advance(
+                _read_only(rows[part]), _read_only(tau[part]),
+                None if usable is None else usable[part], estimates[part])
+        return self._whole(estimates) if trace else None
+
+    def _advance(
+        self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None, trace: np.ndarray
+    ) -> None:
+        """Steps for at most ``_CHUNK`` samples."""
+        usable = (
+            self._all_usable[:len(tau)] if usable is None else _read_only(usable, np.dtype(bool)))
+        directional = self.settings.forgetting == 'directional'
+        if not directional and self.settings.strength == 'constant':
+            self._run(self._options, rows, tau, usable, trace)
+            return
+        for t in range(len(tau)):
+            one, options = slice(t, t + 1), self._options
+            if directional and np.isfinite(rows[t][usable[t]]).all() and (
+                    np.isfinite(tau[t][usable[t]]).all()):
+                forget_told(
+                    self._state, self._room, self.free, rows[t], usable[t],
+                    self.settings.memory)
+            if self.settings.strength == 'balanced':
+                options = options._replace(strength=self._balanced(rows[t], usable[t]))
+            self._run(options, rows[one], tau[one], usable[one], trace[one])
+
+    def _run(
+        self, options: Options, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray,
+        trace: np.ndarray,
+    ) -> None:
+        advance(
+            self.prior, self._state, self._room, options, self.free, self.fixed, self.weights,
+            rows, tau, usable, trace if len(trace) else self._no_trace)
+
+    def _balanced(self, rows: np.ndarray, usable: np.ndarray) -> float:
+        r"""The strength :math:`\alpha_{sf}\,\mathrm{tr}(\Omega_k [\nabla^2 R]^{-1})`."""
+        seen = rows[usable][:, self.free]
+        information = self.information + seen.T @ (self.weights[usable, None] * seen)
+        bend = curvature(self.prior, self._state.theta)
+        trace = float(np.sum(information * np.linalg.inv(bend)))
+        return self.settings.prior_strength * trace
+
+    def settle(self) -> bool:
+        """Iterate to the minimum for the samples so far; True when it was found."""
+        options = self._options._replace(strength=self.strength)
+        return bool(iterate(self.prior, self._state, self._room, options, _MOST))
+
+    # What is known
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The estimate of all parameters, shape ``(p,)``."""
+        return self._whole(self._state.theta)
+
+    @property
+    def parameters(self) -> ParameterSet:
+        """The parameters at the estimate."""
+        return self.prior_parameters.with_values(self.theta)
+
+    @property
+    def information(self) -> np.ndarray:
+        """Information of the samples about the free parameters, shape ``(f, f)``."""
+        upper = np.triu(self._state.information[:-1])
+        return upper + np.triu(upper, 1).T
+
+    @property
+    def vector(self) -> np.ndarray:
+        """The vector b, shape ``(f,)``."""
+        return self._state.information[-1].copy()
+
+    @property
+    def strength(self) -> float:
+        """The strength of the prior at the last step."""
+        last = float(self._state.outcome[STRENGTH])
+        return last if last > 0.0 else self._options.strength
+
+    @property
+    def decrement(self) -> float:
+        """Squared Newton decrement of the last step, in squared deviations of the noise."""
+        return float(self._state.outcome[DECREMENT])
+
+    def posterior_information(self) -> np.ndarray:
+        """Information of samples and prior about the free parameters, shape ``(f, f)``."""
+        return self.information + self.strength * curvature(self.prior, self._state.theta)
+
+    def covariance(self) -> np.ndarray:
+        """Covariance after Laplace, zero for fixed parameters, shape ``(p, p)``.
+
+        It takes the noise of the samples as white and of the size that was given.
+        """
+        matrix = self.posterior_information()
+        # Parameters differ by orders of magnitude; with ones on the diagonal all digits count.
+        scale = np.diag(matrix) ** -0.5
+        inverse = np.linalg.inv(scale[:, None] * matrix * scale)
+        covariance = np.zeros((len(self.fixed),) * 2)
+        covariance[np.ix_(self.free, self.free)] = scale[:, None] * inverse * scale
+        return covariance
+
+    def standard_deviation(self) -> np.ndarray:
+        """Posterior deviations, shape ``(p,)``."""
+        return np.sqrt(np.diag(self.covariance()))
+
+    def margins(self, theta: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Consistency margin of every body against its prior.
+
+        Args:
+            theta: Estimates, shape ``(..., p)``; by default the present one.
+
+        Returns:
+            Margins by body, shape ``(...)``; positive exactly for real bodies.
+        """
+        theta = self.theta if theta is None else theta
+        blocks = {b: self.prior_parameters.body_slice(b) for b in self.prior_parameters.bodies}
+        prior = self.prior_parameters.prior
+        return {
+            body: consistency_margin(
+                theta[..., block], np.broadcast_to(prior[block], (*theta.shape[:-1], 10)))
+            for body, block in blocks.items()
+        }
+
+    @property
+    def samples(self) -> int:
+        """Samples taken in."""
+        return int(self._state.counts[SAMPLES])
+
+    @property
+    def skipped(self) -> int:
+        """Samples left out because a value was not finite."""
+        return int(self._state.counts[SKIPPED])
+
+    @property
+    def failed(self) -> int:
+        """Steps that left the estimate as it was."""
+        return int(self._state.counts[FAILED])
+
+    @property
+    def iterations(self) -> int:
+        """Newton iterations so far."""
+        return int(self._state.counts[ITERATIONS])
+
+    @property
+    def tally(self) -> np.ndarray:
+        """Usable samples, squared torques and squared innovations per joint, ``(3, n)``."""
+        return self._state.tally.copy()
+
+    def _whole(self, free: np.ndarray) -> np.ndarray:
+        """All parameters from the free ones, shape ``(..., p)``."""
+        whole = np.broadcast_to(self.fixed, (*free.shape[:-1], len(self.fixed))).copy()
+        whole[..., self.free] = free
+        return whole
+
+    # Stopping and going on
+
+    def copy(self) -> Recursion:
+        """Another recursion in the same state."""
+        return self.restored(self.to_bytes())
+
+    @property
+    def _key(self) -> str:
+        """What a state belongs to: settings, parameters, divergence and weights."""
+        digest = hashlib.sha256(repr((_FORMAT, self.settings)).encode())
+        digest.update('\n'.join(self.prior_parameters.names).encode())
+        for array in (*self.prior, self.free, self.fixed, self.weights):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The state, to be kept and given to :meth:`restored` later."""
+        file = io.BytesIO()
+        np.savez(file, key=np.array(self._key), **self._state._asdict())
+        return file.getvalue()
+
+    def restored(self, state: bytes) -> Recursion:
+        """A recursion of the same settings that goes on from a kept state, bit for bit.
+
+        Args:
+            state: What :meth:`to_bytes` gave.
+
+        Raises:
+            EstimationError: The state is damaged, or belongs to other settings.
+        """
+        try:
+            with np.load(io.BytesIO(state), allow_pickle=False) as kept:
+                key = str(kept['key'])
+                arrays = [np.ascontiguousarray(kept[name]) for name in State._fields]
+        except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise EstimationError(f'the state cannot be read: {error!r}') from error
+        if key != self._key:
+            raise EstimationError(
+                'the state belongs to another robot or other settings', found=key[:12],
+                allowed=self._key[:12], fix='Start anew')
+        other = object.__new__(Recursion)
+        other.__dict__.update(self.__dict__)
+        other._state = State(*arrays)
+        other._room = room_for(len(self.free), len(self.noise))
+        other._rows, other._sample = self._rows.copy(), self._sample.copy()
+        other._rows_to_read = _read_only(other._rows)
+        if self._samples is not None:
+            other._sample_room = sample_room(self._samples)
+        return other
+
+
+def _without_rows(problem: RegressionProblem) -> RegressionProblem:
+    """All of a problem but its rows, with the scale of joint terms that they told."""
+    header = replace(
+        problem, regressor=problem.regressor[:0].copy(), torque=problem.torque[:0].copy(),
+        usable=problem.usable[:0].copy(), segments=(), motion=None)
+    kept = {'scale': problem.scale, 'base': problem.__dict__.get('base')}
+    header.__dict__.update({name: value for name, value in kept.items() if value is not None})
+    return header
+
+
+def _read_only(array: np.ndarray, kind: np.dtype = np.dtype(float)) -> np.ndarray:
+    """A view in C order, so that kernels are compiled for one kind of array only."""
+    view = np.ascontiguousarray(array, dtype=kind).view()
+    view.setflags(write=False)
+    return view

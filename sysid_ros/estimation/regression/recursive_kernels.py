@@ -1,0 +1,416 @@
+r"""Compiled: one step of recursive least squares with a divergence to a prior.
+
+Kept are the information :math:`\Omega_k` and the vector :math:`b_k`; a step adds a sample to them
+and moves the estimate by Newton iterations on
+
+.. math:: \Omega_k \theta - b_k + \alpha \nabla R(\theta) = 0.
+
+Since :math:`b_k` is kept, and not the increment of the last step, what an iteration leaves
+undone is made up for by the next.
+
+Every function that is called from here is in this file, since the compiler's cache looks at no
+other. The sums have their rounding carried along (Kahan 1965), so that it does not grow with the
+number of samples: directions that no motion shows have the prior alone, which rounding of the
+others must not drown.
+
+References:
+    Cho, Lee and Shin 2023, "Recursive least squares with log-determinant divergence
+    regularisation for online inertia identification".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.estimation.regression import recursive_state as kept
+from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room, State
+
+_COMPILED = {
+    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
+# Below this squared decrement, in units of alpha, a full Newton step of a self-concordant function
+# stays inside and converges quadratically (Boyd and Vandenberghe 2004, section 9.6).
+_SAFE = 0.0625
+# Part of the decrease that a straight line promises which a step must bring.
+_ARMIJO = 0.1
+_SHORTEST = 1e-12
+
+
+@njit(**_COMPILED)
+def advance(
+    prior: Prior, state: State, room: Room, options: Options, free: np.ndarray, fixed: np.ndarray,
+    weights: np.ndarray, rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
+    trace: np.ndarray,
+) -> None:
+    """Take in some samples, one step each.
+
+    Args:
+        prior: The divergence.
+        state: Is moved on.
+        room: Room for a step.
+        options: How a step is done.
+        free: Columns of the free parameters, shape ``(f,)``.
+        fixed: Values of the others, zero for the free ones, shape ``(p,)``.
+        weights: One over the squared noise of each joint, shape ``(n,)``.
+        rows: Regressor, shape ``(T, n, p)``.
+        torque: Shape ``(T, n)``.
+        usable: True where a row counts, shape ``(T, n)``.
+        trace: Gets the estimate after each sample, shape ``(T, f)``, or none if ``(0, f)``.
+    """
+    for t in range(len(torque)):
+        if _receive(state, room, free, fixed, weights, rows[t], torque[t], usable[t]):
+            state.counts[kept.SAMPLES] += 1
+            if options.memory < 1.0:
+                for i in range(len(state.information)):
+                    for k in range(len(state.theta)):
+                        state.information[i, k] *= options.memory
+                        state.rounding[i, k] *= options.memory
+            _add(state, room, room.rows, room.joints[0], room.joints[1])
+            iterate(prior, state, room, options, options.iterations)
+        else:
+            state.counts[kept.SKIPPED] += 1
+        if t < len(trace):
+            for k in range(len(state.theta)):
+                trace[t, k] = state.theta[k]
+
+
+@njit(**_COMPILED)
+def _receive(
+    state: State, room: Room, free: np.ndarray, fixed: np.ndarray, weights: np.ndarray,
+    rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
+) -> bool:
+    """Pick out what is free of a sample, and its innovation; False if it is not finite."""
+    target, weight, innovation = room.joints[0], room.joints[1], room.joints[2]
+    finite = True
+    for j in range(len(torque)):
+        weight[j] = weights[j] if usable[j] else 0.0
+        value, predicted, size = torque[j] if usable[j] else 0.0, 0.0, 0.0
+        if usable[j]:
+            if len(free) < len(fixed):
+                for k in range(len(fixed)):
+                    value -= rows[j, k] * fixed[k]
+            for k in range(len(free)):
+                entry = rows[j, free[k]]
+                room.rows[j, k] = entry
+                predicted += entry * state.theta[k]
+                size += entry * entry
+        target[j], innovation[j] = value, value - predicted
+        finite &= np.isfinite((innovation[j] ** 2 + size) * weights[j])
+    if finite:
+        for j in range(len(torque)):
+            if usable[j]:
+                state.tally[0, j] += 1.0
+                state.tally[1, j] += torque[j] ** 2
+                state.tally[2, j] += innovation[j] ** 2
+    return finite
+
+
+@njit(**_COMPILED)
+def _add(
+    state: State, room: Room, rows: np.ndarray, values: np.ndarray, weights: np.ndarray
+) -> None:
+    """Add weighted products of rows with each other and with their values."""
+    count, sums = len(state.theta), room.sums
+    for i in range(count + 1):
+        first = i if i < count else 0
+        used = False
+        for j in range(len(weights)):
+            if weights[j] != 0.0:
+                factor = weights[j] * (rows[j, i] if i < count else values[j])
+                if factor != 0.0:
+                    row = rows[j]
+                    if used:
+                        for k in range(first, count):
+                            sums[k] += factor * row[k]
+                    else:
+                        for k in range(first, count):
+                            sums[k] = factor * row[k]
+                    used = True
+        if used:
+            _add_up(state.information[i], state.rounding[i], sums, first)
+
+
+@njit(cache=True)
+def _add_up(total: np.ndarray, rounding: np.ndarray, more: np.ndarray, first: int) -> None:
+    """Compensated sums; the compiler must not reorder these."""
+    for k in range(first, len(total)):
+        part = more[k] - rounding[k]
+        now = total[k] + part
+        rounding[k] = (now - total[k]) - part
+        total[k] = now
+
+
+@njit(**_COMPILED)
+def iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
+    r"""Newton iterations on the estimate, until the decrement is small or there were enough.
+
+    Args:
+        prior: The divergence.
+        state: Its estimate is moved, and its outcome written.
+        room: Room for a step.
+        options: How a step is done.
+        most: Iterations at most.
+
+    Returns:
+        Whether the last decrement was below the tolerance.
+    """
+    count, theta, alpha = len(state.theta), state.theta, options.strength
+    state.outcome[kept.STRENGTH] = alpha
+    for _ in range(most):
+        state.counts[kept.ITERATIONS] += 1
+        _assemble(prior, state, room, alpha)
+        length, decrement = 0.0, np.inf
+        if _factor(room.matrix, count):
+            decrement = _direction(room, count)
+            length = _search(prior, state, room, alpha, decrement)
+        state.outcome[kept.DECREMENT], state.outcome[kept.LENGTH] = decrement, length
+        if length == 0.0:
+            state.counts[kept.FAILED] += 1
+            return False
+        for k in range(count):
+            theta[k] += length * room.step[k]
+        if decrement <= 2.0 * options.tolerance * alpha:
+            return True
+    return False
+
+
+@njit(**_COMPILED)
+def _assemble(prior: Prior, state: State, room: Room, alpha: float) -> None:
+    """The Hessian's upper triangle, and the gradient with the other sign behind it."""
+    count, theta, matrix, lean = len(state.theta), state.theta, room.matrix, room.lean
+    for k in range(count):
+        lean[k] = -state.information[count, k]
+    for i in range(count):
+        omega, row, here, total = state.information[i], matrix[i], theta[i], 0.0
+        for k in range(i + 1, count):
+            row[k] = omega[k]
+            total += omega[k] * theta[k]
+            lean[k] += omega[k] * here
+        row[i] = omega[i]
+        lean[i] += omega[i] * here + total
+    for i in range(count):
+        matrix[i, count] = -lean[i]
+    bend(prior, theta, room, alpha)
+
+
+@njit(**_COMPILED)
+def bend(prior: Prior, theta: np.ndarray, room: Room, alpha: float) -> None:
+    r"""Add :math:`\alpha \nabla^2 R` to the matrix, and take the gradient off its last column.
+
+    Args:
+        prior: The divergence.
+        theta: Where, strictly inside, shape ``(f,)``.
+        room: Holds the matrix, shape ``(f, f + 1)``.
+        alpha: The strength.
+    """
+    count, matrix = len(theta), room.matrix
+    for k in range(count):
+        away = prior.stretch[k] * (theta[k] - prior.reference[k])
+        matrix[k, k] += alpha * prior.stretch[k]
+        matrix[k, count] -= alpha * (away - prior.slope[k])
+    for i in range(len(prior.bound)):
+        start, stop, row = prior.span[i, 0], prior.span[i, 1], prior.matrix[i]
+        pull = 1.0 / _gap(prior, i, theta)
+        for j in range(start, stop):
+            if row[j] != 0.0:
+                matrix[j, count] -= alpha * pull * row[j]
+                for k in range(j, stop):
+                    matrix[j, k] += alpha * pull * pull * row[j] * row[k]
+    for c in range(len(prior.place)):
+        place = prior.place[c]
+        _bend_body(prior, c, theta, room)
+        for m in range(10):
+            if place[m] >= 0:
+                matrix[place[m], count] -= alpha * room.gradient[m]
+                for n in range(m, 10):
+                    if place[n] >= 0:
+                        matrix[place[m], place[n]] += alpha * room.hessian[m, n]
+
+
+@njit(**_COMPILED)
+def _gap(prior: Prior, i: int, theta: np.ndarray) -> float:
+    """Distance to a linear bound."""
+    gap = prior.bound[i]
+    for k in range(prior.span[i, 0], prior.span[i, 1]):
+        gap -= prior.matrix[i, k] * theta[k]
+    return gap
+
+
+@njit(**_COMPILED)
+def _body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> float:
+    """Factor the pseudo-inertia of a body; its determinant, or zero if it is not positive."""
+    x, root = room.ten, room.four[0]
+    for m in range(10):
+        i = prior.place[c, m]
+        x[m] = theta[i] - prior.floor[c, m] if i >= 0 else prior.held[c, m]
+    half = 0.5 * (x[4] + x[6] + x[9])
+    root[0, 0], root[1, 0], root[1, 1] = half - x[4], -x[5], half - x[6]
+    root[2, 0], root[2, 1], root[2, 2] = -x[7], -x[8], half - x[9]
+    root[3, 0], root[3, 1], root[3, 2], root[3, 3] = x[1], x[2], x[3], x[0]
+    determinant = 1.0
+    for i in range(4):
+        for j in range(i + 1):
+            value = root[i, j]
+            for k in range(j):
+                value -= root[i, k] * root[j, k]
+            if j < i:
+                root[i, j] = value / root[j, j]
+            else:
+                if not value > 0.0:
+                    return 0.0
+                determinant *= value
+                root[i, i] = np.sqrt(value)
+    return determinant
+
+
+@njit(**_COMPILED)
+def _bend_body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> None:
+    """Gradient and Hessian of minus the logarithm of a body's determinant, eq. (26) and (27)."""
+    _body(prior, c, theta, room)
+    root, p, square = room.four[0], room.four[1], room.four[2]
+    # First the inverse of the triangular root, then of the matrix.
+    for j in range(4):
+        for i in range(4):
+            value = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                value -= root[i, k] * square[k, j]
+            square[i, j] = value / root[i, i] if i >= j else 0.0
+    for i in range(4):
+        for j in range(i + 1):
+            value = 0.0
+            for k in range(i, 4):
+                value += square[k, i] * square[k, j]
+            p[i, j] = value
+            p[j, i] = value
+    _traces(p, room.gradient)
+    for m in range(10):
+        room.gradient[m] = -room.gradient[m]
+        _sandwich(p, m, square)
+        _traces(square, room.hessian[m])
+
+
+@njit(**_COMPILED)
+def _traces(s: np.ndarray, out: np.ndarray) -> None:
+    """Traces of a symmetric matrix with the derivatives of the pseudo-inertia."""
+    half = 0.5 * (s[0, 0] + s[1, 1] + s[2, 2])
+    out[0], out[1], out[2], out[3] = s[3, 3], 2.0 * s[0, 3], 2.0 * s[1, 3], 2.0 * s[2, 3]
+    out[4], out[5], out[6] = half - s[0, 0], -2.0 * s[0, 1], half - s[1, 1]
+    out[7], out[8], out[9] = -2.0 * s[0, 2], -2.0 * s[1, 2], half - s[2, 2]
+
+
+@njit(**_COMPILED)
+def _sandwich(p: np.ndarray, m: int, out: np.ndarray) -> None:
+    """The symmetric matrix p E p with the m-th derivative E of the pseudo-inertia."""
+    a, b = kept.ENTRIES[m]
+    for i in range(4):
+        for j in range(i, 4):
+            if m == 0:
+                value = p[i, 3] * p[j, 3]
+            elif a == b:
+                value = 0.5 * (p[i, 0] * p[j, 0] + p[i, 1] * p[j, 1] + p[i, 2] * p[j, 2])
+                value -= p[i, a] * p[j, a]
+            else:
+                value = p[i, a] * p[j, b] + p[i, b] * p[j, a]
+                value = value if m < 4 else -value
+            out[i, j] = value
+
+
+@njit(**_COMPILED)
+def _factor(matrix: np.ndarray, count: int) -> bool:
+    """Upper Cholesky factor in place, four rows at a time; the last column is solved for."""
+    width = count + 1
+    for first in range(0, count, 4):
+        last = min(first + 4, count)
+        for k in range(first, last):
+            row = matrix[k]
+            if not (row[k] > 0.0 and row[k] < np.inf):
+                return False
+            scale = 1.0 / np.sqrt(row[k])
+            for j in range(k, width):
+                row[j] *= scale
+            for i in range(k + 1, last):
+                factor, other = row[i], matrix[i]
+                for j in range(i, width):
+                    other[j] -= factor * row[j]
+        if last < count:
+            _take_off(matrix, first, last, width)
+    return True
+
+
+@njit(**_COMPILED)
+def _take_off(matrix: np.ndarray, first: int, start: int, width: int) -> None:
+    """Take four rows of the factor off all below, two of them at a time."""
+    r0, r1, r2, r3 = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
+    # With an odd number of rows the last one is taken with a spare.
+    for i in range(start, width - 1, 2):
+        a0, a1, a2, a3 = r0[i], r1[i], r2[i], r3[i]
+        b0, b1, b2, b3 = r0[i + 1], r1[i + 1], r2[i + 1], r3[i + 1]
+        x, y = matrix[i], matrix[i + 1]
+        for j in range(i, width):
+            x[j] -= a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
+            y[j] -= b0 * r0[j] + b1 * r1[j] + b2 * r2[j] + b3 * r3[j]
+
+
+@njit(**_COMPILED)
+def _direction(room: Room, count: int) -> float:
+    """The Newton step from the factor; returns its squared decrement."""
+    decrement = 0.0
+    for i in range(count - 1, -1, -1):
+        row, value = room.matrix[i], room.matrix[i, count]
+        decrement += value * value
+        for j in range(i + 1, count):
+            value -= row[j] * room.step[j]
+        room.step[i] = value / row[i]
+    return decrement
+
+
+@njit(**_COMPILED)
+def _barrier(prior: Prior, theta: np.ndarray, room: Room) -> float:
+    """Sum of all barriers, infinite outside."""
+    value = 0.0
+    for c in range(len(prior.place)):
+        determinant = _body(prior, c, theta, room)
+        if not determinant > 0.0:
+            return np.inf
+        value -= np.log(determinant)
+    for i in range(len(prior.bound)):
+        gap = _gap(prior, i, theta)
+        if not gap > 0.0:
+            return np.inf
+        value -= np.log(gap)
+    return value
+
+
+@njit(**_COMPILED)
+def _search(
+    prior: Prior, state: State, room: Room, alpha: float, decrement: float
+) -> float:
+    """Length of the step that stays strictly inside and brings its decrease; 0 if none does."""
+    theta, step, trial = state.theta, room.step, room.trial
+    count, large = len(theta), decrement > _SAFE * alpha
+    slope, bow, start = 0.0, 0.0, 0.0
+    if large:
+        start = _barrier(prior, theta, room)
+        for i in range(count):
+            omega, total = state.information[i], 0.0
+            for k in range(i + 1, count):
+                total += omega[k] * step[k]
+            stretch = alpha * prior.stretch[i]
+            bow += step[i] * ((omega[i] + stretch) * step[i] + 2.0 * total)
+            slope += step[i] * (
+                room.lean[i] + stretch * (theta[i] - prior.reference[i])
+                - alpha * prior.slope[i])
+    length = 1.0
+    while length > _SHORTEST:
+        for k in range(count):
+            trial[k] = theta[k] + length * step[k]
+        value = _barrier(prior, trial, room)
+        if value < np.inf:
+            if not large:
+                return length
+            change = length * (slope + 0.5 * length * bow) + alpha * (value - start)
+            if change <= -_ARMIJO * length * decrement:
+                return length
+        length *= 0.5
+    return 0.0

@@ -1,0 +1,124 @@
+r"""Divergences to a prior for the recursion, in the parameters themselves.
+
+``plausible`` is the divergence of :mod:`~sysid_ros.estimation.regression.entropic`, with all that
+physics allows. ``log_det`` is that of Cho, Lee and Shin 2023, eq. (23): log-determinants of the
+bodies alone, and half the squared distance of all else. ``l2`` is half the squared distance of
+everything: plain recursive least squares, whose bodies need not be real.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
+from sysid_ros.estimation.regression.recursive_kernels import bend
+from sysid_ros.estimation.regression.recursive_state import Prior, room_for
+
+Regulariser = Literal['plausible', 'log_det', 'l2']
+
+# Coefficients below this part of the largest, each in its parameter's step, are rounding.
+_ROUNDING = 1e-12
+
+
+def divergence(
+    problem: RegressionProblem, kind: Regulariser, plausibility: Plausibility,
+    rest_weight: float,
+) -> Prior:
+    """The divergence to the prior of a problem.
+
+    Args:
+        problem: Its parameters say what is free, and what the prior is; its rows how large a
+            term is that explains its torque, if it has any.
+        kind: Which divergence.
+        plausibility: Margins and ranges of masses, for ``plausible``.
+        rest_weight: Weight of the squared distance, for the others; the paper's beta.
+
+    Raises:
+        ConfigurationError: The prior is not strictly inside of what is allowed.
+    """
+    if kind == 'plausible':
+        return with_slope(_plausible(problem, plausibility))
+    free = np.flatnonzero(problem.free)
+    bodies = _bodies(problem, 0.0)
+    inertial = np.zeros(len(problem.parameters), dtype=bool)
+    for body in problem.parameters.bodies:
+        inertial[problem.parameters.body_slice(body)] = True
+    stretch = np.where(inertial[free], 0.0 if kind == 'log_det' else 1.0, rest_weight)
+    if kind == 'l2':
+        bodies = tuple(each[:0] for each in bodies)
+    return with_slope(Prior(
+        problem.reference[free], np.zeros(len(free)), stretch, *bodies,
+        np.zeros((0, len(free))), np.zeros(0), np.zeros((0, 2), dtype=np.int64)))
+
+
+def _plausible(problem: RegressionProblem, plausibility: Plausibility) -> Prior:
+    allowed = feasible_set(problem, plausibility)
+    z = allowed.interior()
+    if z is None:
+        raise ConfigurationError(
+            'the prior is not strictly inside what is allowed', where='plausibility',
+            fix='Widen the ranges, or mend the prior',
+        )
+    free = np.flatnonzero(problem.free)
+    scale = problem.scale[free]
+    matrix = _in_parameters(allowed, scale)
+    used = matrix != 0.0
+    span = np.column_stack([used.argmax(axis=1), used.shape[1] - used[:, ::-1].argmax(axis=1)])
+    return Prior(
+        problem.reference[free] + scale @ z, np.zeros(len(free)),
+        np.where(allowed.unbent, np.diag(scale) ** -2.0, 0.0),
+        *_bodies(problem, plausibility.margin), matrix,
+        allowed.bound + matrix @ problem.reference[free], span.astype(np.int64),
+    )
+
+
+def _in_parameters(allowed: FeasibleSet, scale: np.ndarray) -> np.ndarray:
+    """Inequalities of the prior's steps as those of the free parameters, shape ``(m, f)``."""
+    matrix = np.linalg.solve(scale.T, allowed.matrix.T).T
+    size = np.abs(matrix) * np.linalg.norm(scale, axis=1)
+    kept = size > _ROUNDING * size.max(axis=1, keepdims=True, initial=0.0)
+    return np.ascontiguousarray(np.where(kept, matrix, 0.0))
+
+
+def _bodies(
+    problem: RegressionProblem, margin: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Place, held values and floor of all bodies with a free parameter, ``(c, 10)`` each."""
+    parameters, free = problem.parameters, problem.free
+    position = np.where(free, np.cumsum(free) - 1, -1)
+    blocks = [parameters.body_slice(body) for body in parameters.bodies]
+    blocks = [block for block in blocks if free[block].any()]
+    place = np.array([position[block] for block in blocks], dtype=np.int64).reshape(-1, 10)
+    floor = margin * np.array([parameters.prior[block] for block in blocks]).reshape(-1, 10)
+    values = np.array([parameters.values[block] for block in blocks]).reshape(-1, 10)
+    return place, np.where(place < 0, values - floor, 0.0), floor
+
+
+def with_slope(prior: Prior) -> Prior:
+    """The divergence, whose gradient at the reference is made zero."""
+    count = len(prior.reference)
+    room = room_for(count, 1)
+    room.matrix[:] = 0.0
+    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0)
+    return prior._replace(slope=-room.matrix[:count, count])
+
+
+def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
+    """Hessian of the divergence at free parameters ``(f,)``, strictly inside, ``(f, f)``."""
+    count = len(theta)
+    room = room_for(count, 1)
+    bend(prior, theta, room, 1.0)
+    upper = np.triu(room.matrix[:count, :count])
+    return upper + np.triu(upper, 1).T
+
+
+def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
+    """Gradient of the divergence at free parameters ``(f,)``, strictly inside, ``(f,)``."""
+    count = len(theta)
+    room = room_for(count, 1)
+    bend(prior, theta, room, 1.0)
+    return -room.matrix[:count, count]
