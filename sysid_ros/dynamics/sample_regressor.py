@@ -28,7 +28,7 @@ _COMPILED = {
 }
 # What a column of a joint term is made of.
 _ONE, _POSITION, _VELOCITY, _ACCELERATION, _SIGN, _FORWARD, _BACKWARD = range(7)
-_SIGNALS = {
+_SIGNALS: dict[type, int] = {
     TorqueOffset: _ONE, Stiffness: _POSITION, ViscousFriction: _VELOCITY,
     Armature: _ACCELERATION, CoulombFriction: _SIGN,
 }
@@ -138,7 +138,7 @@ def _columns_of(
             for name in names for signal in (_FORWARD, _BACKWARD)
         ]
     # Of these classes only, not of what is derived from them.
-    signal = _SIGNALS.get(type(term))  # type: ignore[call-overload]
+    signal = _SIGNALS.get(type(term))
     if signal is None:
         return [None]
     names = [p.name.rsplit('.', 1)[0] for p in term.parameters(robot)]  # type: ignore[attr-defined]

@@ -16,11 +16,14 @@ from numba import njit
 
 from sysid_ros.estimation.regression.recursive_state import Room, State
 
+_COMPILED = {
+    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
 # A joint whose row the others tell but for this part makes nothing of its own be forgotten.
 _TOLD_BEFORE = 1e-9
 
 
-@njit(cache=True, error_model='numpy', fastmath={'reassoc', 'contract', 'arcp', 'nsz'})
+@njit(**_COMPILED)
 def forget_told(
     state: State, room: Room, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
     memory: float,
@@ -28,14 +31,14 @@ def forget_told(
     """Take off the information what a sample is about to tell anew.
 
     Args:
-        state: Its information and vector are changed.
+        state: Its information and vector are changed; it holds no recent sums.
         room: Room for a step.
         free: Columns of the free parameters, shape ``(f,)``.
         rows: Regressor of the sample, shape ``(n, p)``, all finite where usable.
         usable: True where a row counts, shape ``(n,)``.
         memory: The part mu that is kept of what is told anew, between 0 and 1.
     """
-    told, gram, count = room.told, room.gram, len(state.theta)
+    told, count = room.told, len(state.theta)
     for j in range(len(told)):
         row, new = room.rows[j], told[j]
         for k in range(count):
@@ -47,24 +50,9 @@ def forget_told(
                 new[k] += omega[k] * entry
                 total += omega[k] * row[k]
             new[i] += omega[i] * entry + total
-        # One row after the other, so that those that tell the same count once.
-        size = 0.0
-        for k in range(count):
-            size += new[k] * row[k]
-        left = size
-        for i in range(j):
-            gram[j, i] = 0.0
-            for k in range(count):
-                gram[j, i] += told[i, k] * row[k]
-            left -= gram[j, i] ** 2
-        scale = 1.0 / np.sqrt(left) if left > _TOLD_BEFORE * size else 0.0
-        for k in range(count):
-            value = new[k]
-            for i in range(j):
-                value -= gram[j, i] * told[i, k]
-            new[k] = scale * value
-    for j in range(len(told)):
-        value, new = 0.0, told[j]
+        _take_off_before(told, room.rows, j)
+    for new in told:
+        value = 0.0
         for k in range(count):
             value += new[k] * state.theta[k]
         for i in range(count):
@@ -72,3 +60,23 @@ def forget_told(
             for k in range(i, count):
                 state.information[i, k] -= part * new[k]
             state.information[count, i] -= part * value
+
+
+@njit(**_COMPILED)
+def _take_off_before(told: np.ndarray, rows: np.ndarray, j: int) -> None:
+    """Take off what the joints before tell, so that what is told twice counts once."""
+    row, new, count = rows[j], told[j], told.shape[1]
+    size = 0.0
+    for k in range(count):
+        size += new[k] * row[k]
+    left = size
+    for i in range(j):
+        share = 0.0
+        for k in range(count):
+            share += told[i, k] * row[k]
+        left -= share * share
+        for k in range(count):
+            new[k] -= share * told[i, k]
+    scale = 1.0 / np.sqrt(left) if left > _TOLD_BEFORE * size else 0.0
+    for k in range(count):
+        new[k] *= scale

@@ -18,7 +18,7 @@ from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, samp
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.directional_forgetting import forget_told
-from sysid_ros.estimation.regression.recursive_kernels import advance, iterate
+from sysid_ros.estimation.regression.recursive_kernels import advance, fold, iterate
 from sysid_ros.estimation.regression.recursive_prior import curvature, divergence
 from sysid_ros.estimation.regression.recursive_state import (
     DECREMENT,
@@ -76,7 +76,8 @@ class Recursion:
         self.weights = self.noise ** -2.0
         count = len(self.free)
         self._state = State(
-            self.prior.reference.copy(), *np.zeros((2, count + 1, count)), np.zeros((3, joints)),
+            self.prior.reference.copy(), np.zeros((count + 1, count)),
+            np.zeros((count + 1, count)), np.zeros((count + 1, count)), np.zeros((3, joints)),
             np.zeros(4, dtype=np.int64), np.zeros(3))
         self._room = room_for(count, joints)
         exponential = settings.forgetting == 'exponential'
@@ -88,7 +89,9 @@ class Recursion:
         self._rows = np.zeros((_CHUNK, joints, len(problem.parameters)))
         self._rows_to_read = _read_only(self._rows)
         self._sample = np.zeros((4, 1, joints))
-        self._all_usable = _read_only(np.ones((_CHUNK, joints), dtype=bool))
+        self._sample_to_read = tuple(_read_only(x) for x in self._sample)
+        self._all_usable = _read_only(np.ones((_CHUNK, joints)), bool)
+        self._one_usable = self._all_usable[:1]
         self._no_trace = np.zeros((0, count))
 
     # Taking in samples
@@ -107,7 +110,9 @@ class Recursion:
         """
         sample, skipped = self._sample, self._state.counts[SKIPPED]
         sample[0, 0], sample[1, 0], sample[2, 0], sample[3, 0] = q, v, a, tau
-        self.extend(*sample)
+        q, v, a, tau = self._sample_to_read
+        rows = self._rows_of(q, v, a)
+        self._advance(rows, tau, self._one_usable, self._no_trace)
         return bool(self._state.counts[SKIPPED] == skipped)
 
     def extend(
@@ -140,17 +145,8 @@ class Recursion:
         estimates = np.empty((len(tau) if trace else 0, len(self.free)))
         for start in range(0, len(tau), _CHUNK):
             part = slice(start, start + _CHUNK)
-            if self._samples is not None:
-                rows = self._rows_to_read
-                fill_samples(
-                    self._samples, self._sample_room, q[part], v[part], a[part], self._rows)
-            else:
-                # One by one, so that a sample does not depend on what comes with it.
-                rows = _read_only(np.concatenate([
-                    self.model.regressor(q[k:k + 1], v[k:k + 1], a[k:k + 1])
-                    for k in range(start, min(start + _CHUNK, len(tau)))]))
-            self._advance(
-                rows, tau[part], None if usable is None else usable[part], estimates[part])
+            rows = self._rows_of(q[part], v[part], a[part])
+            self._advance(rows, tau[part], self._usable_of(usable, part, tau), estimates[part])
         return self._whole(estimates) if trace else None
 
     def extend_rows(
@@ -181,15 +177,32 @@ class Recursion:
             part = slice(start, start + _CHUNK)
             self._advance(
                 _read_only(rows[part]), _read_only(tau[part]),
-                None if usable is None else usable[part], estimates[part])
+                self._usable_of(usable, part, tau), estimates[part])
         return self._whole(estimates) if trace else None
 
+    def _rows_of(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Regressor of at most ``_CHUNK`` samples, of which a longer array is part."""
+        if self._samples is not None:
+            fill_samples(self._samples, self._sample_room, q, v, a, self._rows)
+            return self._rows_to_read
+        # One by one, so that a sample does not depend on what comes with it.
+        return _read_only(np.concatenate([
+            self.model.regressor(q[k:k + 1], v[k:k + 1], a[k:k + 1]) for k in range(len(q))]))
+
+    def _usable_of(
+        self, usable: np.ndarray | None, part: slice, tau: np.ndarray
+    ) -> np.ndarray:
+        if usable is None:
+            return self._all_usable[:len(tau[part])]
+        if usable.shape != tau.shape:
+            raise EstimationError(
+                'usable does not fit the torque', found=usable.shape, allowed=tau.shape)
+        return _read_only(usable[part], bool)
+
     def _advance(
-        self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None, trace: np.ndarray
+        self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray, trace: np.ndarray
     ) -> None:
         """Steps for at most ``_CHUNK`` samples."""
-        usable = (
-            self._all_usable[:len(tau)] if usable is None else _read_only(usable, np.dtype(bool)))
         directional = self.settings.forgetting == 'directional'
         if not directional and self.settings.strength == 'constant':
             self._run(self._options, rows, tau, usable, trace)
@@ -198,6 +211,7 @@ class Recursion:
             one, options = slice(t, t + 1), self._options
             if directional and np.isfinite(rows[t][usable[t]]).all() and (
                     np.isfinite(tau[t][usable[t]]).all()):
+                fold(self._state)
                 forget_told(
                     self._state, self._room, self.free, rows[t], usable[t],
                     self.settings.memory)
@@ -241,13 +255,13 @@ class Recursion:
     @property
     def information(self) -> np.ndarray:
         """Information of the samples about the free parameters, shape ``(f, f)``."""
-        upper = np.triu(self._state.information[:-1])
+        upper = np.triu((self._state.information + self._state.recent)[:-1])
         return upper + np.triu(upper, 1).T
 
     @property
     def vector(self) -> np.ndarray:
         """The vector b, shape ``(f,)``."""
-        return self._state.information[-1].copy()
+        return self._state.information[-1] + self._state.recent[-1]
 
     @property
     def strength(self) -> float:
@@ -376,6 +390,7 @@ class Recursion:
         other._room = room_for(len(self.free), len(self.noise))
         other._rows, other._sample = self._rows.copy(), self._sample.copy()
         other._rows_to_read = _read_only(other._rows)
+        other._sample_to_read = tuple(_read_only(x) for x in other._sample)
         if self._samples is not None:
             other._sample_room = sample_room(self._samples)
         return other
@@ -391,7 +406,7 @@ def _without_rows(problem: RegressionProblem) -> RegressionProblem:
     return header
 
 
-def _read_only(array: np.ndarray, kind: np.dtype = np.dtype(float)) -> np.ndarray:
+def _read_only(array: np.ndarray, kind: type = float) -> np.ndarray:
     """A view in C order, so that kernels are compiled for one kind of array only."""
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.setflags(write=False)

@@ -9,9 +9,9 @@ Since :math:`b_k` is kept, and not the increment of the last step, what an itera
 undone is made up for by the next.
 
 Every function that is called from here is in this file, since the compiler's cache looks at no
-other. The sums have their rounding carried along (Kahan 1965), so that it does not grow with the
-number of samples: directions that no motion shows have the prior alone, which rounding of the
-others must not drown.
+other. Samples are summed by the dozen, and these sums with their rounding carried along (Kahan
+1965), so that it does not grow with the number of samples: directions that no motion shows have
+the prior alone, which rounding of the others must not drown.
 
 References:
     Cho, Lee and Shin 2023, "Recursive least squares with log-determinant divergence
@@ -35,6 +35,8 @@ _SAFE = 0.0625
 # Part of the decrease that a straight line promises which a step must bring.
 _ARMIJO = 0.1
 _SHORTEST = 1e-12
+# Samples that are summed by themselves first.
+_RECENT = 64
 
 
 @njit(**_COMPILED)
@@ -62,11 +64,13 @@ def advance(
         if _receive(state, room, free, fixed, weights, rows[t], torque[t], usable[t]):
             state.counts[kept.SAMPLES] += 1
             if options.memory < 1.0:
-                for i in range(len(state.information)):
-                    for k in range(len(state.theta)):
-                        state.information[i, k] *= options.memory
-                        state.rounding[i, k] *= options.memory
-            _add(state, room, room.rows, room.joints[0], room.joints[1])
+                for sums in (state.information, state.rounding, state.recent):
+                    for i in range(len(sums)):
+                        for k in range(len(state.theta)):
+                            sums[i, k] *= options.memory
+            _add(state, room)
+            if state.counts[kept.SAMPLES] % _RECENT == 0:
+                fold(state)
             iterate(prior, state, room, options, options.iterations)
         else:
             state.counts[kept.SKIPPED] += 1
@@ -86,15 +90,14 @@ def _receive(
     for j in range(len(torque)):
         weight[j] = weights[j] if usable[j] else 0.0
         value, predicted, size = torque[j] if usable[j] else 0.0, 0.0, 0.0
-        if usable[j]:
-            if len(free) < len(fixed):
-                for k in range(len(fixed)):
-                    value -= rows[j, k] * fixed[k]
-            for k in range(len(free)):
-                entry = rows[j, free[k]]
-                room.rows[j, k] = entry
-                predicted += entry * state.theta[k]
-                size += entry * entry
+        if usable[j] and len(free) < len(fixed):
+            for k in range(len(fixed)):
+                value -= rows[j, k] * fixed[k]
+        for k in range(len(free)):
+            entry = rows[j, free[k]] if usable[j] else 0.0
+            room.rows[j, k] = entry
+            predicted += entry * state.theta[k]
+            size += entry * entry
         target[j], innovation[j] = value, value - predicted
         finite &= np.isfinite((innovation[j] ** 2 + size) * weights[j])
     if finite:
@@ -107,38 +110,38 @@ def _receive(
 
 
 @njit(**_COMPILED)
-def _add(
-    state: State, room: Room, rows: np.ndarray, values: np.ndarray, weights: np.ndarray
-) -> None:
-    """Add weighted products of rows with each other and with their values."""
-    count, sums = len(state.theta), room.sums
-    for i in range(count + 1):
-        first = i if i < count else 0
-        used = False
-        for j in range(len(weights)):
-            if weights[j] != 0.0:
-                factor = weights[j] * (rows[j, i] if i < count else values[j])
-                if factor != 0.0:
-                    row = rows[j]
-                    if used:
-                        for k in range(first, count):
-                            sums[k] += factor * row[k]
-                    else:
-                        for k in range(first, count):
-                            sums[k] = factor * row[k]
-                    used = True
-        if used:
-            _add_up(state.information[i], state.rounding[i], sums, first)
+def _add(state: State, room: Room) -> None:
+    """Add the weighted products of the sample's rows to the recent sums, four joints at once."""
+    count, target, weight = len(state.theta), room.joints[0], room.joints[1]
+    for j in range(0, len(weight), 4):
+        p, q, r, s = room.rows[j], room.rows[j + 1], room.rows[j + 2], room.rows[j + 3]
+        u, v, w, x = weight[j], weight[j + 1], weight[j + 2], weight[j + 3]
+        for i in range(count + 1):
+            sums, first = state.recent[i], i
+            if i < count:
+                a, b, c, d = u * p[i], v * q[i], w * r[i], x * s[i]
+            else:
+                a, b, c, d = u * target[j], v * target[j + 1], w * target[j + 2], x * target[j + 3]
+                first = 0
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                for k in range(first, count):
+                    sums[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
 
 
 @njit(cache=True)
-def _add_up(total: np.ndarray, rounding: np.ndarray, more: np.ndarray, first: int) -> None:
-    """Compensated sums; the compiler must not reorder these."""
-    for k in range(first, len(total)):
-        part = more[k] - rounding[k]
-        now = total[k] + part
-        rounding[k] = (now - total[k]) - part
-        total[k] = now
+def fold(state: State) -> None:
+    """Add the recent sums to all others; the compiler must not reorder these.
+
+    Args:
+        state: Its recent sums are zero afterwards.
+    """
+    for i in range(len(state.information)):
+        for k in range(i if i < len(state.theta) else 0, len(state.theta)):
+            part = state.recent[i, k] - state.rounding[i, k]
+            total = state.information[i, k] + part
+            state.rounding[i, k] = (total - state.information[i, k]) - part
+            state.information[i, k] = total
+            state.recent[i, k] = 0.0
 
 
 @njit(**_COMPILED)
@@ -180,15 +183,17 @@ def _assemble(prior: Prior, state: State, room: Room, alpha: float) -> None:
     """The Hessian's upper triangle, and the gradient with the other sign behind it."""
     count, theta, matrix, lean = len(state.theta), state.theta, room.matrix, room.lean
     for k in range(count):
-        lean[k] = -state.information[count, k]
+        lean[k] = -(state.information[count, k] + state.recent[count, k])
     for i in range(count):
-        omega, row, here, total = state.information[i], matrix[i], theta[i], 0.0
+        before, recent, row = state.information[i], state.recent[i], matrix[i]
+        here, total = theta[i], 0.0
+        row[i] = before[i] + recent[i]
         for k in range(i + 1, count):
-            row[k] = omega[k]
-            total += omega[k] * theta[k]
-            lean[k] += omega[k] * here
-        row[i] = omega[i]
-        lean[i] += omega[i] * here + total
+            entry = before[k] + recent[k]
+            row[k] = entry
+            total += entry * theta[k]
+            lean[k] += entry * here
+        lean[i] += row[i] * here + total
     for i in range(count):
         matrix[i, count] = -lean[i]
     bend(prior, theta, room, alpha)
@@ -333,23 +338,14 @@ def _factor(matrix: np.ndarray, count: int) -> bool:
                 factor, other = row[i], matrix[i]
                 for j in range(i, width):
                     other[j] -= factor * row[j]
+        # Longer loops over more rows are not vectorised: too much could overlap.
         if last < count:
-            _take_off(matrix, first, last, width)
+            p, q, r, s = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
+            for i in range(last, count):
+                a, b, c, d, row = p[i], q[i], r[i], s[i], matrix[i]
+                for j in range(i, width):
+                    row[j] -= a * p[j] + b * q[j] + c * r[j] + d * s[j]
     return True
-
-
-@njit(**_COMPILED)
-def _take_off(matrix: np.ndarray, first: int, start: int, width: int) -> None:
-    """Take four rows of the factor off all below, two of them at a time."""
-    r0, r1, r2, r3 = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
-    # With an odd number of rows the last one is taken with a spare.
-    for i in range(start, width - 1, 2):
-        a0, a1, a2, a3 = r0[i], r1[i], r2[i], r3[i]
-        b0, b1, b2, b3 = r0[i + 1], r1[i + 1], r2[i + 1], r3[i + 1]
-        x, y = matrix[i], matrix[i + 1]
-        for j in range(i, width):
-            x[j] -= a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
-            y[j] -= b0 * r0[j] + b1 * r1[j] + b2 * r2[j] + b3 * r3[j]
 
 
 @njit(**_COMPILED)
@@ -366,19 +362,19 @@ def _direction(room: Room, count: int) -> float:
 
 
 @njit(**_COMPILED)
-def _barrier(prior: Prior, theta: np.ndarray, room: Room) -> float:
-    """Sum of all barriers, infinite outside."""
+def _barrier(prior: Prior, theta: np.ndarray, room: Room, inside_only: bool) -> float:
+    """Sum of all barriers, infinite outside; inside any number if nothing else is asked."""
     value = 0.0
     for c in range(len(prior.place)):
         determinant = _body(prior, c, theta, room)
         if not determinant > 0.0:
             return np.inf
-        value -= np.log(determinant)
+        value -= 0.0 if inside_only else np.log(determinant)
     for i in range(len(prior.bound)):
         gap = _gap(prior, i, theta)
         if not gap > 0.0:
             return np.inf
-        value -= np.log(gap)
+        value -= 0.0 if inside_only else np.log(gap)
     return value
 
 
@@ -391,13 +387,13 @@ def _search(
     count, large = len(theta), decrement > _SAFE * alpha
     slope, bow, start = 0.0, 0.0, 0.0
     if large:
-        start = _barrier(prior, theta, room)
+        start = _barrier(prior, theta, room, False)
         for i in range(count):
-            omega, total = state.information[i], 0.0
+            before, recent, total = state.information[i], state.recent[i], 0.0
             for k in range(i + 1, count):
-                total += omega[k] * step[k]
+                total += (before[k] + recent[k]) * step[k]
             stretch = alpha * prior.stretch[i]
-            bow += step[i] * ((omega[i] + stretch) * step[i] + 2.0 * total)
+            bow += step[i] * ((before[i] + recent[i] + stretch) * step[i] + 2.0 * total)
             slope += step[i] * (
                 room.lean[i] + stretch * (theta[i] - prior.reference[i])
                 - alpha * prior.slope[i])
@@ -405,7 +401,7 @@ def _search(
     while length > _SHORTEST:
         for k in range(count):
             trial[k] = theta[k] + length * step[k]
-        value = _barrier(prior, trial, room)
+        value = _barrier(prior, trial, room, not large)
         if value < np.inf:
             if not large:
                 return length

@@ -49,7 +49,7 @@ def divergence(
         inertial[problem.parameters.body_slice(body)] = True
     stretch = np.where(inertial[free], 0.0 if kind == 'log_det' else 1.0, rest_weight)
     if kind == 'l2':
-        bodies = tuple(each[:0] for each in bodies)
+        bodies = bodies[0][:0], bodies[1][:0], bodies[2][:0]
     return with_slope(Prior(
         problem.reference[free], np.zeros(len(free)), stretch, *bodies,
         np.zeros((0, len(free))), np.zeros(0), np.zeros((0, 2), dtype=np.int64)))

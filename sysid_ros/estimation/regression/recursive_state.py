@@ -49,6 +49,7 @@ class State(NamedTuple):
         theta: The estimate, shape ``(f,)``.
         information: Upper triangle of the information, and the vector b last, ``(f + 1, f)``.
         rounding: What the sums in it lost, same shape.
+        recent: What the last samples add to it, same shape.
         tally: Usable samples, squared torques and squared innovations per joint, ``(3, n)``.
         counts: Samples, those skipped, failed steps and Newton iterations, shape ``(4,)``.
         outcome: Squared decrement and length of the last Newton step, and alpha, ``(3,)``.
@@ -57,6 +58,7 @@ class State(NamedTuple):
     theta: np.ndarray
     information: np.ndarray
     rounding: np.ndarray
+    recent: np.ndarray
     tally: np.ndarray
     counts: np.ndarray
     outcome: np.ndarray
@@ -65,17 +67,16 @@ class State(NamedTuple):
 class Room(NamedTuple):
     """Room for one step, so that nothing is allocated: f free parameters, n joints.
 
+    There is room for a multiple of four joints, N; the spare ones have no weight.
+
     Attributes:
-        matrix: The Hessian, then its factor, with the right-hand side behind, and a
-            spare row, ``(f + 1, f + 1)``.
+        matrix: The Hessian, then its factor, with the right-hand side behind, ``(f, f + 1)``.
         lean: Gradient of the data's part of the objective, shape ``(f,)``.
         step: Newton step, shape ``(f,)``.
         trial: Estimate on trial, shape ``(f,)``.
-        sums: A row of products, shape ``(f,)``.
-        rows: Free columns of a sample, shape ``(n, f)``.
+        rows: Free columns of a sample, shape ``(N, f)``.
         told: What of them was known before, shape ``(n, f)``.
-        joints: Target, weight and innovation, shape ``(3, n)``.
-        gram: Products of rows, shape ``(n, n)``.
+        joints: Target, weight and innovation, shape ``(3, N)``.
         ten: A body, shape ``(10,)``.
         gradient: Of its barrier, shape ``(10,)``.
         hessian: Of its barrier, shape ``(10, 10)``.
@@ -86,11 +87,9 @@ class Room(NamedTuple):
     lean: np.ndarray
     step: np.ndarray
     trial: np.ndarray
-    sums: np.ndarray
     rows: np.ndarray
     told: np.ndarray
     joints: np.ndarray
-    gram: np.ndarray
     ten: np.ndarray
     gradient: np.ndarray
     hessian: np.ndarray
@@ -115,6 +114,6 @@ class Options(NamedTuple):
 
 def room_for(parameters: int, joints: int) -> Room:
     """Room for steps with so many free parameters and joints."""
-    f, n = parameters, joints
+    f, n, padded = parameters, joints, -(-joints // 4) * 4
     return Room(*(np.zeros(shape) for shape in (
-        (f + 1, f + 1), f, f, f, f, (n, f), (n, f), (3, n), (n, n), 10, 10, (10, 10), (3, 4, 4))))
+        (f, f + 1), f, f, f, (padded, f), (n, f), (3, padded), 10, 10, (10, 10), (3, 4, 4))))
