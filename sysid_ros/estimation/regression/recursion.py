@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.linalg
 
+from sysid_ros.dynamics.base_parameters import BaseParameters
 from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_room
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
@@ -78,7 +80,7 @@ class Recursion:
         self._state = State(
             self.prior.reference.copy(), np.zeros((count + 1, count)),
             np.zeros((count + 1, count)), np.zeros((count + 1, count)), np.zeros((3, joints)),
-            np.zeros(4, dtype=np.int64), np.zeros(3))
+            np.zeros(4, dtype=np.int64), np.zeros(4))
         self._room = room_for(count, joints)
         exponential = settings.forgetting == 'exponential'
         self._options = Options(
@@ -238,7 +240,12 @@ class Recursion:
     def settle(self) -> bool:
         """Iterate to the minimum for the samples so far; True when it was found."""
         options = self._options._replace(strength=self.strength)
-        return bool(iterate(self.prior, self._state, self._room, options, _MOST))
+        for _ in range(2):
+            if iterate(self.prior, self._state, self._room, options, _MOST):
+                return True
+            # Too near to a boundary to get away from it: once more, from the midst.
+            self._state.theta[:] = self.prior.reference
+        return False
 
     # What is known
 
@@ -283,13 +290,20 @@ class Recursion:
 
         It takes the noise of the samples as white and of the size that was given.
         """
-        matrix = self.posterior_information()
-        # Parameters differ by orders of magnitude; with ones on the diagonal all digits count.
-        scale = np.diag(matrix) ** -0.5
-        inverse = np.linalg.inv(scale[:, None] * matrix * scale)
+        root = _inverse_root(self.posterior_information())
         covariance = np.zeros((len(self.fixed),) * 2)
-        covariance[np.ix_(self.free, self.free)] = scale[:, None] * inverse * scale
+        covariance[np.ix_(self.free, self.free)] = root.T @ root
         return covariance
+
+    def base_covariance(self, base: BaseParameters) -> np.ndarray:
+        r"""Covariance of base parameters :math:`\beta = K\theta`, shape ``(r, r)``.
+
+        Args:
+            base: Base parameters of the free parameters.
+        """
+        # Of the covariance itself it would be a small difference of large numbers.
+        root = _inverse_root(self.posterior_information()) @ base.matrix[:, self.free].T
+        return root.T @ root
 
     def standard_deviation(self) -> np.ndarray:
         """Posterior deviations, shape ``(p,)``."""
@@ -396,6 +410,14 @@ class Recursion:
         return other
 
 
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """A matrix whose square, transposed, is the inverse of a positive definite one."""
+    # Entries differ by orders of magnitude; with ones on the diagonal all digits count.
+    scale = np.diag(matrix) ** -0.5
+    root = np.linalg.cholesky(scale[:, None] * matrix * scale)
+    return scipy.linalg.solve_triangular(root, np.diag(scale), lower=True)
+
+
 def _without_rows(problem: RegressionProblem) -> RegressionProblem:
     """All of a problem but its rows, with the scale of joint terms that they told."""
     header = replace(
@@ -408,6 +430,6 @@ def _without_rows(problem: RegressionProblem) -> RegressionProblem:
 
 def _read_only(array: np.ndarray, kind: type = float) -> np.ndarray:
     """A view in C order, so that kernels are compiled for one kind of array only."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
+    view: np.ndarray = np.ascontiguousarray(array, dtype=kind).view()
     view.setflags(write=False)
     return view

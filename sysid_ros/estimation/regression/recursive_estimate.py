@@ -33,8 +33,7 @@ def estimate_from_sums(state: Recursion, status: Status) -> Estimate:
     problem = _rows_of_sums(state)
     directions = DataDirections(problem, np.ones(len(state.noise)))
     theta = silent_terms_kept(problem, directions, state.theta if status.ok else problem.reference)
-    matrix = problem.base.matrix
-    covariance = directions.lost_as_infinite(matrix @ state.covariance() @ matrix.T)
+    covariance = directions.lost_as_infinite(state.base_covariance(problem.base))
     return told(
         directions, theta, covariance, _innovations(state), estimator=state.settings.name,
         settings=state.settings.describe(), status=status, iterations=state.iterations,

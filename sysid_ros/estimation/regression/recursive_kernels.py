@@ -5,17 +5,11 @@ and moves the estimate by Newton iterations on
 
 .. math:: \Omega_k \theta - b_k + \alpha \nabla R(\theta) = 0.
 
-Since :math:`b_k` is kept, and not the increment of the last step, what an iteration leaves
-undone is made up for by the next.
+Since :math:`b_k` is kept, what an iteration leaves undone is made up for by the next.
 
 Every function that is called from here is in this file, since the compiler's cache looks at no
 other. Samples are summed by the dozen, and these sums with their rounding carried along (Kahan
-1965), so that it does not grow with the number of samples: directions that no motion shows have
-the prior alone, which rounding of the others must not drown.
-
-References:
-    Cho, Lee and Shin 2023, "Recursive least squares with log-determinant divergence
-    regularisation for online inertia identification".
+1965): directions that no motion shows have the prior alone, which rounding must not drown.
 """
 
 from __future__ import annotations
@@ -29,11 +23,16 @@ from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
+# Samples may push the estimate against a boundary, from where Newton steps are short. So a step
+# whose squared decrement is far above its weight of the prior's curvature is done with a weight
+# as large, which is made smaller again near the minimum (Levenberg and Marquardt).
+_FAR, _NEAR, _LOWERED = 10.0, 0.5, 0.125
 # Below this squared decrement, in units of alpha, a full Newton step of a self-concordant function
 # stays inside and converges quadratically (Boyd and Vandenberghe 2004, section 9.6).
 _SAFE = 0.0625
 # Part of the decrease that a straight line promises which a step must bring.
 _ARMIJO = 0.1
+_PART = 0.9
 _SHORTEST = 1e-12
 # Samples that are summed by themselves first.
 _RECENT = 64
@@ -146,7 +145,7 @@ def fold(state: State) -> None:
 
 @njit(**_COMPILED)
 def iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
-    r"""Newton iterations on the estimate, until the decrement is small or there were enough.
+    """Newton iterations on the estimate; returns whether the last decrement was small enough.
 
     Args:
         prior: The divergence.
@@ -154,32 +153,38 @@ def iterate(prior: Prior, state: State, room: Room, options: Options, most: int)
         room: Room for a step.
         options: How a step is done.
         most: Iterations at most.
-
-    Returns:
-        Whether the last decrement was below the tolerance.
     """
-    count, theta, alpha = len(state.theta), state.theta, options.strength
-    state.outcome[kept.STRENGTH] = alpha
+    count, outcome, alpha = len(state.theta), state.outcome, options.strength
+    outcome[kept.STRENGTH] = alpha
+    bounded = len(prior.place) + len(prior.bound) > 0
     for _ in range(most):
         state.counts[kept.ITERATIONS] += 1
-        _assemble(prior, state, room, alpha)
+        damping = max(alpha, outcome[kept.DAMPING])
+        _assemble(prior, state, room, alpha, damping)
         length, decrement = 0.0, np.inf
         if _factor(room.matrix, count):
             decrement = _direction(room, count)
-            length = _search(prior, state, room, alpha, decrement)
-        state.outcome[kept.DECREMENT], state.outcome[kept.LENGTH] = decrement, length
+            if bounded and decrement > _FAR * damping:
+                outcome[kept.DAMPING] = decrement
+                continue
+            length = _search(prior, state, room, alpha, damping, decrement)
+        outcome[kept.DECREMENT], outcome[kept.LENGTH] = decrement, length
         if length == 0.0:
             state.counts[kept.FAILED] += 1
             return False
         for k in range(count):
-            theta[k] += length * room.step[k]
-        if decrement <= 2.0 * options.tolerance * alpha:
+            state.theta[k] += length * room.step[k]
+        near = decrement <= _NEAR * damping
+        outcome[kept.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
+        if damping == alpha and decrement <= 2.0 * options.tolerance * alpha:
             return True
     return False
 
 
 @njit(**_COMPILED)
-def _assemble(prior: Prior, state: State, room: Room, alpha: float) -> None:
+def _assemble(
+    prior: Prior, state: State, room: Room, alpha: float, damping: float
+) -> None:
     """The Hessian's upper triangle, and the gradient with the other sign behind it."""
     count, theta, matrix, lean = len(state.theta), state.theta, room.matrix, room.lean
     for k in range(count):
@@ -196,23 +201,26 @@ def _assemble(prior: Prior, state: State, room: Room, alpha: float) -> None:
         lean[i] += row[i] * here + total
     for i in range(count):
         matrix[i, count] = -lean[i]
-    bend(prior, theta, room, alpha)
+    bend(prior, theta, room, alpha, damping)
 
 
 @njit(**_COMPILED)
-def bend(prior: Prior, theta: np.ndarray, room: Room, alpha: float) -> None:
-    r"""Add :math:`\alpha \nabla^2 R` to the matrix, and take the gradient off its last column.
+def bend(
+    prior: Prior, theta: np.ndarray, room: Room, alpha: float, damping: float
+) -> None:
+    r"""Add the curvature of R to the matrix, and take its gradient off the last column.
 
     Args:
         prior: The divergence.
         theta: Where, strictly inside, shape ``(f,)``.
         room: Holds the matrix, shape ``(f, f + 1)``.
-        alpha: The strength.
+        alpha: Weight of the gradient.
+        damping: Weight of the curvature.
     """
     count, matrix = len(theta), room.matrix
     for k in range(count):
         away = prior.stretch[k] * (theta[k] - prior.reference[k])
-        matrix[k, k] += alpha * prior.stretch[k]
+        matrix[k, k] += damping * prior.stretch[k]
         matrix[k, count] -= alpha * (away - prior.slope[k])
     for i in range(len(prior.bound)):
         start, stop, row = prior.span[i, 0], prior.span[i, 1], prior.matrix[i]
@@ -221,16 +229,15 @@ def bend(prior: Prior, theta: np.ndarray, room: Room, alpha: float) -> None:
             if row[j] != 0.0:
                 matrix[j, count] -= alpha * pull * row[j]
                 for k in range(j, stop):
-                    matrix[j, k] += alpha * pull * pull * row[j] * row[k]
-    for c in range(len(prior.place)):
-        place = prior.place[c]
+                    matrix[j, k] += damping * pull * pull * row[j] * row[k]
+    for c, place in enumerate(prior.place):
         _bend_body(prior, c, theta, room)
         for m in range(10):
             if place[m] >= 0:
                 matrix[place[m], count] -= alpha * room.gradient[m]
                 for n in range(m, 10):
                     if place[n] >= 0:
-                        matrix[place[m], place[n]] += alpha * room.hessian[m, n]
+                        matrix[place[m], place[n]] += damping * room.hessian[m, n]
 
 
 @njit(**_COMPILED)
@@ -363,7 +370,7 @@ def _direction(room: Room, count: int) -> float:
 
 @njit(**_COMPILED)
 def _barrier(prior: Prior, theta: np.ndarray, room: Room, inside_only: bool) -> float:
-    """Sum of all barriers, infinite outside; inside any number if nothing else is asked."""
+    """Sum of all barriers, infinite outside."""
     value = 0.0
     for c in range(len(prior.place)):
         determinant = _body(prior, c, theta, room)
@@ -380,11 +387,11 @@ def _barrier(prior: Prior, theta: np.ndarray, room: Room, inside_only: bool) -> 
 
 @njit(**_COMPILED)
 def _search(
-    prior: Prior, state: State, room: Room, alpha: float, decrement: float
+    prior: Prior, state: State, room: Room, alpha: float, damping: float, decrement: float
 ) -> float:
     """Length of the step that stays strictly inside and brings its decrease; 0 if none does."""
     theta, step, trial = state.theta, room.step, room.trial
-    count, large = len(theta), decrement > _SAFE * alpha
+    count, large = len(theta), decrement > _SAFE * damping
     slope, bow, start = 0.0, 0.0, 0.0
     if large:
         start = _barrier(prior, theta, room, False)
@@ -399,14 +406,19 @@ def _search(
                 - alpha * prior.slope[i])
     length = 1.0
     while length > _SHORTEST:
+        # A large step may take no more than part of the way to the boundary: nearer to it the
+        # next ones could only double the distance again and again.
+        reach = length / _PART if large else length
         for k in range(count):
-            trial[k] = theta[k] + length * step[k]
-        value = _barrier(prior, trial, room, not large)
-        if value < np.inf:
-            if not large:
-                return length
-            change = length * (slope + 0.5 * length * bow) + alpha * (value - start)
-            if change <= -_ARMIJO * length * decrement:
+            trial[k] = theta[k] + reach * step[k]
+        inside = _barrier(prior, trial, room, True) < np.inf
+        if inside and not large:
+            return length
+        if inside:
+            for k in range(count):
+                trial[k] = theta[k] + length * step[k]
+            change = alpha * (_barrier(prior, trial, room, False) - start)
+            if change + length * (slope + 0.5 * length * bow) <= -_ARMIJO * length * decrement:
                 return length
         length *= 0.5
     return 0.0

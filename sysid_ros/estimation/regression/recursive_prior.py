@@ -103,7 +103,7 @@ def with_slope(prior: Prior) -> Prior:
     count = len(prior.reference)
     room = room_for(count, 1)
     room.matrix[:] = 0.0
-    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0)
+    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0, 1.0)
     return prior._replace(slope=-room.matrix[:count, count])
 
 
@@ -111,7 +111,7 @@ def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """Hessian of the divergence at free parameters ``(f,)``, strictly inside, ``(f, f)``."""
     count = len(theta)
     room = room_for(count, 1)
-    bend(prior, theta, room, 1.0)
+    bend(prior, theta, room, 1.0, 1.0)
     upper = np.triu(room.matrix[:count, :count])
     return upper + np.triu(upper, 1).T
 
@@ -120,5 +120,5 @@ def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """Gradient of the divergence at free parameters ``(f,)``, strictly inside, ``(f,)``."""
     count = len(theta)
     room = room_for(count, 1)
-    bend(prior, theta, room, 1.0)
+    bend(prior, theta, room, 1.0, 1.0)
     return -room.matrix[:count, count]

@@ -9,7 +9,7 @@ import numpy as np
 #: Entries of the counts of a state.
 SAMPLES, SKIPPED, FAILED, ITERATIONS = range(4)
 #: Entries of the outcome of a state.
-DECREMENT, LENGTH, STRENGTH = range(3)
+DECREMENT, LENGTH, STRENGTH, DAMPING = range(4)
 #: Row and column of the pseudo-inertia, or of the inertia, that the ten parameters stand for.
 ENTRIES = (
     (3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2),
@@ -52,7 +52,8 @@ class State(NamedTuple):
         recent: What the last samples add to it, same shape.
         tally: Usable samples, squared torques and squared innovations per joint, ``(3, n)``.
         counts: Samples, those skipped, failed steps and Newton iterations, shape ``(4,)``.
-        outcome: Squared decrement and length of the last Newton step, and alpha, ``(3,)``.
+        outcome: Squared decrement and length of the last Newton step, alpha, and the weight of
+            the curvature in the next step, shape ``(4,)``.
     """
 
     theta: np.ndarray
