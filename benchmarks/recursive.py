@@ -122,6 +122,7 @@ class Plain:
         self.slope = (np.linalg.inv(pseudo).reshape(-1, 16) @ self.basis.T).ravel()
 
     def step(self, q, v, a, tau, iterations):
+        """Take in one sample, arrays of shape ``(1, n)``."""
         rows = self.model.regressor(q, v, a)[0]
         weighted = rows.T * self.weights
         self.information += weighted @ rows

@@ -9,9 +9,9 @@ regressor columns :math:`\Gamma_c` the residual is
 with the error :math:`\epsilon` of the committed base parameters, of which their information tells
 the size, and noise :math:`\eta`. The generalised likelihood ratio of :math:`\delta = 0` is, with
 what :math:`\epsilon` explains taken out, chi-squared (Basseville and Nikiforov 1993, section 7.2.4;
-unknown onset: Willsky and Jones 1976). Samples are summed in blocks; after each block
-all hypotheses are tested on the last blocks, of several lengths, so that old samples do not blur a
-new change. The threshold bounds the rate of false alarms by the sum over all tests.
+unknown onset: Willsky and Jones 1976). Samples are summed in blocks; all hypotheses are tested on
+the last blocks, in stretches of several lengths, so that old samples do not blur a new change.
+The threshold bounds the rate of false alarms by the sum over all tests.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _LOAD = 10.0
 _MISNAMED = 1e-3
 # A mass counts as changed beyond this many standard deviations.
 _SIGNIFICANT = 3.0
+# Combinations that a stretch shows less than this part of one of its parameters are rounding.
+_ROUNDING = 1e-5
 _FRICTION = ('viscous_friction', 'coulomb_friction', 'torque_offset')
 
 
@@ -49,7 +51,7 @@ class ChangeSettings(StrictSettings):
         false_alarms_per_hour: Bound of the rate of false alarms, for white Gaussian noise of the
             size that is given.
         block: Time between tests in [s].
-        windows: Lengths of the stretches that are tested, in blocks.
+        windows: Lengths of the stretches that are tested, in blocks; the first should be one.
     """
 
     false_alarms_per_hour: float = Field(default=0.05, gt=0.0)
@@ -94,32 +96,69 @@ class Change:
             return f'The load on {self.where} changed: {size}.'
         if self.kind == 'friction':
             return f'Friction of {self.where} changed: {size}.'
-        return 'The robot no longer has the committed parameters; no single load or joint tells why.'
+        return 'The robot no longer has the committed parameters; no load or joint alone tells why.'
 
 
 @dataclass(frozen=True, eq=False)
 class _Hypothesis:
+    """Parameters that may have changed together.
+
+    Attributes:
+        kind: As of a change.
+        where: As of a change.
+        columns: Their places among all parameters, shape ``(k,)``.
+        directions: Base parameters by change of each, shape ``(r, k)``.
+        tested: How many of them, from the first, are tested for.
+        threshold: What the statistic has to exceed.
+    """
+
     kind: str
     where: str
     columns: np.ndarray
-    tested: np.ndarray
+    directions: np.ndarray
+    tested: int
     threshold: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
-    """Sums over blocks with what the error of the committed parameters explains taken out."""
+    """Sums over blocks, in base parameters, and what the committed ones are known by.
 
-    information: np.ndarray
+    ``score`` and ``variance`` are without what the error of the committed parameters explains.
+    """
+
+    blocks: int
     score: np.ndarray
+    variance: np.ndarray
+    whole: float
 
-    def statistic(self, columns: np.ndarray) -> float:
-        """Twice the likelihood ratio of a change of some parameters."""
-        matrix, score = self.information[np.ix_(columns, columns)], self.score[columns]
+    @classmethod
+    def of(
+        cls, blocks: int, information: np.ndarray, score: np.ndarray, known: np.ndarray | None
+    ) -> _Stretch:
+        """The stretch of summed information ``(r, r)`` and score ``(r,)``."""
+        size = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+        rounding = np.diag((_ROUNDING * size) ** 2)
+        alone = scipy.linalg.cho_factor(information + rounding)
+        whole = score @ scipy.linalg.cho_solve(alone, score)
+        if known is None:
+            return cls(blocks, score, information, float(whole))
+        both = scipy.linalg.cho_factor(information + known)
+        explained = scipy.linalg.cho_solve(both, np.column_stack([information, score]))
+        return cls(
+            blocks, score - information @ explained[:, -1],
+            information - information @ explained[:, :-1],
+            float(whole - score @ explained[:, -1]))
+
+    def statistic(self, hypothesis: _Hypothesis, count: int) -> float:
+        """Twice the likelihood ratio of a change of the first parameters of a hypothesis."""
+        if hypothesis.kind == 'parameters':
+            return self.whole
+        along = hypothesis.directions[:, :count]
+        matrix, score = along.T @ self.variance @ along, along.T @ self.score
         scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
-        known = values > 1e-9 * len(values)
-        return float(np.sum((vectors.T @ (score / scale))[known] ** 2 / values[known]))
+        matrix = matrix / np.outer(scale, scale) + _ROUNDING**2 * np.eye(count)
+        return float((score / scale) @ np.linalg.solve(matrix, score / scale))
 
 
 class ChangeDetector:
@@ -160,27 +199,28 @@ class ChangeDetector:
         self.body = last_body(model.robot, link)
         self._hypotheses = self._make_hypotheses()
         self._length = max(round(self.settings.block * rate), 1)
-        count, blocks = len(self.committed), max(self.settings.windows)
-        self._information = np.zeros((blocks, count, count))
-        self._score = np.zeros((blocks, count))
-        self._filled, self.samples = 0, 0
+        blocks = max(self.settings.windows)
+        self._information = np.zeros((blocks, rank, rank))
+        self._score = np.zeros((blocks, rank))
+        self._filled, self.samples, self._blocks, self._alarmed = 0, 0, 0, 0
         self._pending: list[np.ndarray] = []
 
     def _make_hypotheses(self) -> tuple[_Hypothesis, ...]:
         parameters = self.model.parameters
         block = np.arange(*parameters.body_slice(self.body).indices(len(parameters)))
-        chosen = [('payload', self.body, block, block[:_STATIC])]
+        chosen = [('payload', self.body, block, _STATIC)]
         for joint in self.model.robot.joint_names:
             names = [f'{joint}.{field}' for field in _FRICTION]
             columns = np.array([parameters.index(n) for n in names if n in parameters], dtype=int)
             if len(columns):
-                chosen.append(('friction', joint, columns, columns))
-        own = self.base.independent
-        chosen.append(('parameters', '', own, own))
-        tests = 3600.0 / self.settings.block * len(self.settings.windows) * len(chosen)
+                chosen.append(('friction', joint, columns, len(columns)))
+        chosen.append(('parameters', '', self.base.independent, self.base.rank))
+        per_block = sum(1.0 / blocks for blocks in self.settings.windows)
+        tests = 3600.0 / self.settings.block * per_block * len(chosen)
         probability = min(self.settings.false_alarms_per_hour / tests, 0.5)
         return tuple(
-            _Hypothesis(kind, where, columns, tested, float(chi2.isf(probability, len(tested))))
+            _Hypothesis(kind, where, columns, self.base.matrix[:, columns], tested,
+                        float(chi2.isf(probability, tested)))
             for kind, where, columns, tested in chosen
         )
 
@@ -222,7 +262,7 @@ class ChangeDetector:
     def forget(self) -> None:
         """Forget all samples so far, after a commit for example."""
         self._information[:], self._score[:] = 0.0, 0.0
-        self._filled, self._pending = 0, []
+        self._filled, self._pending, self._blocks, self._alarmed = 0, [], 0, 0
 
     def _close_block(self) -> None:
         block = np.concatenate(self._pending)
@@ -230,70 +270,75 @@ class ChangeDetector:
         block = block[np.isfinite(block).all(axis=(1, 2))]
         q, v, a, tau = (np.ascontiguousarray(block[:, k]) for k in range(4))
         rows = self.model.regressor(q, v, a)
-        residual = tau - rows @ self.committed
-        flat = (rows * np.sqrt(self.weights)[:, None]).reshape(-1, rows.shape[2])
-        self._information[1:] = self._information[:-1].copy()
-        self._score[1:] = self._score[:-1].copy()
-        self._information[0] = flat.T @ flat
-        self._score[0] = flat.T @ (residual * np.sqrt(self.weights)).ravel()
+        root = np.sqrt(self.weights)
+        residual = (tau - rows @ self.committed) * root
+        flat = (rows[:, :, self.base.independent] * root[:, None]).reshape(-1, self.base.rank)
+        place = self._blocks % len(self._score)
+        self._information[place] = flat.T @ flat
+        self._score[place] = flat.T @ residual.ravel()
+        self._blocks += 1
 
     def _stretch(self, blocks: int) -> _Stretch:
-        information = self._information[:blocks].sum(axis=0)
-        score = self._score[:blocks].sum(axis=0)
-        if self.base_information is None:
-            return _Stretch(information, score)
-        own = self.base.independent
-        cross = information[:, own]
-        factor = scipy.linalg.cho_factor(information[np.ix_(own, own)] + self.base_information)
-        return _Stretch(
-            information - cross @ scipy.linalg.cho_solve(factor, cross.T),
-            score - cross @ scipy.linalg.cho_solve(factor, score[own]))
+        """The last blocks."""
+        places = np.arange(self._blocks - blocks, self._blocks) % len(self._score)
+        return _Stretch.of(
+            blocks, self._information[places].sum(axis=0), self._score[places].sum(axis=0),
+            self.base_information)
 
     def _tested(self) -> Change | None:
-        """The change that exceeds its threshold by most, if any does."""
-        best: tuple[float, int, _Stretch, float] | None = None
-        for blocks in self.settings.windows:
-            if blocks * self._length > self.samples:
-                break
-            stretch = self._stretch(blocks)
-            for hypothesis in self._hypotheses:
-                statistic = stretch.statistic(hypothesis.tested)
-                excess = statistic - hypothesis.threshold
-                if excess > 0.0 and (best is None or excess > best[0]):
-                    best = excess, blocks, stretch, statistic
-        return None if best is None else self._named(best[1], best[2])
+        """The change that is seen, if any is."""
+        # Longer stretches overlap, and need no test after every block until there is an alarm.
+        stretches = [
+            self._stretch(blocks) for blocks in self.settings.windows
+            if blocks <= self._blocks and (self._alarmed or self._blocks % blocks == 0)]
+        alarm = any(
+            stretch.statistic(hypothesis, hypothesis.tested) > hypothesis.threshold
+            for stretch in stretches for hypothesis in self._hypotheses)
+        if not alarm:
+            self._alarmed = 0
+            return None
+        # What came since the first alarm is surely after the change.
+        since = min(self._alarmed, len(self._score))
+        self._alarmed += 1
+        longer = [self._stretch(since)] if since else []
+        return self._named([*longer, *stretches[::-1]])
 
-    def _named(self, blocks: int, stretch: _Stretch) -> Change:
-        """The simplest hypothesis that leaves nothing but noise, or else the last."""
+    def _named(self, stretches: Sequence[_Stretch]) -> Change:
+        """The simplest change that leaves nothing but noise of a stretch, the first that does."""
         everything = self._hypotheses[-1]
-        whole = stretch.statistic(everything.tested)
-        chosen, most = everything, whole
-        ranked: Sequence[tuple[float, _Hypothesis]] = sorted(
-            ((stretch.statistic(h.columns), h) for h in self._hypotheses[:-1]),
-            key=lambda pair: -pair[0])
-        for statistic, hypothesis in ranked[:1]:
-            freedom = max(len(everything.tested) - len(hypothesis.columns), 1)
-            enough = whole - statistic <= chi2.isf(_MISNAMED, freedom)
-            values, deviations = self._values(stretch, hypothesis)
-            real = hypothesis.kind != 'payload' or abs(values[0]) > _SIGNIFICANT * deviations[0]
-            if enough and real:
-                chosen, most = hypothesis, statistic
-        values, deviations = self._values(stretch, chosen)
-        names = tuple(self.model.parameters.names[k] for k in chosen.columns)
+        for stretch in stretches:
+            statistic, hypothesis = max(
+                ((stretch.statistic(h, len(h.columns)), h) for h in self._hypotheses[:-1]),
+                key=lambda pair: pair[0])
+            freedom = max(everything.tested - len(hypothesis.columns), 1)
+            left = stretch.whole - statistic
+            if statistic > hypothesis.threshold and left <= chi2.isf(_MISNAMED, freedom):
+                change = self._change(stretch, hypothesis, statistic)
+                sure = abs(change.values[0]) > _SIGNIFICANT * change.deviations[0]
+                if sure or hypothesis.kind != 'payload':
+                    return change
+        most = max(stretches, key=lambda stretch: stretch.whole)
+        return self._change(most, everything, most.whole)
+
+    def _change(
+        self, stretch: _Stretch, hypothesis: _Hypothesis, statistic: float
+    ) -> Change:
+        values, deviations = self._values(stretch, hypothesis)
         return Change(
-            chosen.kind, chosen.where, self.samples, self.samples - blocks * self._length, most,
-            chosen.threshold, names, values, deviations)
+            hypothesis.kind, hypothesis.where, self.samples,
+            self.samples - stretch.blocks * self._length, statistic, hypothesis.threshold,
+            tuple(self.model.parameters.names[k] for k in hypothesis.columns), values, deviations)
 
     def _values(
         self, stretch: _Stretch, hypothesis: _Hypothesis
     ) -> tuple[np.ndarray, np.ndarray]:
         """The change under a hypothesis, and its deviations, shape ``(k,)`` each."""
-        columns = hypothesis.columns
-        matrix = stretch.information[np.ix_(columns, columns)]
+        columns, along = hypothesis.columns, hypothesis.directions
+        matrix, score = along.T @ stretch.variance @ along, along.T @ stretch.score
         if hypothesis.kind == 'payload':
             prior = self.model.parameters.prior[columns]
             matrix = matrix + log_det_divergence(prior, prior)[2] / _LOAD**2
         scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        inverse = np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True)
-        values = inverse @ (stretch.score[columns] / scale) / scale
-        return values, np.sqrt(np.maximum(np.diag(inverse), 0.0)) / scale
+        matrix = matrix / np.outer(scale, scale) + _ROUNDING**2 * np.eye(len(columns))
+        inverse = np.linalg.inv(matrix)
+        return inverse @ (score / scale) / scale, np.sqrt(np.diag(inverse)) / scale
