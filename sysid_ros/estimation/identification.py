@@ -39,7 +39,7 @@ class FitSettings(StrictSettings):
 
     Attributes:
         estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
-            ``lmi``, ``entropic`` or ``log_cholesky``.
+            ``lmi``, ``entropic``, ``log_cholesky`` or ``recursive``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.

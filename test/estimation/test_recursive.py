@@ -15,8 +15,8 @@ from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares, without_rows
-from sysid_ros.estimation.regression.recursive_prior import curvature, gradient
+from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.recursive_prior import curvature, gradient, without_rows
 from sysid_ros.estimation.regression.recursive_state import State
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.robot.inertia import log_det_divergence
@@ -280,7 +280,7 @@ def test_covariance_is_the_inverse_of_all_information_and_covers():
     arm, z = golden.golden('arm'), []
     for seed in range(40):
         rows = arm.problem(0.05, seed=seed, samples=200)
-        state, base = run(rows, prior_strength=1e-3), rows.base
+        state, base = run(rows), rows.base
         assert state.settle()
         deviation = np.sqrt(np.diag(state.base_covariance(base)))
         z.append((base.values(state.theta) - base.values(arm.truth)) / deviation)

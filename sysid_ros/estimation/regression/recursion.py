@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +20,8 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.directional_forgetting import forget_told
 from sysid_ros.estimation.regression.recursive_kernels import advance, fold, iterate
-from sysid_ros.estimation.regression.recursive_prior import curvature, divergence
+from sysid_ros.estimation.regression.recursive_prior import curvature, divergence, header_of
 from sysid_ros.estimation.regression.recursive_state import (
-    DECREMENT,
     FAILED,
     ITERATIONS,
     SAMPLES,
@@ -60,7 +58,7 @@ class Recursion:
     def __init__(
         self, settings: RecursiveLeastSquares, problem: RegressionProblem, noise: np.ndarray
     ) -> None:
-        self.settings, self.header = settings, _without_rows(problem)
+        self.settings, self.header = settings, header_of(problem)
         self.model, self.prior_parameters = problem.model, problem.parameters
         self.noise = np.array(noise, dtype=float)
         joints = len(problem.model.robot.joint_names)
@@ -276,11 +274,6 @@ class Recursion:
         last = float(self._state.outcome[STRENGTH])
         return last if last > 0.0 else self._options.strength
 
-    @property
-    def decrement(self) -> float:
-        """Squared Newton decrement of the last step, in squared deviations of the noise."""
-        return float(self._state.outcome[DECREMENT])
-
     def posterior_information(self) -> np.ndarray:
         """Information of samples and prior about the free parameters, shape ``(f, f)``."""
         return self.information + self.strength * curvature(self.prior, self._state.theta)
@@ -416,16 +409,6 @@ def _inverse_root(matrix: np.ndarray) -> np.ndarray:
     scale = np.diag(matrix) ** -0.5
     root = np.linalg.cholesky(scale[:, None] * matrix * scale)
     return scipy.linalg.solve_triangular(root, np.diag(scale), lower=True)
-
-
-def _without_rows(problem: RegressionProblem) -> RegressionProblem:
-    """All of a problem but its rows, with the scale of joint terms that they told."""
-    header = replace(
-        problem, regressor=problem.regressor[:0].copy(), torque=problem.torque[:0].copy(),
-        usable=problem.usable[:0].copy(), segments=(), motion=None)
-    kept = {'scale': problem.scale, 'base': problem.__dict__.get('base')}
-    header.__dict__.update({name: value for name, value in kept.items() if value is not None})
-    return header
 
 
 def _read_only(array: np.ndarray, kind: type = float) -> np.ndarray:

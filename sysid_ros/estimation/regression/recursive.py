@@ -30,7 +30,11 @@ from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.estimation.regression.recursion import Recursion
 from sysid_ros.estimation.regression.recursive_estimate import estimate_from_sums
-from sysid_ros.estimation.regression.recursive_prior import Regulariser, curvature
+from sysid_ros.estimation.regression.recursive_prior import (
+    Regulariser,
+    curvature,
+    without_rows,
+)
 from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -182,21 +186,3 @@ class RecursiveLeastSquares:
             f'hold both; the rows were weighed as if their noise were {raised:.3g} times larger.',
         )
         return raised * directions.sigma, notes
-
-
-def without_rows(
-    model: TorqueModel, parameters: ParameterSet | None = None
-) -> RegressionProblem:
-    """A problem whose rows are still to come.
-
-    Args:
-        model: Torque model.
-        parameters: Prior, bounds and mask in place of the model's own.
-    """
-    joints = len(model.robot.joint_names)
-    parameters = parameters or model.parameters
-    return RegressionProblem(
-        model=model, parameters=parameters, regressor=np.zeros((0, joints, len(parameters))),
-        torque=np.zeros((0, joints)), usable=np.zeros((0, joints), dtype=bool), segments=(),
-        rate=0.0,
-    )

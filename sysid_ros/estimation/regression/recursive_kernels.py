@@ -23,16 +23,14 @@ from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
-# Samples may push the estimate against a boundary, from where Newton steps are short. So a step
-# whose squared decrement is far above its weight of the prior's curvature is done with a weight
-# as large, which is made smaller again near the minimum (Levenberg and Marquardt).
+# Near a boundary Newton steps are short. So a step whose squared decrement is far above its weight
+# of the prior's curvature gets one as large, which is lowered again near the minimum.
 _FAR, _NEAR, _LOWERED = 10.0, 0.5, 0.125
-# Below this squared decrement, in units of alpha, a full Newton step of a self-concordant function
-# stays inside and converges quadratically (Boyd and Vandenberghe 2004, section 9.6).
+# Below it a full Newton step of a self-concordant function stays inside and converges
+# quadratically (Boyd and Vandenberghe 2004, section 9.6).
 _SAFE = 0.0625
-# Part of the decrease that a straight line promises which a step must bring.
-_ARMIJO = 0.1
-_PART = 0.9
+# What of the decrease that a straight line promises, and of the way to a boundary, a step takes.
+_ARMIJO, _PART = 0.1, 0.9
 _SHORTEST = 1e-12
 # Samples that are summed by themselves first.
 _RECENT = 64
@@ -345,7 +343,6 @@ def _factor(matrix: np.ndarray, count: int) -> bool:
                 factor, other = row[i], matrix[i]
                 for j in range(i, width):
                     other[j] -= factor * row[j]
-        # Longer loops over more rows are not vectorised: too much could overlap.
         if last < count:
             p, q, r, s = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
             for i in range(last, count):
@@ -406,8 +403,7 @@ def _search(
                 - alpha * prior.slope[i])
     length = 1.0
     while length > _SHORTEST:
-        # A large step may take no more than part of the way to the boundary: nearer to it the
-        # next ones could only double the distance again and again.
+        # Large steps go no more than part of the way to the boundary.
         reach = length / _PART if large else length
         for k in range(count):
             trial[k] = theta[k] + reach * step[k]

@@ -8,15 +8,18 @@ everything: plain recursive least squares, whose bodies need not be real.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.recursive_kernels import bend
 from sysid_ros.estimation.regression.recursive_state import Prior, room_for
+from sysid_ros.robot.parameters import ParameterSet
 
 Regulariser = Literal['plausible', 'log_det', 'l2']
 
@@ -122,3 +125,31 @@ def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
     room = room_for(count, 1)
     bend(prior, theta, room, 1.0, 1.0)
     return -room.matrix[:count, count]
+
+
+def without_rows(
+    model: TorqueModel, parameters: ParameterSet | None = None
+) -> RegressionProblem:
+    """A problem whose rows are still to come.
+
+    Args:
+        model: Torque model.
+        parameters: Prior, bounds and mask in place of the model's own.
+    """
+    joints = len(model.robot.joint_names)
+    parameters = parameters or model.parameters
+    return RegressionProblem(
+        model=model, parameters=parameters, regressor=np.zeros((0, joints, len(parameters))),
+        torque=np.zeros((0, joints)), usable=np.zeros((0, joints), dtype=bool), segments=(),
+        rate=0.0,
+    )
+
+
+def header_of(problem: RegressionProblem) -> RegressionProblem:
+    """All of a problem but its rows, with the scale of joint terms that they told."""
+    header = replace(
+        problem, regressor=problem.regressor[:0].copy(), torque=problem.torque[:0].copy(),
+        usable=problem.usable[:0].copy(), segments=(), motion=None)
+    kept = {'scale': problem.scale, 'base': problem.__dict__.get('base')}
+    header.__dict__.update({name: value for name, value in kept.items() if value is not None})
+    return header
