@@ -27,6 +27,7 @@ from scipy.stats import chi2
 from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.payload import last_body
 from sysid_ros.robot.inertia import log_det_divergence
 from sysid_ros.settings import StrictSettings
@@ -137,13 +138,13 @@ class _Stretch:
         cls, blocks: int, information: np.ndarray, score: np.ndarray, known: np.ndarray | None
     ) -> _Stretch:
         """The stretch of summed information ``(r, r)`` and score ``(r,)``."""
-        size = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
-        rounding = np.diag((_ROUNDING * size) ** 2)
+        size = np.diag(information)
+        rounding = np.diag(_ROUNDING**2 * np.where(size > 0.0, size, 1.0))
         alone = scipy.linalg.cho_factor(information + rounding)
         whole = score @ scipy.linalg.cho_solve(alone, score)
         if known is None:
             return cls(blocks, score, information, float(whole))
-        both = scipy.linalg.cho_factor(information + known)
+        both = scipy.linalg.cho_factor(information + known + rounding)
         explained = scipy.linalg.cho_solve(both, np.column_stack([information, score]))
         return cls(
             blocks, score - information @ explained[:, -1],
@@ -204,6 +205,31 @@ class ChangeDetector:
         self._score = np.zeros((blocks, rank))
         self._filled, self.samples, self._blocks, self._alarmed = 0, 0, 0, 0
         self._pending: list[np.ndarray] = []
+
+    @classmethod
+    def of_estimate(
+        cls, model: TorqueModel, estimate: Estimate, noise: np.ndarray, rate: float, *,
+        settings: ChangeSettings | None = None, link: str | None = None,
+    ) -> ChangeDetector:
+        """Compare with an estimate, as far as its covariance says that it is known.
+
+        Args:
+            model: Torque model that was fitted, with all parameters free.
+            estimate: What was committed.
+            noise: As of the class, with all further arguments.
+            rate: Samples per second in [Hz].
+            settings: How changes are looked for.
+            link: A link that carries loads.
+        """
+        known = np.isfinite(np.diag(estimate.base_covariance))
+        information = np.zeros((len(known),) * 2)
+        covariance = estimate.base_covariance[np.ix_(known, known)]
+        scale = np.sqrt(np.diag(covariance))
+        size = np.outer(scale, scale)
+        information[np.ix_(known, known)] = np.linalg.inv(covariance / size) / size
+        return cls(
+            model, estimate.parameters.values, noise, rate, base_information=information,
+            settings=settings, link=link)
 
     def _make_hypotheses(self) -> tuple[_Hypothesis, ...]:
         parameters = self.model.parameters

@@ -11,6 +11,7 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.change_detection import ChangeDetector, ChangeSettings
+from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.robot.inertia import inertial_parameters
 
 golden = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
@@ -102,6 +103,17 @@ def test_what_was_committed_is_not_believed_beyond_its_deviations(arm, known):
     found = detector(arm, committed, base_information=information if known else None).extend(
         *moved, torque(arm, arm.truth, moved, 7))
     assert bool(found) == (not known)
+
+
+def test_a_committed_estimate_is_what_is_compared_with(arm):
+    estimate = make_estimator('recursive').fit(arm.problem(0.02, still=(2,)))
+    assert np.isinf(estimate.base_standard_deviation()).any()
+    watched = ChangeDetector.of_estimate(arm.model, estimate, NOISE, RATE)
+    # The wrist, whose friction is not known from the fit, stands still here too.
+    moved = golden.motion(arm.model.robot, 1000, 12, (2,))
+    assert watched.extend(*moved, torque(arm, arm.truth, moved, 12)) == []
+    theta = changed(arm, 'elbow.viscous_friction', 0.8)
+    assert watched.extend(*moved, torque(arm, theta, moved, 12))[-1].where == 'elbow'
 
 
 def test_the_rate_of_false_alarms_is_what_was_set_or_less(arm):

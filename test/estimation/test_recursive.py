@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.recursive_kernels import fold
 from sysid_ros.estimation.regression.recursive_prior import curvature, gradient, without_rows
 from sysid_ros.estimation.regression.recursive_state import State
 from sysid_ros.estimation.regression.weighting import weighted_directions
@@ -381,6 +383,19 @@ def test_arrays_of_the_wrong_shape_are_refused():
         state.extend_rows(rows.regressor[:, :, :-1], rows.torque)
     with pytest.raises(EstimationError, match='usable'):
         state.extend_rows(rows.regressor, rows.torque, rows.usable[:5])
+
+
+def test_rounding_does_not_grow_with_the_number_of_samples():
+    state = run(problem(samples=70))._state  # so that the sums are compiled as they are used
+    for array in state:
+        array[:] = 0
+    for _ in range(100_000):
+        state.recent[:] = 0.1
+        fold(state)
+    filled = state.information != 0.0
+    assert filled.any()
+    exact = float(Fraction(0.1) * 100_000)
+    np.testing.assert_allclose(state.information[filled], exact, rtol=3e-16)
 
 
 def test_everything_that_is_kept_is_in_the_state():

@@ -125,7 +125,7 @@ def _add(state: State, room: Room) -> None:
                     sums[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)  # said, as it would be that of the caller otherwise
 def fold(state: State) -> None:
     """Add the recent sums to all others; the compiler must not reorder these.
 
