@@ -94,19 +94,23 @@ def sample_model(model: TorqueModel) -> SampleModel | None:
         model: The model.
 
     Returns:
-        None where a joint term is of a kind that is not known here, or is not linear: then the
-        rows have to come from the model's own ``regressor``.
+        None for a robot with a free base or closed loops, and where a joint term is of a kind
+        that is not known here, or is not linear: then the rows have to come from the model's
+        own ``regressor``.
     """
-    tree, joints = model.robot.tree, len(model.robot.joint_names)
+    robot = model.robot
+    if robot.free_joint or robot.loops is not None:
+        return None
+    tree, joints = robot.tree, len(robot.joint_names)
     columns = [column for term in model.terms for column in _columns_of(term, model)]
-    if model.robot.free_joint or None in columns:
+    if None in columns:
         return None
     known = [column for column in columns if column is not None]
     kept = np.cumsum(~tree.massless) - 1
     return SampleModel(
         parent=tree.parent, rotation=tree.rotation, translation=tree.translation,
         axis=tree.axis, revolute=tree.revolute, coupling=tree.coupling,
-        coupling_offset=tree.coupling_offset, gravity=model.robot.gravity,
+        coupling_offset=tree.coupling_offset, gravity=robot.gravity,
         column=np.where(tree.massless, -1, 10 * kept),
         signal=np.array([signal for signal, _, _ in known], dtype=np.int64),
         smoothing=np.array([smoothing for _, smoothing, _ in known], dtype=float),

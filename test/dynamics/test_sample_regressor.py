@@ -51,6 +51,9 @@ def read_only(x):
 @pytest.mark.parametrize('name', golden.NAMES)
 def test_rows_are_those_of_the_torque_model(name, rng):
     model = golden.golden(name).model
+    if model.robot.loops is not None:
+        assert sample_model(model) is None
+        return
     motion = rng.normal(size=(3, 20, len(model.robot.joint_names)))
     expected = model.regressor(*motion)
     np.testing.assert_allclose(
