@@ -29,6 +29,8 @@ def measure(times: int) -> dict[str, list[float]]:
                 found.append(seconds)
                 print(f'{victim}: at rest after {seconds:.3f} s from {speed:.2f} rad/s '
                       f'(bar {bar:.2f} s)', flush=True)
+        print(f'{rig.robots} robots were needed: one that rests where no motion can begin is '
+              'replaced', flush=True)
     return rest | {'bar': [bar]}
 
 
