@@ -100,7 +100,8 @@ def report(folder: Path) -> tuple[str, bool]:
         'consistent_links': sum(margin > 0.0 for margin in estimate.margins.values()),
         'links': len(estimate.margins),
         'torque_ratio': errors.identified.relative_error / errors.truth.relative_error,
-        'tracking_ratio': typical['revision'] / typical['truth'],
+        'tracking_ratio': tracking['revision'] / tracking['truth'],
+        'typical_tracking_ratio': typical['revision'] / typical['truth'],
     }
     text, met = _summary(results, figures)
     out = folder / 'report'
@@ -136,10 +137,10 @@ def _summary(results: dict[str, Any], figures: dict[str, Any]) -> tuple[str, boo
          f'{figures["torque_ratio"]:.2f}', f'{TORQUE_BAR}'],
         ['tracking error, same motion [mrad]', *(
             f'{1e3 * tracking[name]:.2f}' for name in ('prior', 'revision', 'truth')),
-         f'{tracking["revision"] / tracking["truth"]:.2f}', ''],
+         f'{figures["tracking_ratio"]:.2f}', f'{TRACKING_BAR}'],
         ['  in the median of its seconds', *(
             f'{1e3 * typical[name]:.2f}' for name in ('prior', 'revision', 'truth')),
-         f'{figures["tracking_ratio"]:.2f}', f'{TRACKING_BAR}'],
+         f'{figures["typical_tracking_ratio"]:.2f}', ''],
     ]
     checks = _checks(results, figures)
     lines = [
@@ -157,8 +158,7 @@ def _checks(results: dict[str, Any], figures: dict[str, Any]) -> list[tuple[str,
     return [
         (f'the torque error is at most {TORQUE_BAR} times that of the truth',
          figures['torque_ratio'] <= TORQUE_BAR),
-        (f'the tracking error in the median of the seconds is at most {TRACKING_BAR} times that by '
-         'the truth',
+        (f'the tracking error is at most {TRACKING_BAR} times that by the truth',
          figures['tracking_ratio'] <= TRACKING_BAR),
         (f'{figures["consistent_links"]} of {figures["links"]} links are physically consistent',
          figures['consistent_links'] == figures['links']),

@@ -161,7 +161,15 @@ class DemoOperator:
         }
 
     def _track(self, name: str, *, record: bool = False) -> None:
+        """Measure how well a motion is tracked; the recorded one is not run in.
+
+        Dry friction keeps the robot where the parameters before let it rest, and a motion that
+        begins there begins with their error.
+        """
         motion = self._settings.held_out_motion
+        if not record:
+            self._tell(f'running in by the {name}')
+            self._excite(motion)
         self._observer.begin()
         self._tell(f'tracking the motion {motion!r} by the {name}')
         played = self._record(motion) if record else self._excite(motion)

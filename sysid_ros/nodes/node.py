@@ -78,7 +78,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self.locked)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
-        self._fault = ''
+        self._fault, self._priority = '', 0
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -252,11 +252,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """Activate."""
         outcome = self._transition(self.activate)
         if outcome == TransitionCallbackReturn.SUCCESS:
-            try:
-                take_priority(self.settings.realtime_priority)
-            except SysidError as error:
-                # Slower is no reason not to work.
-                self.get_logger().warning(str(error))
+            self._take_priority(self.settings.realtime_priority)
         return outcome
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -283,6 +279,17 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             return TransitionCallbackReturn.FAILURE
         self._fault = ''
         return TransitionCallbackReturn.SUCCESS
+
+    def _take_priority(self, priority: int) -> None:
+        # Once: workers that have begun since stay what they are.
+        if priority == self._priority:
+            return
+        try:
+            take_priority(priority)
+            self._priority = priority
+        except SysidError as error:
+            # Slower is no reason not to work.
+            self.get_logger().warning(str(error))
 
     def _forget(self) -> None:
         self.cleanup()

@@ -8,7 +8,7 @@ import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
@@ -52,7 +52,8 @@ class KillRig:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.client)
         self.states = PolledSubscription(
-            self.client, JointState, 'joint_states', QoSProfile(depth=2000))
+            self.client, JointState, 'joint_states', QoSProfile(
+                depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT))
         self.phase = ExcitationStatus.IDLE
         self.client.create_subscription(
             ExcitationStatus, 'excitation_node/status', self._hear, 10)
@@ -71,6 +72,12 @@ class KillRig:
         sections = load_yaml(self.folder / 'nodes.yaml')
         monitor = sections['/**/monitor_node']['ros__parameters']
         return monitor['heartbeat_timeout'] + 2.0 / monitor['rate']
+
+    @property
+    def rate(self):
+        """Joint states per second."""
+        sections = load_yaml(self.folder / 'nodes.yaml')
+        return sections['/**/simulated_robot']['ros__parameters']['publish_rate']
 
     def trial(self, victim, delay=0.5):
         """Kill a node in mid-motion; returns time to rest in [s] and speed when it died.
@@ -91,6 +98,10 @@ class KillRig:
         self.end(victim)
         self.spin(LOOK)
         t, v = np.array(self.t), np.abs(np.array(self.v)).max(axis=1)
+        # A robot that is not heard is not at rest.
+        heard = np.count_nonzero(t > died)
+        if heard < 0.5 * LOOK * self.rate or t[-1] < died + LOOK - 0.5:
+            raise AssertionError(f'{heard} joint states after the death\n{self._logs()}')
         moving = t[(t > died) & (v > REST)]
         self.start(victim)
         return (float(moving[-1] - died) if len(moving) else 0.0), float(speed)
