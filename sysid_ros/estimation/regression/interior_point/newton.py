@@ -37,6 +37,31 @@ _COMPILED = {
 
 
 @njit(**_COMPILED)
+def predictor(
+    program: Program, point: Point, proximal: float, barrier: float, step: Step
+) -> tuple[bool, float]:
+    """Factor the system at a point that is made linear, and fill a plain step to the solution.
+
+    One call, since to hand all these arrays over takes as long as a small product of matrices.
+
+    Args:
+        program: The problem.
+        point: The point.
+        proximal: As for :func:`factor`.
+        barrier: Weight of the barrier at the solution.
+        step: Filled, its corrections forgotten.
+
+    Returns:
+        Whether the system is regular, and the squared Newton decrement.
+    """
+    step.bent[:] = 0.0
+    step.twisted[:] = 0.0
+    if not factor(program, point, proximal):
+        return False, 0.0
+    return True, direction(program, point, barrier, step)
+
+
+@njit(**_COMPILED)
 def factor(program: Program, point: Point, proximal: float) -> bool:
     """Factor the system at a point that is made linear; False when it is singular.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.interior_point.newton import direction, factor
+from sysid_ros.estimation.regression.interior_point.newton import direction, predictor
 from sysid_ros.estimation.regression.interior_point.scaling import (
+    advance,
     forget_correction,
     linearise,
     move,
@@ -44,24 +45,24 @@ def iterate(
         How it ended, and the iterations used.
     """
     best, since, length = np.inf, 0, 0.0
+    inside, mean, gap, misfit = linearise(program, point, barrier)
     for iteration in range(1, most + 1):
-        inside, mean, gap, misfit = linearise(program, point, barrier)
         if not inside:
             return Status.FAILED, iteration
         # After a whole step forces balance, and the gap alone bounds the error.
         if length > _WHOLE and gap <= accuracy:
             return Status.CONVERGED, iteration - 1
         mean = max(mean, barrier)
-        if not factor(program, point, mean - barrier):
+        regular, decrement = predictor(program, point, mean - barrier, barrier, step)
+        if not regular:
             return Status.FAILED, iteration
-        forget_correction(step)
-        error = gap + direction(program, point, barrier, step)
+        error = gap + decrement
         if error <= max(accuracy, _ROUNDING * misfit):
             move(point, step, _FRACTION, 0.0)
             return Status.CONVERGED, iteration
         since = 0 if error < 0.5 * best else since + 1
         best = min(best, error)
-        length = _advance(program, point, step, barrier, mean)
+        length, (inside, mean, gap, misfit) = _advance(program, point, step, barrier, mean)
         if since > _PATIENCE or not length > _STUCK:
             return Status.INACCURATE, iteration
     return Status.ITERATION_LIMIT, most
@@ -69,12 +70,12 @@ def iterate(
 
 def _advance(
     program: Program, point: Point, step: Step, barrier: float, mean: float
-) -> float:
-    """Follow a predictor by a corrected step; returns the step's length."""
+) -> tuple[float, tuple[bool, float, float, float]]:
+    """Follow a predictor by a corrected step; its length, and how the point lies then."""
     direction(program, point, predict(point, step, barrier, mean), step)
-    length = move(point, step, _FRACTION, _MISLED)
+    length, found = advance(program, point, step, _FRACTION, _MISLED, barrier)
     if length < _MISLED:
         forget_correction(step)
         direction(program, point, mean, step)
-        length = move(point, step, _FRACTION, 0.0)
-    return length
+        length, found = advance(program, point, step, _FRACTION, 0.0, barrier)
+    return length, found

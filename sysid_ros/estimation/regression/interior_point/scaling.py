@@ -172,6 +172,29 @@ def move(point: Point, step: Step, fraction: float, least: float) -> float:
 
 
 @njit(**_COMPILED)
+def advance(
+    program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
+) -> tuple[float, tuple[bool, float, float, float]]:
+    """Take a step as :func:`move` does and, if it is taken, make the problem linear there.
+
+    Args:
+        program: The problem.
+        point: Moved.
+        step: The step.
+        fraction: Part of the way to the boundary that it may go.
+        least: Shortest multiple that is taken.
+        barrier: Weight of the barrier at the solution.
+
+    Returns:
+        The multiple, and what :func:`linearise` says.
+    """
+    length = move(point, step, fraction, least)
+    if length < least:
+        return length, (False, 0.0, 0.0, 0.0)
+    return length, linearise(program, point, barrier)
+
+
+@njit(**_COMPILED)
 def _length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
