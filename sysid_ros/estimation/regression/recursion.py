@@ -12,7 +12,6 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.linalg
 
 from sysid_ros.dynamics.base_parameters import BaseParameters
 from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_room
@@ -20,7 +19,14 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.directional_forgetting import forget_told
 from sysid_ros.estimation.regression.recursive_kernels import advance, fold, iterate
-from sysid_ros.estimation.regression.recursive_prior import curvature, divergence, header_of
+from sysid_ros.estimation.regression.recursive_prior import (
+    curvature,
+    divergence,
+    elimination_order,
+    header_of,
+    inverse_root,
+    reordered,
+)
 from sysid_ros.estimation.regression.recursive_state import (
     FAILED,
     ITERATIONS,
@@ -37,7 +43,7 @@ from sysid_ros.robot.parameters import ParameterSet
 if TYPE_CHECKING:
     from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
 
-_FORMAT = 'sysid_ros recursion 1'
+_FORMAT = 'sysid_ros recursion 2'
 # Samples whose regressor is held at once.
 _CHUNK = 64
 # Iterations after which a minimum that was not found is given up.
@@ -73,10 +79,13 @@ class Recursion:
         self.fixed = np.where(problem.free, 0.0, problem.reference)
         self.prior = divergence(
             problem, settings.regulariser, settings.plausibility, settings.rest_weight)
+        order = elimination_order(problem)
+        self._prior, self._columns = reordered(self.prior, order), self.free[order]
+        self._place = np.argsort(order)
         self.weights = self.noise ** -2.0
         count = len(self.free)
         self._state = State(
-            self.prior.reference.copy(), np.zeros((count + 1, count)),
+            self._prior.reference.copy(), np.zeros((count + 1, count)),
             np.zeros((count + 1, count)), np.zeros((count + 1, count)), np.zeros((3, joints)),
             np.zeros(4, dtype=np.int64), np.zeros(4))
         self._room = room_for(count, joints)
@@ -213,7 +222,7 @@ class Recursion:
                     np.isfinite(tau[t][usable[t]]).all()):
                 fold(self._state)
                 forget_told(
-                    self._state, self._room, self.free, rows[t], usable[t],
+                    self._state, self._room, self._columns, rows[t], usable[t],
                     self.settings.memory)
             if self.settings.strength == 'balanced':
                 options = options._replace(strength=self._balanced(rows[t], usable[t]))
@@ -224,14 +233,14 @@ class Recursion:
         trace: np.ndarray,
     ) -> None:
         advance(
-            self.prior, self._state, self._room, options, self.free, self.fixed, self.weights,
-            rows, tau, usable, trace if len(trace) else self._no_trace)
+            self._prior, self._state, self._room, options, self._columns, self.fixed,
+            self.weights, rows, tau, usable, trace if len(trace) else self._no_trace)
 
     def _balanced(self, rows: np.ndarray, usable: np.ndarray) -> float:
         r"""The strength :math:`\alpha_{sf}\,\mathrm{tr}(\Omega_k [\nabla^2 R]^{-1})`."""
         seen = rows[usable][:, self.free]
         information = self.information + seen.T @ (self.weights[usable, None] * seen)
-        bend = curvature(self.prior, self._state.theta)
+        bend = curvature(self.prior, self.theta[self.free])
         trace = float(np.sum(information * np.linalg.inv(bend)))
         return self.settings.prior_strength * trace
 
@@ -239,10 +248,10 @@ class Recursion:
         """Iterate to the minimum for the samples so far; True when it was found."""
         options = self._options._replace(strength=self.strength)
         for _ in range(2):
-            if iterate(self.prior, self._state, self._room, options, _MOST):
+            if iterate(self._prior, self._state, self._room, options, _MOST):
                 return True
             # Too near to a boundary to get away from it: once more, from the midst.
-            self._state.theta[:] = self.prior.reference
+            self._state.theta[:] = self._prior.reference
         return False
 
     # What is known
@@ -261,12 +270,12 @@ class Recursion:
     def information(self) -> np.ndarray:
         """Information of the samples about the free parameters, shape ``(f, f)``."""
         upper = np.triu((self._state.information + self._state.recent)[:-1])
-        return upper + np.triu(upper, 1).T
+        return (upper + np.triu(upper, 1).T)[np.ix_(self._place, self._place)]
 
     @property
     def vector(self) -> np.ndarray:
         """The vector b, shape ``(f,)``."""
-        return self._state.information[-1] + self._state.recent[-1]
+        return (self._state.information[-1] + self._state.recent[-1])[self._place]
 
     @property
     def strength(self) -> float:
@@ -276,14 +285,14 @@ class Recursion:
 
     def posterior_information(self) -> np.ndarray:
         """Information of samples and prior about the free parameters, shape ``(f, f)``."""
-        return self.information + self.strength * curvature(self.prior, self._state.theta)
+        return self.information + self.strength * curvature(self.prior, self.theta[self.free])
 
     def covariance(self) -> np.ndarray:
         """Covariance after Laplace, zero for fixed parameters, shape ``(p, p)``.
 
         It takes the noise of the samples as white and of the size that was given.
         """
-        root = _inverse_root(self.posterior_information())
+        root = inverse_root(self.posterior_information())
         covariance = np.zeros((len(self.fixed),) * 2)
         covariance[np.ix_(self.free, self.free)] = root.T @ root
         return covariance
@@ -295,7 +304,7 @@ class Recursion:
             base: Base parameters of the free parameters.
         """
         # Of the covariance itself it would be a small difference of large numbers.
-        root = _inverse_root(self.posterior_information()) @ base.matrix[:, self.free].T
+        root = inverse_root(self.posterior_information()) @ base.matrix[:, self.free].T
         return root.T @ root
 
     def standard_deviation(self) -> np.ndarray:
@@ -348,7 +357,7 @@ class Recursion:
     def _whole(self, free: np.ndarray) -> np.ndarray:
         """All parameters from the free ones, shape ``(..., p)``."""
         whole = np.broadcast_to(self.fixed, (*free.shape[:-1], len(self.fixed))).copy()
-        whole[..., self.free] = free
+        whole[..., self._columns] = free
         return whole
 
     # Stopping and going on
@@ -401,14 +410,6 @@ class Recursion:
         if self._samples is not None:
             other._sample_room = sample_room(self._samples)
         return other
-
-
-def _inverse_root(matrix: np.ndarray) -> np.ndarray:
-    """A matrix whose square, transposed, is the inverse of a positive definite one."""
-    # Entries differ by orders of magnitude; with ones on the diagonal all digits count.
-    scale = np.diag(matrix) ** -0.5
-    root = np.linalg.cholesky(scale[:, None] * matrix * scale)
-    return scipy.linalg.solve_triangular(root, np.diag(scale), lower=True)
 
 
 def _read_only(array: np.ndarray, kind: type = float) -> np.ndarray:

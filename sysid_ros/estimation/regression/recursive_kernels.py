@@ -154,7 +154,6 @@ def iterate(prior: Prior, state: State, room: Room, options: Options, most: int)
     """
     count, outcome, alpha = len(state.theta), state.outcome, options.strength
     outcome[kept.STRENGTH] = alpha
-    bounded = len(prior.place) + len(prior.bound) > 0
     for _ in range(most):
         state.counts[kept.ITERATIONS] += 1
         damping = max(alpha, outcome[kept.DAMPING])
@@ -162,7 +161,7 @@ def iterate(prior: Prior, state: State, room: Room, options: Options, most: int)
         length, decrement = 0.0, np.inf
         if _factor(room.matrix, count):
             decrement = _direction(room, count)
-            if bounded and decrement > _FAR * damping:
+            if len(prior.place) + len(prior.bound) > 0 and decrement > _FAR * damping:
                 outcome[kept.DAMPING] = decrement
                 continue
             length = _search(prior, state, room, alpha, damping, decrement)
@@ -180,9 +179,7 @@ def iterate(prior: Prior, state: State, room: Room, options: Options, most: int)
 
 
 @njit(**_COMPILED)
-def _assemble(
-    prior: Prior, state: State, room: Room, alpha: float, damping: float
-) -> None:
+def _assemble(prior: Prior, state: State, room: Room, alpha: float, damping: float) -> None:
     """The Hessian's upper triangle, and the gradient with the other sign behind it."""
     count, theta, matrix, lean = len(state.theta), state.theta, room.matrix, room.lean
     for k in range(count):
@@ -190,6 +187,9 @@ def _assemble(
     for i in range(count):
         before, recent, row = state.information[i], state.recent[i], matrix[i]
         here, total = theta[i], 0.0
+        row[i:] = 0.0
+        if before[i] + recent[i] == 0.0:  # nothing was seen of it
+            continue
         row[i] = before[i] + recent[i]
         for k in range(i + 1, count):
             entry = before[k] + recent[k]
@@ -197,8 +197,7 @@ def _assemble(
             total += entry * theta[k]
             lean[k] += entry * here
         lean[i] += row[i] * here + total
-    for i in range(count):
-        matrix[i, count] = -lean[i]
+        row[count] = -lean[i]
     bend(prior, theta, room, alpha, damping)
 
 
@@ -230,12 +229,13 @@ def bend(
                     matrix[j, k] += damping * pull * pull * row[j] * row[k]
     for c, place in enumerate(prior.place):
         _bend_body(prior, c, theta, room)
-        for m in range(10):
-            if place[m] >= 0:
-                matrix[place[m], count] -= alpha * room.gradient[m]
+        for m, i in enumerate(place):
+            if i >= 0:
+                matrix[i, count] -= alpha * room.gradient[m]
                 for n in range(m, 10):
-                    if place[n] >= 0:
-                        matrix[place[m], place[n]] += damping * room.hessian[m, n]
+                    k = place[n]
+                    if k >= 0:
+                        matrix[min(i, k), max(i, k)] += damping * room.hessian[m, n]
 
 
 @njit(**_COMPILED)
@@ -291,8 +291,7 @@ def _bend_body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> None:
             value = 0.0
             for k in range(i, 4):
                 value += square[k, i] * square[k, j]
-            p[i, j] = value
-            p[j, i] = value
+            p[i, j] = p[j, i] = value
     _traces(p, room.gradient)
     for m in range(10):
         room.gradient[m] = -room.gradient[m]
@@ -329,7 +328,6 @@ def _sandwich(p: np.ndarray, m: int, out: np.ndarray) -> None:
 @njit(**_COMPILED)
 def _factor(matrix: np.ndarray, count: int) -> bool:
     """Upper Cholesky factor in place, four rows at a time; the last column is solved for."""
-    width = count + 1
     for first in range(0, count, 4):
         last = min(first + 4, count)
         for k in range(first, last):
@@ -337,18 +335,19 @@ def _factor(matrix: np.ndarray, count: int) -> bool:
             if not (row[k] > 0.0 and row[k] < np.inf):
                 return False
             scale = 1.0 / np.sqrt(row[k])
-            for j in range(k, width):
+            for j in range(k, count + 1):
                 row[j] *= scale
             for i in range(k + 1, last):
                 factor, other = row[i], matrix[i]
-                for j in range(i, width):
+                for j in range(i, count + 1):
                     other[j] -= factor * row[j]
         if last < count:
             p, q, r, s = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
             for i in range(last, count):
                 a, b, c, d, row = p[i], q[i], r[i], s[i], matrix[i]
-                for j in range(i, width):
-                    row[j] -= a * p[j] + b * q[j] + c * r[j] + d * s[j]
+                if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                    for j in range(i, count + 1):
+                        row[j] -= a * p[j] + b * q[j] + c * r[j] + d * s[j]
     return True
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import scipy.linalg
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
@@ -69,13 +70,11 @@ def _plausible(problem: RegressionProblem, plausibility: Plausibility) -> Prior:
     free = np.flatnonzero(problem.free)
     scale = problem.scale[free]
     matrix = _in_parameters(allowed, scale)
-    used = matrix != 0.0
-    span = np.column_stack([used.argmax(axis=1), used.shape[1] - used[:, ::-1].argmax(axis=1)])
     return Prior(
         problem.reference[free] + scale @ z, np.zeros(len(free)),
         np.where(allowed.unbent, np.diag(scale) ** -2.0, 0.0),
         *_bodies(problem, plausibility.margin), matrix,
-        allowed.bound + matrix @ problem.reference[free], span.astype(np.int64),
+        allowed.bound + matrix @ problem.reference[free], _spans(matrix),
     )
 
 
@@ -99,6 +98,43 @@ def _bodies(
     floor = margin * np.array([parameters.prior[block] for block in blocks]).reshape(-1, 10)
     values = np.array([parameters.values[block] for block in blocks]).reshape(-1, 10)
     return place, np.where(place < 0, values - floor, 0.0), floor
+
+
+def elimination_order(problem: RegressionProblem) -> np.ndarray:
+    """An order of the free parameters in which linear systems take fewer products.
+
+    Those that no torque sees come first: each is coupled with its own body's alone.
+
+    Args:
+        problem: Its parameters say what is free.
+
+    Returns:
+        Their places among the free parameters, shape ``(f,)``.
+    """
+    seen = (problem.base.matrix[:, problem.free] != 0.0).any(axis=0)
+    return np.argsort(seen, kind='stable')
+
+
+def reordered(prior: Prior, order: np.ndarray) -> Prior:
+    """The divergence for free parameters in another order.
+
+    Args:
+        prior: The divergence.
+        order: Places of the parameters in the order so far, shape ``(f,)``.
+    """
+    new = np.argsort(order)
+    matrix = np.ascontiguousarray(prior.matrix[:, order])
+    return prior._replace(
+        reference=prior.reference[order], slope=prior.slope[order], stretch=prior.stretch[order],
+        place=np.where(prior.place < 0, -1, new[prior.place]), matrix=matrix, span=_spans(matrix))
+
+
+def _spans(matrix: np.ndarray) -> np.ndarray:
+    """First entry of each row that is not zero and the one after its last, shape ``(m, 2)``."""
+    used = matrix != 0.0
+    return np.column_stack([
+        used.argmax(axis=1), used.shape[1] - used[:, ::-1].argmax(axis=1)
+    ]).astype(np.int64).reshape(-1, 2)
 
 
 def with_slope(prior: Prior) -> Prior:
@@ -125,6 +161,18 @@ def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
     room = room_for(count, 1)
     bend(prior, theta, room, 1.0, 1.0)
     return -room.matrix[:count, count]
+
+
+def inverse_root(matrix: np.ndarray) -> np.ndarray:
+    """A matrix whose square, transposed, is the inverse of a positive definite one, ``(f, f)``.
+
+    Args:
+        matrix: Shape ``(f, f)``; its entries may differ by orders of magnitude.
+    """
+    # With ones on the diagonal all digits count.
+    scale = np.diag(matrix) ** -0.5
+    root = np.linalg.cholesky(scale[:, None] * matrix * scale)
+    return np.asarray(scipy.linalg.solve_triangular(root, np.diag(scale), lower=True))
 
 
 def without_rows(
