@@ -22,6 +22,7 @@ FIELDS = {
         'stamp': 'builtin_interfaces/Time',
         'robot_name': 'string',
         'revision': 'string',
+        'estimate': 'string',
         'description_sha256': 'string',
         'recording_sha256': 'string',
         'link_names': 'sequence<string>',

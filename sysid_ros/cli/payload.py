@@ -17,12 +17,11 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.payload import identify_payload
+from sysid_ros.estimation.payload import identify_payload, in_link_frame
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.tables import table
-from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.run_folder import RunFolder
 
 _UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     if not estimate.status.ok:
         print(f'{estimate.status.value} There is no load to report.')
         return ExitCode.NOT_CONVERGED
-    link, estimate = _in_link_frame(loaded.model.robot, options.link, estimate)
+    link, estimate = in_link_frame(loaded.model.robot, options.link, estimate)
     print(_text(link, estimate))
     if options.output is not None:
         said = {'frame': link, **estimate.to_plain()}
@@ -98,13 +97,6 @@ def _recordings(
             first.problem(model, first.dataset(model)),
             second.problem(model, second.dataset(model)),
         )
-
-
-def _in_link_frame(
-    robot: RobotModel, name: str | None, estimate: PayloadEstimate
-) -> tuple[str, PayloadEstimate]:
-    link = next(link for link in robot.links if link.name == (name or estimate.body))
-    return link.name, estimate.in_frame(link.pose)
 
 
 def _text(link: str, estimate: PayloadEstimate) -> str:

@@ -162,6 +162,21 @@ class _Stretch:
         return float((score / scale) @ np.linalg.solve(matrix, score / scale))
 
 
+def base_information(estimate: Estimate) -> np.ndarray:
+    """Inverse covariance of base parameters, zero where they are not known, shape ``(r, r)``.
+
+    Args:
+        estimate: An estimate.
+    """
+    known = np.isfinite(np.diag(estimate.base_covariance))
+    information = np.zeros((len(known),) * 2)
+    covariance = estimate.base_covariance[np.ix_(known, known)]
+    scale = np.sqrt(np.diag(covariance))
+    size = np.outer(scale, scale)
+    information[np.ix_(known, known)] = np.linalg.inv(covariance / size) / size
+    return information
+
+
 class ChangeDetector:
     """Compares samples with committed parameters.
 
@@ -203,8 +218,8 @@ class ChangeDetector:
         blocks = max(self.settings.windows)
         self._information = np.zeros((blocks, rank, rank))
         self._score = np.zeros((blocks, rank))
+        self._block = np.zeros((rank, rank)), np.zeros(rank)
         self._filled, self.samples, self._blocks, self._alarmed = 0, 0, 0, 0
-        self._pending: list[np.ndarray] = []
 
     @classmethod
     def of_estimate(
@@ -221,15 +236,9 @@ class ChangeDetector:
             settings: How changes are looked for.
             link: A link that carries loads.
         """
-        known = np.isfinite(np.diag(estimate.base_covariance))
-        information = np.zeros((len(known),) * 2)
-        covariance = estimate.base_covariance[np.ix_(known, known)]
-        scale = np.sqrt(np.diag(covariance))
-        size = np.outer(scale, scale)
-        information[np.ix_(known, known)] = np.linalg.inv(covariance / size) / size
         return cls(
-            model, estimate.parameters.values, noise, rate, base_information=information,
-            settings=settings, link=link)
+            model, estimate.parameters.values, noise, rate,
+            base_information=base_information(estimate), settings=settings, link=link)
 
     def _make_hypotheses(self) -> tuple[_Hypothesis, ...]:
         parameters = self.model.parameters
@@ -272,13 +281,32 @@ class ChangeDetector:
             What was found, at most one change for each block that they complete. Samples that
             are not finite are left out.
         """
-        samples, found = np.stack([q, v, a, tau], axis=1), []
-        while len(samples):
-            room = self._length - self._filled
-            part, samples = samples[:room], samples[room:]
-            self._pending.append(part)
-            self._filled += len(part)
-            self.samples += len(part)
+        q, v, a, tau = (np.ascontiguousarray(x, dtype=float) for x in (q, v, a, tau))
+        found, start = [], 0
+        while start < len(tau):
+            part = slice(start, start + self._length)
+            found += self.extend_rows(self.model.regressor(q[part], v[part], a[part]), tau[part])
+            start += self._length
+        return found
+
+    def extend_rows(
+        self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None = None
+    ) -> list[Change]:
+        """Take in rows of the regressor; see :meth:`extend`.
+
+        Args:
+            rows: Shape ``(T, n, p)``.
+            tau: Joint torques in [N·m] or [N], shape ``(T, n)``.
+            usable: True where a row counts, shape ``(T, n)``; all by default.
+        """
+        usable = np.ones(tau.shape, dtype=bool) if usable is None else usable
+        found, start = [], 0
+        while start < len(tau):
+            part = slice(start, start + self._length - self._filled)
+            self._add(rows[part], tau[part], usable[part])
+            taken = len(tau[part])
+            start, self._filled = start + taken, self._filled + taken
+            self.samples += taken
             if self._filled == self._length:
                 self._close_block()
                 change = self._tested()
@@ -288,20 +316,26 @@ class ChangeDetector:
     def forget(self) -> None:
         """Forget all samples so far, after a commit for example."""
         self._information[:], self._score[:] = 0.0, 0.0
-        self._filled, self._pending, self._blocks, self._alarmed = 0, [], 0, 0
+        self._block[0][:], self._block[1][:] = 0.0, 0.0
+        self._filled, self._blocks, self._alarmed = 0, 0, 0
+
+    def _add(self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray) -> None:
+        """Add the information and the score of some rows to the block."""
+        finite = np.isfinite(rows).all(axis=(1, 2)) & np.isfinite(tau).all(axis=1)
+        rows, tau = rows[finite], tau[finite]
+        root = np.sqrt(self.weights) * usable[finite]
+        residual = (tau - rows @ self.committed) * root
+        flat = (rows[:, :, self.base.independent] * root[:, :, None]).reshape(-1, self.base.rank)
+        information, score = self._block
+        information += flat.T @ flat
+        score += flat.T @ residual.ravel()
 
     def _close_block(self) -> None:
-        block = np.concatenate(self._pending)
-        self._pending, self._filled = [], 0
-        block = block[np.isfinite(block).all(axis=(1, 2))]
-        q, v, a, tau = (np.ascontiguousarray(block[:, k]) for k in range(4))
-        rows = self.model.regressor(q, v, a)
-        root = np.sqrt(self.weights)
-        residual = (tau - rows @ self.committed) * root
-        flat = (rows[:, :, self.base.independent] * root[:, None]).reshape(-1, self.base.rank)
         place = self._blocks % len(self._score)
-        self._information[place] = flat.T @ flat
-        self._score[place] = flat.T @ residual.ravel()
+        for kept, block in zip((self._information, self._score), self._block, strict=True):
+            kept[place] = block
+            block[:] = 0.0
+        self._filled = 0
         self._blocks += 1
 
     def _stretch(self, blocks: int) -> _Stretch:

@@ -19,7 +19,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
-from sysid_ros.recording.align import align
+from sysid_ros.recording.align import Clock, align, align_from
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.effort import EffortFinding, effort_findings, require_right_signs
@@ -187,6 +187,28 @@ class Identification:
             self.settings.processing, continuous=_continuous(robot),
             effort_limits=_effort_limits(robot),
         )
+
+    def untrimmed_from(
+        self, before: Clock, model: TorqueModel, recording: Recording
+    ) -> tuple[Dataset, Clock]:
+        """A stretch of a recording, aligned on the clock of the one before; nothing is trimmed.
+
+        Args:
+            before: Clock of the stretch before, which this one overlaps; an empty one to begin.
+            model: The torque model.
+            recording: The stretch.
+
+        Returns:
+            The data set and its clock.
+
+        Raises:
+            RecordingError: It does not fit.
+        """
+        robot = model.robot
+        processing = self.settings.processing.model_copy(update={'trim': (0.0, 0.0)})
+        return align_from(
+            before, recording, robot.joint_names, processing, _continuous(robot),
+            _effort_limits(robot))
 
     def measurement(self, model: TorqueModel) -> Measurement:
         """What was recorded, in memory or, where it is too much for that, read in windows.

@@ -127,6 +127,23 @@ def identify_payload(
     return system.estimate(solution, information, step, status)
 
 
+def in_link_frame(
+    robot: RobotModel, name: str | None, estimate: PayloadEstimate
+) -> tuple[str, PayloadEstimate]:
+    """A load in the frame of a link.
+
+    Args:
+        robot: The robot.
+        name: A link of the body that carries it; by default the one it is called after.
+        estimate: The load, as :func:`identify_payload` gave it.
+
+    Returns:
+        The link's name, and the load in its frame.
+    """
+    link = next(link for link in robot.links if link.name == (name or estimate.body))
+    return link.name, estimate.in_frame(link.pose)
+
+
 def _require_same(ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
     if ours != theirs:
         differing = next(iter(set(ours) ^ set(theirs)), 'their order')

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.masks import faster_than
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.signals import NOTHING, ParallelFilter
 
 # Bytes of regressor that are held at the full rate, as far as the filter's memory allows.
 _STRETCH = 64_000_000
@@ -56,6 +56,57 @@ class MemoryStore:
     def regressor(self) -> np.ndarray:
         """All rows, shape ``(T', n, p)``."""
         return self._rows[:self._filled]
+
+
+class PassingStore:
+    """Rows that are taken out as they come."""
+
+    def __init__(self) -> None:
+        self._rows: list[np.ndarray] = []
+
+    def append(self, rows: np.ndarray) -> None:
+        """Keep more rows, shape ``(K, n, p)``."""
+        self._rows.append(rows)
+
+    def regressor(self) -> np.ndarray:
+        """All rows since the last call, shape ``(T', n, p)``, at least one."""
+        rows, self._rows = np.concatenate(self._rows), []
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a regression.
+
+    Attributes:
+        regressor: Shape ``(T', n, p)``.
+        torque: In [N·m] or [N], shape ``(T', n)``.
+        usable: True where a row counts, shape ``(T', n)``.
+        v: Velocities at the samples that rows are centred on, shape ``(T', n)``.
+    """
+
+    regressor: np.ndarray
+    torque: np.ndarray
+    usable: np.ndarray
+    v: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.torque)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Rows one after the other.
+
+        Args:
+            parts: At least one.
+        """
+        return cls(*(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(cls)))
+
+    def select(self, which: np.ndarray) -> Rows:
+        """Some of the rows, by a mask or a slice."""
+        return Rows(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
 class FileStore:
@@ -135,6 +186,7 @@ class RowBuilder:
         store: Keeps the rows of the regressor.
         segments: Half-open ranges of rows without gaps, so far.
         stretch: Bytes of regressor that are held at the full rate.
+        left: What of a filter's impulse response counts as nothing, in parts of its slowest mode.
     """
 
     model: TorqueModel
@@ -143,6 +195,7 @@ class RowBuilder:
     store: RegressorStore
     segments: list[tuple[int, int]] = field(default_factory=list)
     stretch: int = _STRETCH
+    left: float = NOTHING
 
     def __post_init__(self) -> None:
         self._open: _Segment | None = None
@@ -151,6 +204,7 @@ class RowBuilder:
         self._rows = 0
         self._torque: list[np.ndarray] = []
         self._usable: list[np.ndarray] = []
+        self._velocity: list[np.ndarray] = []
 
     def add(self, part: Dataset, goes_on: bool = False) -> None:
         """Build rows of a further part.
@@ -174,6 +228,18 @@ class RowBuilder:
                 self._open = _Segment(columns)
                 self.segments.append((self._rows, self._rows))
             self._emit(final=False)
+
+    def drain(self) -> Rows | None:
+        """Rows that were built since the last call, whose samples were all there; None if none.
+
+        The store has to be a :class:`PassingStore`.
+        """
+        if not self._torque:
+            return None
+        torque, usable, velocity = (
+            np.concatenate(own) for own in (self._torque, self._usable, self._velocity))
+        self._torque, self._usable, self._velocity = [], [], []
+        return Rows(self.store.regressor(), torque, usable, velocity)
 
     def finish(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows of all parts.
@@ -202,7 +268,7 @@ class RowBuilder:
         """Build the rows whose samples are all there."""
         segment = self._open
         assert segment is not None  # called between opening and closing
-        rate, memory = self._rate, self.parallel.memory(self._rate)
+        rate, memory = self._rate, self.parallel.memory(self._rate, self.left)
         trim, factor = self.parallel.trimmed(rate), self.parallel.factor(rate)
         stop = segment.stop - (trim if final else memory)
         centres = np.arange(trim + segment.row * factor, stop, factor)
@@ -232,6 +298,7 @@ class RowBuilder:
         self.store.append(regressor)
         self._torque.append(torque)
         self._usable.append(usable)
+        self._velocity.append(v[index])
         self._rows += len(index)
         self.segments[-1] = (self.segments[-1][0], self._rows)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation.shadow import LiveWindow
-from sysid_ros.recording.live import LiveJointStates
+from sysid_ros.recording.align import Clock
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.robot.parameters import ParameterSet
 
 # Rows that are enough for a root mean square.
@@ -29,28 +29,6 @@ class LiveTorque:
     residual_rms: np.ndarray
 
 
-def merged_window(
-    states: LiveJointStates, efforts: LiveJointStates | None, seconds: float
-) -> LiveWindow:
-    """Joint states of the last seconds, with efforts that may have a topic of their own.
-
-    Args:
-        states: What comes in.
-        efforts: Efforts, where they are not among the states.
-        seconds: How far back.
-    """
-    t, q, v, tau = states.window(seconds)
-    if efforts is not None and len(t):
-        known, _, _, given = efforts.window(seconds)
-        mine, other = states.latest, efforts.latest
-        tau = np.full_like(q, np.nan)
-        if mine is not None and other is not None and len(known):
-            at = known + (other.stamp - mine.stamp) * 1e-9
-            within = (t >= at[0]) & (t <= at[-1])
-            tau[within] = np.stack([np.interp(t[within], at, own) for own in given.T], axis=1)
-    return LiveWindow(states.joints, t, q, v, tau)
-
-
 def live_torque(
     window: LiveWindow, identification: Identification, model: TorqueModel,
     parameters: ParameterSet,
@@ -67,11 +45,7 @@ def live_torque(
         SysidError: The window is too short or not usable.
     """
     recording = window.recording(identification.settings.recording)
-    settings = identification.settings
-    processing = settings.processing.model_copy(update={'trim': (0.0, 0.0)})
-    whole = replace(
-        identification, settings=settings.model_copy(update={'processing': processing}))
-    dataset = whole.dataset(model, recording)
+    dataset, _ = identification.untrimmed_from(Clock(), model, recording)
     rows = slice(None, None, max(len(dataset) // _ROWS, 1))
     values = np.array([parameters[name] for name in model.parameters.names])
     predicted = model.torque(values, dataset.q[rows], dataset.v[rows], dataset.a[rows])

@@ -6,8 +6,7 @@ same filters. What the candidate was fitted to does not count.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
@@ -20,17 +19,12 @@ from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.evaluation.objections import clearly_worse_joints
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.description import RecordingSettings
-from sysid_ros.recording.recording import Recording
-from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 
 # By how many standard errors the candidate must be better; the verdict takes as many.
 _SIGMAS = 2.0
-# Time over which positions are compared to see whether a joint moves, in [s].
-_BASELINE = 0.05
 
 
 class ShadowSettings(StrictSettings):
@@ -43,94 +37,6 @@ class ShadowSettings(StrictSettings):
 
     least_motion: float = Field(default=2.0, gt=0.0)
     velocity: float = Field(default=0.05, gt=0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class LiveWindow:
-    """Joint states of the last seconds, as they came in.
-
-    Attributes:
-        joint_names: The n joints.
-        t: Time since ``origin`` in [s], shape ``(T,)``, increasing.
-        q: Positions, shape ``(T, n)``.
-        v: Velocities, shape ``(T, n)``; NaN where none were given.
-        tau: Efforts, shape ``(T, n)``; NaN where none were given.
-        origin: Seconds since 1970, apart since floats cannot hold both to the microsecond.
-        efforts: Where efforts come in messages of their own; ``tau`` is not looked at then.
-    """
-
-    joint_names: tuple[str, ...]
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    origin: float = 0.0
-    efforts: LiveWindow | None = None
-
-    @property
-    def duration(self) -> float:
-        """Time from the first to the last sample in [s]."""
-        return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
-
-    def after(self, time: float) -> LiveWindow:
-        """The part with later stamps than ``time``, in seconds since 1970."""
-        return self._rows(self.t > time - self.origin)
-
-    def last_motion(self, duration: float, velocity: float) -> LiveWindow:
-        """The last seconds up to the end of the last motion.
-
-        Args:
-            duration: How much, in [s].
-            velocity: Slower joints count as standing still, in [rad/s] or [m/s].
-        """
-        moving = np.flatnonzero((self._speed() > velocity).any(axis=1))
-        last = self.t[moving[-1]] if len(moving) else -np.inf
-        return self._rows((self.t >= last - duration) & (self.t <= last))
-
-    def _rows(self, rows: np.ndarray) -> LiveWindow:
-        return replace(
-            self, t=self.t[rows], q=self.q[rows], v=self.v[rows], tau=self.tau[rows])
-
-    def _speed(self) -> np.ndarray:
-        """Speeds over stretches that are long enough not to show the steps of encoders."""
-        if not len(self.t):
-            return np.zeros_like(self.q)
-        before = np.searchsorted(self.t, self.t - _BASELINE)
-        steps = np.maximum(self.t - self.t[before], 1e-9)[:, None]
-        return np.abs(self.q - self.q[before]) / steps
-
-    def recording(self, settings: RecordingSettings | None = None) -> Recording:
-        """The window as a recording, in SI units at the joints.
-
-        Args:
-            settings: What the joint states of this robot mean; by default SI at the joints.
-
-        Raises:
-            RecordingError: There is no sample, or no effort of a joint.
-        """
-        if not len(self.t):
-            raise RecordingError(
-                'no joint states were heard since the fitted recording ended',
-                fix='Move the robot, and then commit')
-        settings = settings or RecordingSettings(format='rosbag', file='')
-        shift = self.origin + float(self.t[0])
-        groups = [self._samples(shift, position=self.q, velocity=self.v)]
-        efforts = self if self.efforts is None else self.efforts
-        efforts._require_efforts()
-        groups.append(efforts._samples(shift, effort=efforts.tau))
-        channels = tuple(
-            channel for samples in groups
-            for channel in clean_channels(to_joint_side(samples, settings), Counter()))
-        return Recording(channels, 'the last joint states', '', start=shift)
-
-    def _samples(self, shift: float, **values: np.ndarray) -> Samples:
-        return Samples(self.joint_names, self.t + (self.origin - shift), values)
-
-    def _require_efforts(self) -> None:
-        heard = np.isfinite(self.tau).any(axis=0)
-        if not heard.all():
-            silent = ', '.join(self.joint_names[k] for k in np.flatnonzero(~heard))
-            raise RecordingError(f'no effort of {silent} was heard')
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from geometry_msgs.msg import Inertia, Vector3
 from sysid_ros.dynamics.terms import driven_joints
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError
+from sysid_ros.estimation.payload_estimate import PayloadEstimate
 from sysid_ros.msg import IdentifiedParameters, JointDynamics, RevisionInfo
 from sysid_ros.release.link_inertias import (
     JOINT_FIELDS,
@@ -66,6 +67,7 @@ def parameters_message(
     *,
     stamp: int = 0,
     revision: str = '',
+    estimate: str = '',
     description_sha256: str = '',
     recording_sha256: str = '',
 ) -> IdentifiedParameters:
@@ -77,6 +79,7 @@ def parameters_message(
         quality: How far to believe them.
         stamp: When they were estimated, in nanoseconds since 1970.
         revision: Id of the revision that holds them; empty when they are not committed.
+        estimate: Id of the estimate that they come from.
         description_sha256: Digest of the description that gave the prior; by default the robot's.
         recording_sha256: Digest of the recording that was fitted.
 
@@ -89,7 +92,7 @@ def parameters_message(
     inertias = link_inertias(robot, parameters)
     values = dict(zip(parameters.names, parameters.values.tolist(), strict=True))
     return IdentifiedParameters(
-        stamp=to_time(stamp), robot_name=robot.name, revision=revision,
+        stamp=to_time(stamp), robot_name=robot.name, revision=revision, estimate=estimate,
         description_sha256=description_sha256 or robot.description.sha256,
         recording_sha256=recording_sha256,
         link_names=list(inertias),
@@ -112,7 +115,21 @@ def content_message(robot: RobotModel, content: Content, revision: str) -> Ident
     """
     return parameters_message(
         robot, content.parameters, content.quality, stamp=content.estimated, revision=revision,
-        description_sha256=content.prior_sha256, recording_sha256=content.recording_sha256)
+        estimate=content.estimate, description_sha256=content.prior_sha256,
+        recording_sha256=content.recording_sha256)
+
+
+def load_messages(load: PayloadEstimate) -> tuple[Inertia, Inertia]:
+    """A load and the standard deviations of its numbers, as messages.
+
+    Args:
+        load: The load, in the frame it is to be told in.
+    """
+    found = load.quantities()
+    names = ('mass', 'center_of_mass', 'inertia_about_center_of_mass')
+    value, deviation = (
+        _inertia_of(*(found[name][which] for name in names)) for which in (0, 1))
+    return value, deviation
 
 
 def info_message(revision: Revision, current: str) -> RevisionInfo:
@@ -198,6 +215,14 @@ def _joint_values(
 def _joint(name: str, values: Mapping[str, float]) -> JointDynamics:
     return JointDynamics(name=name, **{
         field: values.get(f'{name}.{field}', math.nan) for field in JOINT_FIELDS})
+
+
+def _inertia_of(mass: np.ndarray, com: np.ndarray, entries: np.ndarray) -> Inertia:
+    """Entries xx, xy, yy, xz, yz, zz as in the parameters of a body."""
+    x, y, z = com.tolist()
+    return Inertia(
+        m=float(mass[0]), com=Vector3(x=x, y=y, z=z),
+        **dict(zip(('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz'), entries.tolist(), strict=True)))
 
 
 def _inertia(inertial: Inertial) -> Inertia:

@@ -13,21 +13,22 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from pydantic import Field
 
 from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import ConfigurationError, SysidError
-from sysid_ros.evaluation.live_torque import live_torque, merged_window
-from sysid_ros.evaluation.shadow import LiveWindow
+from sysid_ros.evaluation.live_torque import live_torque
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.fit_server import FitServer
+from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import JointStateFeed, Tap
 from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode, now
+from sysid_ros.nodes.online_server import OnlineServer
+from sysid_ros.nodes.payload_server import PayloadServer
 from sysid_ros.nodes.process import run
-from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.recording.joint_state_cdr import FIELDS
 from sysid_ros.recording.live import LiveSettings
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.recording.readiness import require_recordable
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.runs.live_recording import LiveRecording, Tally
@@ -42,32 +43,6 @@ _EFFORT = ('effort',)
 _SWITCH_INTERVAL = 0.0005
 
 
-class IdentificationNodeSettings(NodeSettings):
-    """Parameters of the identification node."""
-
-    data_folder: str = Field(
-        default='~/sysid_data', min_length=1,
-        description='Folder with recordings/ and estimates/, shared by the nodes of a robot')
-    settings: str = Field(
-        default='', description='Settings file (YAML) with the sections robot, processing and '
-        'fit, as for sysid fit; recording may be left out')
-    joints: tuple[str, ...] = Field(
-        default=(), description='Joints to record, by their names in the robot description; '
-        'empty: those of the settings, or all of the robot')
-    topic: str = Field(
-        default='joint_states', min_length=1, description='Topic of sensor_msgs/JointState')
-    effort_topic: str = Field(
-        default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
-        'empty: the same')
-    reliable: bool = Field(
-        default=False, description='Ask for lost messages again; publishers have to offer it')
-    status_rate: float = Field(
-        default=2.0, ge=0.1, le=20.0, description='Status messages per second [Hz]')
-    holdout: float = Field(
-        default=0.25, gt=0.0, lt=1.0, description='Last part of a recording that is kept from '
-        'the fit to judge it by, unless there is another recording for that [1]')
-
-
 class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     """The identification node."""
 
@@ -78,6 +53,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._recording: LiveRecording | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._fits: FitServer | None = None
+        self._online: OnlineServer | None = None
+        self._payload: PayloadServer | None = None
 
     # Lifecycle
 
@@ -92,7 +69,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._identification = load_without_recording(Path(settings.settings).expanduser())
         self._model = self._identification.model()
         self._believed = self._model.parameters
-        self._revision, self._foreign = '', ''
+        self._revision: IdentifiedParameters | None = None
+        self._foreign = ''
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
         self._torque = self._no_torque()
@@ -106,7 +84,11 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
         self._fits = FitServer(
             self, self._data, self._identification.path, settings.holdout,
-            recording=lambda: self._recording, revision=lambda: self._revision)
+            recording=lambda: self._recording, revision=lambda: self._revision_id)
+        self._payload = PayloadServer(self, self._data, self._window, lambda: self._revision)
+        self._online = OnlineServer(
+            self, self._identification, self._model, settings.following(), self._data,
+            self._since) if settings.online else None
         self._status = self.advertise(IdentificationStatus, '~/status')
         self.every(_POLL_PERIOD, self._poll)
         self.every(1.0 / settings.status_rate, self._say)
@@ -123,6 +105,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self.deactivate()
         if self._thread is not None:
             self._thread.shutdown(cancel_futures=True)
+        for server in (self._payload, self._online):
+            if server is not None:
+                server.close()
 
     def locked(self) -> str:
         """Why parameters must not change now."""
@@ -133,9 +118,11 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         return self._records or self._fitting
 
     def at_rest(self) -> bool:
-        """Whether the bag is complete and no fit runs."""
+        """Whether the bag is complete, no fit runs, and nobody waits for a payload."""
         settled = self._fits is None or self._fits.settled
-        return settled and (self._recording is None or self._recording.finished)
+        waited_for = self._payload is not None and self._payload.busy
+        return settled and not waited_for and (
+            self._recording is None or self._recording.finished)
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """What is wrong with what comes in, and with the recording."""
@@ -184,7 +171,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         live = LiveSettings(
             rename=section.rename, stamps=section.stamps, clock_warning=section.clock_warning,
             clock_limit=section.clock_limit, reset_tolerance=section.reset_tolerance,
-            frozen_after=processing.frozen_after, max_gap=processing.max_gap)
+            frozen_after=processing.frozen_after, max_gap=processing.max_gap,
+            history=settings.history)
         continuous = {
             name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
             if kind == 'continuous'
@@ -214,10 +202,28 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         except SysidError as error:
             self._foreign = f'a revision was heard that is not of this robot: {error}'
             return
-        self._revision, self._foreign = message.revision, ''
+        self._revision, self._foreign = message, ''
+        if self._online is not None:
+            self._online.compare_with(message, self._believed)
+
+    def _window(self, seconds: float = math.inf) -> LiveWindow:
+        """What was heard in the last seconds."""
+        states, *efforts = (feed.live for feed in self._feeds)
+        return LiveWindow.heard(states, efforts[0] if efforts else None, seconds)
+
+    def _since(self, time: float) -> LiveWindow:
+        """What was heard since a time in [s] since 1970."""
+        latest = self._feeds[0].live.latest
+        return self._window(math.inf if latest is None else latest.t - time)
+
+    @property
+    def _revision_id(self) -> str:
+        return '' if self._revision is None else str(self._revision.revision)
 
     def _warnings(self) -> Iterator[str]:
         yield self._foreign
+        if self._online is not None:
+            yield self._online.warning()
         for feed in self._feeds:
             live = feed.live
             if live.missing:
@@ -322,6 +328,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         status.torque_rms, status.torque_residual_rms = (own.tolist() for own in self._torque)
         assert self._fits is not None  # it is configured
         self._fits.describe(status)
+        status.online_consistency_margin = status.online_relative_error = math.nan
+        if self._online is not None:
+            self._online.describe(status)
         self._status.publish(status)
 
     def _state(self, level: bytes) -> int:
@@ -337,10 +346,10 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             if not self._looking.done():
                 return
             self._torque = self._looking.result()
-        states, *efforts = (feed.live for feed in self._feeds)
+        states = self._feeds[0].live
         window = None
         if states.latest is not None and states.age(now()) < _STATUS_WINDOW:
-            window = merged_window(states, efforts[0] if efforts else None, _STATUS_WINDOW)
+            window = self._window(_STATUS_WINDOW)
         assert self._thread is not None  # it is configured
         self._looking = self._thread.submit(self._compare, window, self._believed)
 

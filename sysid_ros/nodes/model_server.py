@@ -19,7 +19,7 @@ from std_msgs.msg import String
 
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError, SysidError
-from sysid_ros.evaluation.shadow import LiveWindow, Shadow, ShadowSettings
+from sysid_ros.evaluation.shadow import Shadow, ShadowSettings
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import content_message, info_message
@@ -28,6 +28,7 @@ from sysid_ros.nodes.process import run
 from sysid_ros.nodes.robot_watch import RobotWatch
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.recording.live import LiveSettings
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.release.revision import MAX_COMMENT, Content, Revision
 from sysid_ros.release.store import (
     BaseChangedError,

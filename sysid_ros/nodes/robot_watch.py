@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sysid_ros.errors import SysidError
-from sysid_ros.evaluation.shadow import LiveWindow
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import RefusedError, SysidNode, now
 from sysid_ros.recording.live import LiveSettings
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.robot.model import RobotModel
 
 _POLL_PERIOD = 0.02
@@ -54,9 +53,9 @@ class RobotWatch:
 
     def window(self) -> LiveWindow:
         """All joint states that are kept."""
-        window = _window(self._feed)
-        efforts = None if self._efforts is None else _window(self._efforts)
-        return replace(window, efforts=efforts)
+        self._poll()
+        return LiveWindow.heard(
+            self._feed.live, None if self._efforts is None else self._efforts.live)
 
     def _poll(self) -> None:
         self._feed.poll()
@@ -91,10 +90,3 @@ class RobotWatch:
                 where=f'joint {live.joints[fastest]}', found=f'{speed[fastest]:.3g} rad/s or m/s',
                 allowed=f'{velocity:g}', fix='Wait until it is at rest, or set pending: consumers '
                 'then take the revision over when they can'))
-
-
-def _window(feed: JointStateFeed) -> LiveWindow:
-    live = feed.poll()
-    latest = live.latest
-    origin = 0.0 if latest is None else latest.t
-    return LiveWindow(live.joints, *live.window(live.settings.history), origin)

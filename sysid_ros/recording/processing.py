@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
 from sysid_ros.recording.shift import HALF_WIDTH
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import NOTHING, LowPass, ParallelFilter
 from sysid_ros.settings import StrictSettings
 
 
@@ -160,15 +160,23 @@ class Processing(StrictSettings):
         Args:
             rate: Sampling rate in [Hz].
         """
+        return max(self.reach(rate, NOTHING), self.reach(rate, NOTHING, self.needed(rate)))
+
+    def reach(self, rate: float, left: float, samples: int = 0) -> float:
+        """Time in [s] over which a sample takes part in what is made of others.
+
+        Args:
+            rate: Sampling rate in [Hz].
+            left: What counts as nothing, in parts of the slowest mode of a filter.
+            samples: Samples in place of those that the filters reach.
+        """
         filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
-        memory = sum(low_pass.memory(rate) for low_pass in filters if low_pass is not None)
+        memory = sum(low_pass.memory(rate, left) for low_pass in filters if low_pass is not None)
         delay = self.torque_delay
         delays = delay.values() if isinstance(delay, Mapping) else np.atleast_1d(delay)
-        samples = (
-            max(memory + 2 * self.edge(rate), self.needed(rate)) + 2 * self.accuracy
-            + self.max_gap + 2 * HALF_WIDTH
-        )
-        return samples / rate + self.frozen_after + max(map(abs, delays), default=0.0)
+        samples = samples or memory + 2 * self.edge(rate)
+        around = samples + 2 * self.accuracy + self.max_gap + 2 * HALF_WIDTH
+        return around / rate + self.frozen_after + max(map(abs, delays), default=0.0)
 
     def needed(self, rate: float) -> int:
         """Fewest samples of a segment that is of use.

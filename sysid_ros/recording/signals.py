@@ -25,8 +25,8 @@ _HIGHEST = 0.49
 # Scratch memory of filtering many columns, in bytes.
 _SCRATCH = 16_000_000
 
-# What is left of an impulse response, in parts of its slowest mode, where it counts as nothing.
-_NOTHING = 1e-12
+#: What is left of an impulse response, in parts of its slowest mode, where it counts as nothing.
+NOTHING = 1e-12
 
 
 class LowPass(StrictSettings):
@@ -54,13 +54,17 @@ class LowPass(StrictSettings):
         energy = np.cumsum(np.concatenate([response[:1] ** 2, 2 * response[1:] ** 2]))
         return int(np.searchsorted(energy, 0.99 * energy[-1]))
 
-    def memory(self, rate: float) -> int:
-        """Samples after which nothing is left of the impulse response, to double precision.
+    def memory(self, rate: float, left: float = NOTHING) -> int:
+        """Samples after which nothing is left of the impulse response.
 
         A sample that is farther than this from where a signal was cut is filtered as if it
         had not been cut.
+
+        Args:
+            rate: Sampling rate in [Hz].
+            left: What counts as nothing, in parts of the slowest mode.
         """
-        return _decay(self.cutoff, self.order, rate)
+        return _decay(self.cutoff, self.order, rate, left)
 
     def apply(
         self, values: np.ndarray, rate: float, keep: np.ndarray | None = None
@@ -163,9 +167,14 @@ class ParallelFilter(StrictSettings):
             )
         return factor
 
-    def memory(self, rate: float) -> int:
-        """Samples from which on a row does not know where the signal was cut."""
-        return 0 if self.low_pass is None else self.low_pass.memory(rate)
+    def memory(self, rate: float, left: float = NOTHING) -> int:
+        """Samples from which on a row does not know where the signal was cut.
+
+        Args:
+            rate: Sampling rate in [Hz].
+            left: What counts as nothing, in parts of the slowest mode of the filter.
+        """
+        return 0 if self.low_pass is None else self.low_pass.memory(rate, left)
 
     def trimmed(self, rate: float) -> int:
         """Samples cut off at both ends of every segment, before decimating."""
@@ -304,11 +313,11 @@ def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _decay(cutoff: float, order: int, rate: float) -> int:
+def _decay(cutoff: float, order: int, rate: float, left: float = NOTHING) -> int:
     """Samples until the slowest mode has decayed to nothing."""
     _check_cutoff(cutoff, rate)
     slowest = butterworth.slowest_pole(order, cutoff, rate)
-    return max(math.ceil(math.log(_NOTHING) / math.log(max(slowest, 1e-3))), 16)
+    return max(math.ceil(math.log(left) / math.log(max(slowest, 1e-3))), 16)
 
 
 @lru_cache(maxsize=64)

@@ -105,7 +105,7 @@ class AlignedWindows:
                 continue
             if last is not None:
                 core = self._unwrapped(core, dataset, last)
-            goes_on = last is not None and _goes_on(last, core, clock, following)
+            goes_on = last is not None and follows(last, core, clock, following)
             clock, last = following, core
             self.warnings += core.warnings
             yield Part(core, goes_on)
@@ -180,8 +180,15 @@ class AlignedWindows:
         )
 
 
-def _goes_on(last: Dataset, core: Dataset, before: Clock, now: Clock) -> bool:
-    """Whether a part follows the last one: on the same count, one period later."""
+def follows(last: Dataset, core: Dataset, before: Clock, now: Clock) -> bool:
+    """Whether a part follows the last one: on the same count, one period later.
+
+    Args:
+        last: The part before.
+        core: The part.
+        before: Clock of the part before.
+        now: Clock of the part.
+    """
     slack = 0.5 / core.rate
     same = before.anchor((float(last.t[-1]), np.inf), slack) == now.anchor(
         (float(core.t[0]), np.inf), slack)

@@ -23,13 +23,16 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.payload import identify_payload, in_link_frame
+from sysid_ros.estimation.payload_estimate import PayloadEstimate
 from sysid_ros.evaluation.shadow import (
     Candidate,
-    LiveWindow,
     Shadow,
     ShadowSettings,
     shadow_test,
 )
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.release.kept import keep_prior
 from sysid_ros.release.link_inertias import require_joint_terms_known
@@ -174,15 +177,7 @@ class FinishedFit:
         Raises:
             RecordingError: There is too little new data, or the robot hardly moved.
         """
-        recording = self.identification.settings.recording
-        live = window.after(self.recording_end).last_motion(duration, settings.velocity)
-        if live.duration < _COVERED * duration:
-            raise RecordingError(
-                'too little was heard since the fitted recording ended',
-                found=f'{live.duration:.3g} s up to the last motion', allowed=f'{duration:g} s',
-                fix='Move the robot for longer, or ask for a shorter time')
-        own = recording if recording.format == 'rosbag' else None
-        dataset = self.identification.dataset(self.model, live.recording(own))
+        dataset = self._new_motion(window, duration, settings.velocity)
         smoothing = self._smoothing()
         return shadow_test(
             _candidate(self.model.robot, content.parameters, smoothing),
@@ -191,6 +186,42 @@ class FinishedFit:
             minimum_velocity=self.identification.settings.fit.minimum_velocity,
             settings=settings,
         )
+
+    def payload(
+        self, window: LiveWindow, duration: float, velocity: float, link: str | None
+    ) -> tuple[str, PayloadEstimate]:
+        """The load that the robot has moved since it was fitted without one.
+
+        Args:
+            window: Joint states as they came in.
+            duration: How much of the last motion tells, in [s].
+            velocity: Slower joints count as standing still, in [rad/s] or [m/s].
+            link: A link of the body that carries it; by default the end of the chain.
+
+        Returns:
+            The link, and the load in its frame.
+
+        Raises:
+            ConfigurationError: There is no such link, or the robot has several ends.
+            EstimationError: The motion tells nothing of a load.
+            RecordingError: There is too little new data.
+        """
+        dataset = self._new_motion(window, duration, velocity)
+        problem = self.identification.problem(self.model, dataset)
+        estimate = identify_payload(problem, self.estimate, link=link)
+        return in_link_frame(self.model.robot, link, estimate)
+
+    def _new_motion(self, window: LiveWindow, duration: float, velocity: float) -> Dataset:
+        """The last motion since the fitted recording ended."""
+        recording = self.identification.settings.recording
+        live = window.after(self.recording_end).last_motion(duration, velocity)
+        if live.duration < _COVERED * duration:
+            raise RecordingError(
+                'too little was heard since the fitted recording ended',
+                found=f'{live.duration:.3g} s up to the last motion', allowed=f'{duration:g} s',
+                fix='Move the robot for longer, or ask for a shorter time')
+        own = recording if recording.format == 'rosbag' else None
+        return self.identification.dataset(self.model, live.recording(own))
 
     def _smoothing(self) -> float:
         smoothing = self.identification.robot().terms.coulomb_smoothing

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.evaluation.shadow import Candidate, LiveWindow, ShadowSettings, shadow_test
+from sysid_ros.evaluation.shadow import Candidate, ShadowSettings, shadow_test
 from sysid_ros.recording.align import align
 from sysid_ros.recording.description import QuantitySettings, RecordingSettings
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.signals import LowPass, ParallelFilter
 

@@ -9,9 +9,10 @@ import pytest
 
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError
-from sysid_ros.evaluation.live_torque import live_torque, merged_window
+from sysid_ros.evaluation.live_torque import live_torque
 from sysid_ros.recording.joint_state_cdr import FIELDS
 from sysid_ros.recording.live import LiveJointStates
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.readiness import require_recordable
 from sysid_ros.recording.signals import LowPass
@@ -181,17 +182,17 @@ def test_efforts_on_a_topic_of_their_own_are_recorded_beside(folder):
     session.stop()
     recording = load_source(session.data.recording('one')).recording()
     assert len(recording.channel('effort').t) == len(recording.channel('position').t) == 2000
-    window = merged_window(session.lives[0], session.lives[1], 2.0)
-    inside = np.isfinite(window.tau).all(axis=1)
-    assert inside.sum() >= len(window.t) - 2
-    midway = (4 * session.tau[1601:2000] + session.tau[1600:1999]) / 5
-    np.testing.assert_allclose(window.tau[inside][-399:], midway, atol=1e-9)
+    window = LiveWindow.heard(session.lives[0], session.lives[1], 2.0)
+    heard = window.recording()
+    np.testing.assert_array_equal(heard.channel('effort').values[-399:], session.tau[1601:2000])
+    late = heard.channel('effort').t[-1] - heard.channel('position').t[-1]
+    assert late == pytest.approx(1e-3, abs=1e-6)
 
 
 def test_the_residual_of_the_live_torques_is_that_of_the_parameters(folder):
     session = Session(folder).start().move(0, 2000)
     session.stop()
-    window = merged_window(session.lives[0], None, 2.0)
+    window = LiveWindow.heard(session.lives[0], None, 2.0)
     parameters = session.model.parameters
     prior = live_torque(window, session.identification, session.model, parameters)
     true = live_torque(

@@ -21,8 +21,11 @@ def truth(model):
     return values
 
 
-def motion(urdf, rate):
-    """Positions, velocities and torques over whole periods, so that they can be repeated."""
+def motion(urdf, rate, load=0.0):
+    """Positions, velocities and torques over whole periods, so that they can be repeated.
+
+    The load in [kg] hangs at the origin of the last joint.
+    """
     model = TorqueModel(
         RobotModel.from_urdf(urdf), [ViscousFriction(), CoulombFriction(), TorqueOffset()])
     rng = np.random.default_rng(1)
@@ -33,5 +36,7 @@ def motion(urdf, rate):
     q = (size * np.sin(angle)).sum(1) + [0.0, 0.15]
     v = (size * pace * np.cos(angle)).sum(1)
     a = -(size * pace**2 * np.sin(angle)).sum(1)
-    tau = model.torque(truth(model), q, v, a)
+    carried = truth(model)
+    carried[10] += load
+    tau = model.torque(carried, q, v, a)
     return q, v, tau + rng.normal(0.0, 0.05, q.shape)

@@ -20,7 +20,7 @@ JOINTS = ROBOT['JOINTS']
 
 def messages(options):
     """Serialized messages by topic, one a row."""
-    q, v, tau = ROBOT['motion'](options.urdf, options.rate)
+    q, v, tau = ROBOT['motion'](options.urdf, options.rate, options.load)
     if options.without_effort:
         tau[:, JOINTS.index(options.without_effort)] = np.nan
     if options.nan_every:
@@ -45,6 +45,7 @@ def main():
     parser.add_argument('--joints', nargs='+', default=list(JOINTS))
     parser.add_argument('--without-effort', default='')
     parser.add_argument('--nan-every', type=int, default=0)
+    parser.add_argument('--load', type=float, default=0.0)
     parser.add_argument('--zero-stamps', action='store_true')
     parser.add_argument('--efforts-apart', action='store_true')
     parser.add_argument('--best-effort', action='store_true')

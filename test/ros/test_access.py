@@ -17,7 +17,8 @@ NODES = (
 # What changes the robot, the data, or who is believed.
 RESERVED = (
     'excitation_node/arm', 'identification_node/start', 'identification_node/stop',
-    'model_server/commit', 'model_server/rollback', 'monitor_node/reset',
+    'identification_node/identify_payload', 'model_server/commit', 'model_server/rollback',
+    'monitor_node/reset',
 )
 RESERVED_ACTIONS = ('excitation_node/excite', 'identification_node/identify')
 

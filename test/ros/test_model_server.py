@@ -42,6 +42,7 @@ def test_commit_hand_out_acknowledge_and_roll_back(ros, server, fits):
     assert answer.outdated == ['/test_client']
     assert math.isnan(answer.candidate_error)
     ros.wait(lambda: heard[-1].revision == answer.revision)
+    assert heard[-1].estimate == 'fit_1'
     got = server.get(revision=answer.revision)
     assert str(got.parameters) == str(heard[-1])  # NaN does not equal itself
     assert sha256(got.description) == got.info.description_sha256

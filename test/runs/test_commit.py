@@ -10,7 +10,8 @@ import pytest
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation.shadow import LiveWindow, ShadowSettings
+from sysid_ros.evaluation.shadow import ShadowSettings
+from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.release.store import BaseChangedError, RevisionStore
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.commit import (

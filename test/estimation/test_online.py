@@ -1,0 +1,188 @@
+"""Rows, estimate and changes of a robot that is followed while it moves."""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.live_rows import LiveRows
+from sysid_ros.estimation.online import Committed, OnlineIdentification, OnlineSettings
+from sysid_ros.estimation.rows import Rows
+from sysid_ros.recording.live_window import LiveWindow
+
+TESTS = Path(__file__).parents[1]
+SimulatedArm = runpy.run_path(str(TESTS / 'simulated_arm.py'))['SimulatedArm']
+RATE, NOISE = 240.0, 0.05
+FILTERED = {
+    'position_filter': {'cutoff': 20.0}, 'parallel_filter': {'cutoff': 10.0, 'decimate_to': 24.0}}
+PLAIN = {'differentiation': 'savitzky_golay'}
+
+
+class Robot:
+    """An arm that moves for ever, and what has been heard of it."""
+
+    def __init__(self, folder, processing, **robot):
+        self.arm = SimulatedArm(2)
+        (folder / 'arm.urdf').write_text(self.arm.description)
+        self.identification = Identification(IdentificationSettings.model_validate({
+            'robot': {'urdf': 'arm.urdf', **robot}, 'processing': processing,
+            'recording': {'format': 'rosbag', 'file': '', 'topic': 'joint_states'}}), folder)
+        self.model = self.identification.model()
+        self.truth = dict(zip(self.arm.model.parameters.names, self.arm.truth, strict=True))
+        self.t = np.arange(round(40.0 * RATE)) / RATE
+        self.q, self.v, _ = self.arm.motion(self.t)
+        self.tau = self.arm.torque(self.t) + NOISE * np.random.default_rng(0).normal(
+            size=self.q.shape)
+
+    def window(self, first, last):
+        rows = slice(round(first * RATE), round(last * RATE))
+        return LiveWindow(
+            self.arm.joint_names, self.t[rows], self.q[rows], np.full_like(self.q[rows], np.nan),
+            self.tau[rows], 1.7e9)
+
+    def follow(self, follower, first, last, step=0.5):
+        """Hand over what is asked for, every so many seconds."""
+        for now in np.arange(first + step, last + 1e-9, step):
+            since = max(follower.since - 1.7e9, first, 0.0)
+            follower.take(self.window(since, now))
+        return follower
+
+
+@pytest.fixture(params=[FILTERED, PLAIN], ids=['filtered', 'plain'])
+def robot(request, tmp_path):
+    return Robot(tmp_path, request.param)
+
+
+@pytest.fixture
+def filtered(tmp_path):
+    return Robot(tmp_path, FILTERED)
+
+
+@pytest.mark.parametrize('step', [0.3, 2.0])
+def test_each_row_is_made_once_and_is_that_of_the_whole_recording(robot, step):
+    live, parts = LiveRows(robot.identification, robot.model), []
+    for now in np.arange(step, 12.0 + 1e-9, step):
+        part = live.take(robot.window(max(live.since - 1.7e9, 0.0), now))
+        parts += [] if part is None else [part]
+    rows = Rows.joined(parts)
+    recording = robot.window(0.0, 12.0).recording(robot.identification.settings.recording)
+    whole = robot.identification.problem(
+        robot.model, robot.identification.dataset(robot.model, recording))
+    assert len(whole.torque) - 1.5 * live.rate < len(rows) < len(whole.torque)
+    assert live.rate == pytest.approx(whole.rate)
+    for mine, its in ((rows.regressor, whole.regressor), (rows.torque, whole.torque)):
+        np.testing.assert_allclose(
+            mine, its[:len(mine)], rtol=0.0, atol=1e-6 * np.abs(its).max())
+
+
+def test_after_a_gap_rows_begin_anew(filtered):
+    live = LiveRows(filtered.identification, filtered.model)
+    assert live.take(filtered.window(0.0, 4.0)) is not None
+    until = live.until
+    # Joint states of the time between are lost.
+    assert live.take(filtered.window(6.0, 9.0)) is not None
+    assert live.until > until + 3.0
+    # The clock was set back.
+    assert live.take(filtered.window(1.0, 5.0)) is not None
+    assert live.until < until + 3.0
+
+
+def test_what_is_in_the_way_is_said(filtered):
+    live = LiveRows(filtered.identification, filtered.model)
+    assert live.take(filtered.window(0.0, 0.1)) is None
+    assert 'no stretch without a gap is long enough' in live.problem
+    assert live.take(filtered.window(0.0, 0.0)) is None
+    live.take(filtered.window(0.0, 4.0))
+    assert live.problem == ''
+
+
+def test_the_estimate_is_that_of_all_rows_at_once(robot):
+    follower = robot.follow(
+        OnlineIdentification(robot.identification, robot.model, OnlineSettings(velocity=0.0)),
+        0.0, 20.0)
+    found = follower.estimate
+    assert min(found.margins.values()) > 0.0
+    recording = robot.window(0.0, 20.0).recording(robot.identification.settings.recording)
+    dataset = robot.identification.dataset(robot.model, recording)
+    problem = robot.identification.problem(robot.model, dataset)
+    recursion = follower._recursion
+    rows = slice(0, found.rows)
+    again = recursion.settings.start(robot.model, recursion.noise)
+    again.extend_rows(problem.regressor[rows], problem.torque[rows], problem.usable[rows])
+    own = np.array([found.parameters[name] for name in again.parameters.names])
+    assert (np.abs(own - again.theta) <= 0.05 * again.standard_deviation()).all()
+
+
+def test_what_it_says_of_its_error_covers_the_truth(filtered):
+    follower = filtered.follow(OnlineIdentification(
+        filtered.identification, filtered.model, OnlineSettings()), 0.0, 30.0)
+    found = follower.estimate
+    truth = np.array([filtered.truth[name] for name in found.parameters.names])
+    known = found.standard_deviation > 0.0
+    distance = np.abs(found.parameters.values - truth)[known] / found.standard_deviation[known]
+    assert np.mean(distance < 2.0) > 0.9
+    assert 0.0 < found.relative_error < 0.1
+    assert follower.message.startswith('following')
+
+
+def test_rest_counts_for_nothing(filtered):
+    follower = filtered.follow(OnlineIdentification(
+        filtered.identification, filtered.model,
+        OnlineSettings(forgetting='exponential', memory=5.0)), 0.0, 15.0)
+    before = follower.estimate
+    filtered.q[round(15.0 * RATE):] = filtered.q[round(15.0 * RATE)]
+    filtered.follow(follower, 15.0, 30.0)
+    # The filters need some time to come to rest, too.
+    assert follower.estimate.rows - before.rows < 4.0 * follower._rows.rate
+    assert follower.estimate.time > before.time + 12.0
+
+
+def test_a_load_is_found_and_named(filtered):
+    follower = OnlineIdentification(filtered.identification, filtered.model, OnlineSettings())
+    committed = Committed('one', filtered.model.parameters.with_values(filtered.truth))
+    follower.compare_with(committed)
+    filtered.follow(follower, 0.0, 15.0)
+    assert follower.estimate.change is None
+    body = filtered.model.parameters.bodies[-1]
+    heavier = filtered.truth | {
+        f'{body}.mass': filtered.truth[f'{body}.mass'] + 0.5}
+    values = np.array([heavier[name] for name in filtered.model.parameters.names])
+    after = slice(round(15.0 * RATE), None)
+    q, v, a = (x[after] for x in filtered.arm.motion(filtered.t))
+    filtered.tau[after] += filtered.model.torque(
+        values, q, v, a) - filtered.arm.torque(filtered.t)[after]
+    filtered.follow(follower, 15.0, 22.0)
+    change = follower.estimate.change
+    assert (change.kind, change.where) == ('payload', body)
+    assert change.values[0] == pytest.approx(0.5, abs=4.0 * change.deviations[0])
+    follower.compare_with(None)
+    assert follower.estimate.change is None
+
+
+def test_settings_of_the_fit_hold(filtered):
+    settings = filtered.identification.settings
+    fit = settings.fit.model_copy(update={'fixed': ('*.coulomb_friction',), 'prior_strength': 2.0})
+    own = replace(filtered.identification, settings=settings.model_copy(update={'fit': fit}))
+    follower = filtered.follow(
+        OnlineIdentification(own, filtered.model, OnlineSettings()), 0.0, 10.0)
+    assert follower._recursion.settings.prior_strength == 2.0
+    names = follower.estimate.parameters.names
+    held = [k for k, name in enumerate(names) if name.endswith('coulomb_friction')]
+    assert (follower.estimate.standard_deviation[held] == 0.0).all()
+    described = filtered.model.parameters.values
+    np.testing.assert_array_equal(
+        follower.estimate.parameters.values[held], described[held])
+
+
+def test_what_cannot_be_followed_is_refused(tmp_path):
+    curved = Robot(tmp_path, FILTERED, terms={'stribeck_friction': 'all'})
+    with pytest.raises(EstimationError, match='not linear'):
+        OnlineIdentification(curved.identification, curved.model, OnlineSettings())
+    plain = Robot(tmp_path, FILTERED)
+    with pytest.raises(ConfigurationError, match='no such moving link'):
+        OnlineIdentification(
+            plain.identification, plain.model, OnlineSettings(payload_link='tool'))
