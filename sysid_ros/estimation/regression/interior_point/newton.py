@@ -109,11 +109,13 @@ def _curvature(
                 stack[f - start, count] = root * program.matrix[i, f]
             count += 1
     for f in range(start, stop):
-        for k in range(start, stop):
-            stack[f - start, count + k - start] = 0.0
-        stack[f - start, count + f - start] = np.sqrt(
-            program.quadratic[f] + proximal * program.unbent[f])
-    return count + stop - start
+        bend = program.quadratic[f] + proximal * program.unbent[f]
+        if bend > 0.0:
+            for k in range(start, stop):
+                stack[k - start, count] = 0.0
+            stack[f - start, count] = np.sqrt(bend)
+            count += 1
+    return count
 
 
 @njit(**_COMPILED)
