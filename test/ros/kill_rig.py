@@ -93,10 +93,7 @@ class KillRig:
     def _trial(self, victim, delay):
         """One attempt; None when the robot was not heard all the time."""
         if not self._moved(delay):
-            # It may rest where no motion can begin from; a person would bring it back.
-            self.end('simulated_robot')
-            self.start('simulated_robot')
-            self.robots += 1
+            self.replace_robot()
             if not self._moved(delay):
                 raise AssertionError(f'the robot could not be moved\n{self._logs()}')
         speed = np.abs(self.v[-1]).max()
@@ -116,6 +113,17 @@ class KillRig:
         process = self.nodes.process(name)
         process.kill()
         process.wait()
+
+    def replace_robot(self):
+        """A robot may rest where no motion can begin from; a person would bring it back."""
+        # Asked to end, it says that it publishes no more; one that is killed is missed in vain.
+        process = self.nodes.process('simulated_robot')
+        process.terminate()
+        process.wait()
+        gone = time.time()
+        self.start('simulated_robot')
+        self.robots += 1
+        self.wait(lambda: self.t and self.t[-1] > gone + 0.5)
 
     def _moved(self, delay):
         """Whether one of some attempts to move the robot is a success."""
