@@ -37,6 +37,9 @@ from sysid_ros.srv import (
     StopIdentification,
 )
 
+# What a robot may take after a motion to come to rest, in [s].
+_SETTLING = 10.0
+
 
 class DemoOperatorSettings(StrictSettings):
     """Parameters of the operator."""
@@ -131,7 +134,7 @@ class DemoOperator:
         deadline, left = time.monotonic() + self._settings.patience, self._settings.attempts
         while True:
             # What the monitor saw while nodes were starting is over; what it sees in motion stays.
-            self._call(Trigger, 'monitor_node/reset')
+            self._reset_monitor()
             self._call(SetBool, 'excitation_node/arm', data=True)
             result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
             if result.success:
@@ -146,6 +149,14 @@ class DemoOperator:
                 self._tell(f'stopped: {result.message} Once more')
                 self.results['stops'].append(result.message)
             self._spin(0.5 if waits else 2.0)
+
+    def _reset_monitor(self) -> None:
+        """Reset the monitor, as soon as the robot has come to rest."""
+        deadline = time.monotonic() + _SETTLING
+        while not (answer := self._ask(Trigger, 'monitor_node/reset')).success:
+            if time.monotonic() > deadline:
+                raise SysidError('the monitor refused to be reset', fix=answer.message.rstrip('.'))
+            self._spin(0.2)
 
     def _identify(self, motion: str) -> None:
         self._tell('identifying')
