@@ -261,12 +261,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         response.recording, response.message = name, f'recording {name}'
 
     def _require_recordable(self) -> None:
-        if self._waits_for_replay():
-            return
         for feed in self._feeds:
             problem = feed.qos_problem()
             if problem:
                 raise SysidError(problem.rstrip('.'))
+        if self._waits_for_replay():
+            return
         processing = self._identification.settings.processing
         states, *efforts = self._feeds
         require_recordable(
@@ -277,8 +277,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def _waits_for_replay(self) -> bool:
         # A replay has no time to lose: what it lacks is found by the fit.
         simulated = bool(self.get_parameter('use_sim_time').value)
-        return simulated and all(
-            feed.live.first_stamp is None and not feed.publishers() for feed in self._feeds)
+        return simulated and all(feed.live.first_stamp is None for feed in self._feeds)
 
     def _stop(
         self, _: StopIdentification.Request, response: StopIdentification.Response
