@@ -32,7 +32,8 @@ class StrictSettings(BaseModel):
     """Frozen settings that refuse unknown keys and non-finite numbers."""
 
     model_config = ConfigDict(
-        extra='forbid', frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False
+        extra='forbid', frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False,
+        protected_namespaces=(),  # older versions of pydantic keep names with 'model_' for theirs
     )
 
     @model_validator(mode='before')
