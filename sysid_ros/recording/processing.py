@@ -160,23 +160,26 @@ class Processing(StrictSettings):
         Args:
             rate: Sampling rate in [Hz].
         """
-        return max(self.reach(rate, NOTHING), self.reach(rate, NOTHING, self.needed(rate)))
+        short = self.needed(rate) - self._filtered(rate, NOTHING)
+        return self.reach(rate, NOTHING) + max(short, 0) / rate
 
-    def reach(self, rate: float, left: float, samples: int = 0) -> float:
+    def reach(self, rate: float, left: float) -> float:
         """Time in [s] over which a sample takes part in what is made of others.
 
         Args:
             rate: Sampling rate in [Hz].
             left: What counts as nothing, in parts of the slowest mode of a filter.
-            samples: Samples in place of those that the filters reach.
         """
-        filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
-        memory = sum(low_pass.memory(rate, left) for low_pass in filters if low_pass is not None)
         delay = self.torque_delay
         delays = delay.values() if isinstance(delay, Mapping) else np.atleast_1d(delay)
-        samples = samples or memory + 2 * self.edge(rate)
-        around = samples + 2 * self.accuracy + self.max_gap + 2 * HALF_WIDTH
-        return around / rate + self.frozen_after + max(map(abs, delays), default=0.0)
+        samples = self._filtered(rate, left) + 2 * self.accuracy + self.max_gap + 2 * HALF_WIDTH
+        return samples / rate + self.frozen_after + max(map(abs, delays), default=0.0)
+
+    def _filtered(self, rate: float, left: float) -> int:
+        """Samples on either side that filters and derivatives take part of."""
+        filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
+        memory = sum(low_pass.memory(rate, left) for low_pass in filters if low_pass is not None)
+        return memory + 2 * self.edge(rate)
 
     def needed(self, rate: float) -> int:
         """Fewest samples of a segment that is of use.
