@@ -29,7 +29,6 @@ EXECUTABLES = dict(
 PROVIDERS = {
     'annotated_types': ('pydantic', 'python3-pydantic'),
     'backports': ('backports-zstd', None),
-    'clarabel': ('clarabel', None),
     'coal': ('pin', 'pinocchio'),
     'control_msgs': (None, 'control_msgs'),
     'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),

@@ -19,15 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import clarabel
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.feasible_set import FeasibleSet
+from sysid_ros.estimation.regression.interior_point.program import ConstrainedLeastSquares
 from sysid_ros.estimation.regression.noise import effective_rows
 from sysid_ros.robot.inertia import (
     PSEUDO_INERTIA_BASIS,
@@ -46,9 +46,8 @@ _MARGIN = 1e-6
 # No torque is measured better than this part of its root mean square.
 _LEAST_NOISE = 1e-5
 _TOLERANCE, _MOST = 1e-6, 100
-# Row and column of the upper triangle of a symmetric 4x4 matrix, column by column.
-_COLUMNS, _ROWS = np.tril_indices(4)
-_TRIANGLE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+# How far half the squared deviations may be from their minimum.
+_ACCURACY = 1e-5
 
 
 def last_body(robot: RobotModel, name: str | None = None) -> str:
@@ -369,23 +368,21 @@ def _scale(reference: np.ndarray) -> np.ndarray:
 def _nearest_body(solution: _Solution, reference: np.ndarray) -> tuple[np.ndarray, Status]:
     """The real body nearest to the solution in the metric of its information."""
     whiten = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(reference)))
-    slopes = np.einsum('ki,kab->iab', _scale(reference), PSEUDO_INERTIA_BASIS)
-    slopes = whiten @ slopes @ whiten.T
-    hessian = solution.rows.T @ solution.rows + _RIDGE * np.eye(10)
-    free = np.linalg.solve(hessian, solution.rows.T @ solution.target)
-    pseudo = np.tensordot(free, slopes, axes=1) - _MARGIN * np.eye(4)
-    if np.linalg.eigvalsh(pseudo)[0] >= 0.0:
+    scale = _scale(reference)
+    slopes = whiten @ np.einsum('ki,kab->iab', scale, PSEUDO_INERTIA_BASIS) @ whiten.T
+    real = FeasibleSet(
+        names=('load',), constant=-_MARGIN * np.eye(4)[None], slopes=slopes[None],
+        matrix=np.zeros((0, 10)), bound=np.zeros(0), labels=(), steps=np.array([[0, 10]]))
+    left, weights, directions = np.linalg.svd(solution.rows)
+    told = weights > 0.0
+    weights, directions = weights[told], directions[told]
+    target = left[:, told].T @ solution.target
+    free = directions.T @ (weights * target / (weights**2 + _RIDGE))
+    if real.contains(free):
         return free, Status.CONVERGED
-    root = np.linalg.inv(np.linalg.cholesky(hessian)).T
-    triangles = (slopes[:, _ROWS, _COLUMNS] * _TRIANGLE).T
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    answer = clarabel.DefaultSolver(
-        sp.identity(10, format='csc'), np.zeros(10), sp.csc_matrix(-triangles @ root),
-        pseudo[_ROWS, _COLUMNS] * _TRIANGLE, [clarabel.PSDTriangleConeT(4)], settings,
-    ).solve()
-    step = free + root @ np.array(answer.x)
-    # The solver keeps constraints up to its accuracy; believed is what is checked again.
-    margin = np.linalg.eigvalsh(np.tensordot(step, slopes, axes=1))[0]
-    solved = str(answer.status) == 'Solved' and margin > 0.0
-    return step, Status.CONVERGED if solved else Status.INACCURATE
+    problem = ConstrainedLeastSquares(
+        weights, directions, target, np.full(10, _RIDGE), np.zeros(10), real)
+    # From a load like the last link itself.
+    step, status, _ = problem.minimise(
+        np.linalg.solve(scale, reference), barrier=0.0, accuracy=_ACCURACY, max_iterations=_MOST)
+    return step, status

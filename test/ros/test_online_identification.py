@@ -66,6 +66,7 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     assert isinstance(status, IdentificationStatus)
     assert status.online_rows > 200
     assert status.online_consistency_margin > 0.0
+    setup.ros.spin(5.0)
     empty = payload(setup, duration=4.0)
     assert empty.success, empty.message
     assert not empty.significant, empty.message
