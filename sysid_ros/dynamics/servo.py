@@ -7,6 +7,9 @@ Whatever stops them in motion, a silent commander or a request, they do not go o
 new stream of commands must begin, after a silence, when the robot is at rest. A stream of positions
 or a trajectory must begin where the robot is; a torque has no place to begin, so whoever sends
 it has to begin from the measured state.
+
+A torque is right for the moment it was made for, and throws the robot when it is held on to. When
+torques stay out the drives therefore brake at once, but go on with the stream if it does so soon.
 """
 
 from __future__ import annotations
@@ -36,7 +39,15 @@ class DriveMode(Enum):
     TORQUE = 'following a stream of torques'
     POSITION = 'following a stream of positions'
     TRAJECTORY = 'following a trajectory'
+    BRIDGING = 'braking until torques come again'
     BRAKING = 'braking every joint'
+
+
+# Modes that a silent stream ends, and which stream it is.
+_STREAM_OF = {
+    DriveMode.TORQUE: DriveMode.TORQUE, DriveMode.BRIDGING: DriveMode.TORQUE,
+    DriveMode.POSITION: DriveMode.POSITION,
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,8 @@ class DriveSettings:
     Attributes:
         effort: Torque limits in [N·m] or [N], shape ``(n,)``.
         deceleration: With which joints brake in [rad/s²] or [m/s²], shape ``(n,)``.
-        timeout: Longest silence of a stream in [s].
+        timeout: Longest silence of a stream in [s]; longer ones end it.
+        patience: Silence of a stream of torques in [s] after which the drives brake meanwhile.
         delay: From a command to its effect in [s].
         tolerance: Distance in [rad] or [m] from the robot at which commands may begin.
     """
@@ -54,6 +66,7 @@ class DriveSettings:
     effort: np.ndarray
     deceleration: np.ndarray
     timeout: float = 0.1
+    patience: float = 0.03
     delay: float = 0.0
     tolerance: float = 0.05
 
@@ -152,12 +165,14 @@ class Drives:
         if self.mode in (DriveMode.BRAKING, DriveMode.HOLDING):
             return
         self.reason = reason
+        self._brake(DriveMode.BRAKING)
+
+    def _brake(self, mode: DriveMode) -> None:
         # A torque command has no reference: the motion itself is what is slowed down.
         q, v = self._reference[:2]
         if self.mode is DriveMode.TORQUE:
             q, v = self._plant.q, self._plant.v
-        self._reference = (q, v, np.zeros_like(v))
-        self.mode = DriveMode.BRAKING
+        self._reference, self.mode = (q, v, np.zeros_like(v)), mode
 
     def step(self) -> np.ndarray:
         """Advance the robot by one step; the torques that were applied, shape ``(n,)``."""
@@ -167,15 +182,25 @@ class Drives:
                 self._torque = values
             else:
                 self._target = values
-        streaming = self.mode in (DriveMode.TORQUE, DriveMode.POSITION)
-        if streaming and self.t - self._heard[self.mode] > self._settings.timeout:
-            self._lose_stream()
+        self._listen()
         wanted = self._torque if self.mode is DriveMode.TORQUE else self._track()
         torque = np.clip(wanted, -self._settings.effort, self._settings.effort)
         self.counts['saturated'] += int((torque != wanted).any())
         self._plant.step(torque)
         self.t += self._plant.timestep
         return torque
+
+    def _listen(self) -> None:
+        """Notice that a stream is silent."""
+        stream = _STREAM_OF.get(self.mode)
+        if stream is None:
+            return
+        silence = self.t - self._heard[stream]
+        if silence > self._settings.timeout:
+            self._lose_stream()
+        elif self.mode is DriveMode.TORQUE and silence > self._settings.patience:
+            self.counts['bridged'] += 1
+            self._brake(DriveMode.BRIDGING)
 
     def _lose_stream(self) -> None:
         """Brake; a robot that stands still is held, and the stream may go on."""
@@ -204,7 +229,7 @@ class Drives:
         """Whether the drives turn to another stream of commands."""
         silent = self.t - self._heard.get(mode, -np.inf) > self._settings.timeout
         self._heard[mode] = self.t
-        if self.mode is mode:
+        if _STREAM_OF.get(self.mode, self.mode) is mode:
             return True
         return self.at_rest and (not self._latched or silent)
 
@@ -223,9 +248,9 @@ class Drives:
         if self.mode is DriveMode.POSITION:
             a = _FILTER**2 * (self._target - q) - 2.0 * _FILTER * v
             return q + dt * v, v + dt * a, a
-        if self.mode is DriveMode.BRAKING:
+        if self.mode in (DriveMode.BRIDGING, DriveMode.BRAKING):
             slower = np.maximum(np.abs(v) - dt * self._settings.deceleration, 0.0) * np.sign(v)
-            if not slower.any():
+            if self.mode is DriveMode.BRAKING and not slower.any():
                 self.mode = DriveMode.HOLDING
             return q + 0.5 * dt * (v + slower), slower, (slower - v) / dt
         if self.mode is DriveMode.TRAJECTORY and self._path is not None:

@@ -71,7 +71,11 @@ class SimulatedRobotSettings(NodeSettings):
     command_delay: float = Field(
         default=0.001, ge=0.0, le=0.1, description='From a command to its effect [s]')
     command_timeout: float = Field(
-        default=0.1, ge=0.01, le=10.0, description='Silence after which it brakes [s]')
+        default=0.1, ge=0.01, le=10.0,
+        description='Silence after which it brakes and does not go on by itself [s]')
+    command_patience: float = Field(
+        default=0.03, ge=0.005, le=10.0,
+        description='Silence of a stream of efforts after which it brakes meanwhile [s]')
     deceleration: tuple[float, ...] = Field(
         default=(), description='With which joints brake [rad/s^2]; empty: full speed in 0.25 s')
 
@@ -171,7 +175,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         plant.reset(start)
         return Drives(plant, DriveSettings(
             effort=robot.limits.effort, deceleration=braking,
-            timeout=settings.command_timeout, delay=settings.command_delay,
+            timeout=settings.command_timeout, patience=settings.command_patience,
+            delay=settings.command_delay,
         )), plant
 
     def _deviations(self, robot: RobotModel) -> Deviations:

@@ -68,14 +68,46 @@ def pushed(drives, plant, seconds=0.3):
 def test_a_silent_stream_of_torques_ends_in_braking_and_holding(plant, drives):
     speed = pushed(drives, plant)
     assert (speed > 0.2).all()
-    run(drives, 0.09)
+    run(drives, 0.02)
     assert drives.mode is DriveMode.TORQUE
     run(drives, 0.02)
+    assert drives.mode is DriveMode.BRIDGING
+    run(drives, 0.07)
     assert drives.mode is DriveMode.BRAKING
-    longest = float((plant.v / DECELERATION).max())
+    longest = float((speed / DECELERATION).max())
     run(drives, longest + 0.1)
     assert drives.at_rest
     assert 'no command' in drives.reason
+
+
+@pytest.mark.parametrize('silence', [0.05, 0.09])
+def test_torques_that_stay_out_throw_nothing_and_are_taken_up_again(plant, drives, silence):
+    speed = pushed(drives, plant)
+    run(drives, 0.03)
+    fastest = plant.v
+    run(drives, silence - 0.03)
+    assert drives.mode is DriveMode.BRIDGING
+    assert drives.counts['bridged'] == 1
+    # Thirty milliseconds of the last torque, and the rest of the time braking.
+    slowed = np.maximum(fastest - DECELERATION * (silence - 0.032), 0.0)
+    assert (plant.v < slowed + 0.05 * fastest).all()
+    drives.take_torque(plant.torque_for(np.array([14.0, 4.0, 16.0, 50.0])))
+    assert drives.mode is DriveMode.TORQUE
+    assert (pushed(drives, plant, 0.2) > speed).all()
+    assert drives.reason == ''
+
+
+def test_a_bridge_may_outlast_the_motion(plant):
+    drives = Drives(plant, DriveSettings(EFFORT, DECELERATION, timeout=2.0))
+    pushed(drives, plant)
+    run(drives, 1.5)
+    assert drives.mode is DriveMode.BRIDGING
+    place = plant.q
+    assert (np.abs(plant.v) < 5e-3).all()
+    run(drives, 0.4)
+    np.testing.assert_allclose(plant.q, place, atol=1e-3)
+    run(drives, 0.2)
+    assert drives.at_rest
 
 
 def test_braking_decelerates_as_it_was_told(plant, drives):
