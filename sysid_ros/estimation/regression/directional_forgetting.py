@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy import uint64
 
 from sysid_ros.estimation.regression.recursive_state import Room, State
 
@@ -46,7 +47,7 @@ def forget_told(
             new[k] = 0.0
         for i in range(count):
             omega, entry, total = state.information[i], row[i], 0.0
-            for k in range(i + 1, count):
+            for k in range(uint64(i + 1), uint64(count)):
                 new[k] += omega[k] * entry
                 total += omega[k] * row[k]
             new[i] += omega[i] * entry + total
@@ -56,9 +57,9 @@ def forget_told(
         for k in range(count):
             value += new[k] * state.theta[k]
         for i in range(count):
-            part = (1.0 - memory) * new[i]
-            for k in range(i, count):
-                state.information[i, k] -= part * new[k]
+            part, omega = (1.0 - memory) * new[i], state.information[i]
+            for k in range(uint64(i), uint64(count)):
+                omega[k] -= part * new[k]
             state.information[count, i] -= part * value
 
 

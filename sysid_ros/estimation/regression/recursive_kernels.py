@@ -8,14 +8,17 @@ and moves the estimate by Newton iterations on
 Since :math:`b_k` is kept, what an iteration leaves undone is made up for by the next.
 
 Every function that is called from here is in this file, since the compiler's cache looks at no
-other. Samples are summed by the dozen, and these sums with their rounding carried along (Kahan
-1965): directions that no motion shows have the prior alone, which rounding must not drown.
+other. Inner loops that begin anywhere count in unsigned numbers: to test whether an index counts
+from the end keeps it from vector instructions. Samples are summed by the dozen, and these sums
+with their rounding carried along (Kahan 1965): directions that no motion shows have the prior
+alone, which rounding must not drown.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy import uint64
 
 from sysid_ros.estimation.regression import recursive_state as kept
 from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room, State
@@ -62,9 +65,7 @@ def advance(
             state.counts[kept.SAMPLES] += 1
             if options.memory < 1.0:
                 for sums in (state.information, state.rounding, state.recent):
-                    for i in range(len(sums)):
-                        for k in range(len(state.theta)):
-                            sums[i, k] *= options.memory
+                    np.multiply(sums, options.memory, sums)
             _add(state, room)
             if state.counts[kept.SAMPLES] % _RECENT == 0:
                 fold(state)
@@ -121,24 +122,22 @@ def _add(state: State, room: Room) -> None:
                 a, b, c, d = u * target[j], v * target[j + 1], w * target[j + 2], x * target[j + 3]
                 first = 0
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                for k in range(first, count):
+                for k in range(uint64(first), uint64(count)):
                     sums[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
 
 
 @njit(cache=True, fastmath=False)  # said, as it would be that of the caller otherwise
 def fold(state: State) -> None:
-    """Add the recent sums to all others; the compiler must not reorder these.
-
-    Args:
-        state: Its recent sums are zero afterwards.
-    """
+    """Add the recent sums, zero afterwards, to all others; the compiler must not reorder these."""
     for i in range(len(state.information)):
-        for k in range(i if i < len(state.theta) else 0, len(state.theta)):
-            part = state.recent[i, k] - state.rounding[i, k]
-            total = state.information[i, k] + part
-            state.rounding[i, k] = (total - state.information[i, k]) - part
-            state.information[i, k] = total
-            state.recent[i, k] = 0.0
+        recent, rounding, sums = state.recent[i], state.rounding[i], state.information[i]
+        first = i if i < len(sums) else 0
+        for k in range(uint64(first), uint64(len(sums))):
+            part = recent[k] - rounding[k]
+            total = sums[k] + part
+            rounding[k] = (total - sums[k]) - part
+            sums[k] = total
+            recent[k] = 0.0
 
 
 @njit(**_COMPILED)
@@ -187,16 +186,15 @@ def _assemble(prior: Prior, state: State, room: Room, alpha: float, damping: flo
     for i in range(count):
         before, recent, row = state.information[i], state.recent[i], matrix[i]
         here, total = theta[i], 0.0
-        row[i:] = 0.0
         if before[i] + recent[i] == 0.0:  # nothing was seen of it
+            row[i & -4:] = 0.0
             continue
-        row[i] = before[i] + recent[i]
-        for k in range(i + 1, count):
+        for k in range(uint64(i & -4), uint64(count)):
             entry = before[k] + recent[k]
             row[k] = entry
             total += entry * theta[k]
             lean[k] += entry * here
-        lean[i] += row[i] * here + total
+        lean[i] += total - row[i] * here
         row[count] = -lean[i]
     bend(prior, theta, room, alpha, damping)
 
@@ -327,7 +325,9 @@ def _sandwich(p: np.ndarray, m: int, out: np.ndarray) -> None:
 
 @njit(**_COMPILED)
 def _factor(matrix: np.ndarray, count: int) -> bool:
-    """Upper Cholesky factor in place, four rows at a time; the last column is solved for."""
+    """Upper Cholesky factor in place, four rows at a time; the last columns are solved for."""
+    # Rows are done from a multiple of four on: what is left of the diagonal counts for nothing.
+    width = uint64(matrix.shape[1])
     for first in range(0, count, 4):
         last = min(first + 4, count)
         for k in range(first, last):
@@ -335,18 +335,18 @@ def _factor(matrix: np.ndarray, count: int) -> bool:
             if not (row[k] > 0.0 and row[k] < np.inf):
                 return False
             scale = 1.0 / np.sqrt(row[k])
-            for j in range(k, count + 1):
+            for j in range(uint64(first), width):
                 row[j] *= scale
             for i in range(k + 1, last):
                 factor, other = row[i], matrix[i]
-                for j in range(i, count + 1):
+                for j in range(uint64(first), width):
                     other[j] -= factor * row[j]
         if last < count:
             p, q, r, s = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
             for i in range(last, count):
                 a, b, c, d, row = p[i], q[i], r[i], s[i], matrix[i]
                 if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                    for j in range(i, count + 1):
+                    for j in range(uint64(i & -4), width):
                         row[j] -= a * p[j] + b * q[j] + c * r[j] + d * s[j]
     return True
 
@@ -354,13 +354,13 @@ def _factor(matrix: np.ndarray, count: int) -> bool:
 @njit(**_COMPILED)
 def _direction(room: Room, count: int) -> float:
     """The Newton step from the factor; returns its squared decrement."""
-    decrement = 0.0
+    decrement, step = 0.0, room.step
     for i in range(count - 1, -1, -1):
         row, value = room.matrix[i], room.matrix[i, count]
         decrement += value * value
-        for j in range(i + 1, count):
-            value -= row[j] * room.step[j]
-        room.step[i] = value / row[i]
+        for j in range(uint64(i + 1), uint64(count)):
+            value -= row[j] * step[j]
+        step[i] = value / row[i]
     return decrement
 
 
@@ -393,7 +393,7 @@ def _search(
         start = _barrier(prior, theta, room, False)
         for i in range(count):
             before, recent, total = state.information[i], state.recent[i], 0.0
-            for k in range(i + 1, count):
+            for k in range(uint64(i + 1), uint64(count)):
                 total += (before[k] + recent[k]) * step[k]
             stretch = alpha * prior.stretch[i]
             bow += step[i] * ((before[i] + recent[i] + stretch) * step[i] + 2.0 * total)

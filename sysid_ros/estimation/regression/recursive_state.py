@@ -71,7 +71,7 @@ class Room(NamedTuple):
     There is room for a multiple of four joints, N; the spare ones have no weight.
 
     Attributes:
-        matrix: The Hessian, then its factor, with the right-hand side behind, ``(f, f + 1)``.
+        matrix: The Hessian, then its factor, the right-hand side behind, at least ``(f, f + 1)``.
         lean: Gradient of the data's part of the objective, shape ``(f,)``.
         step: Newton step, shape ``(f,)``.
         trial: Estimate on trial, shape ``(f,)``.
@@ -116,5 +116,6 @@ class Options(NamedTuple):
 def room_for(parameters: int, joints: int) -> Room:
     """Room for steps with so many free parameters and joints."""
     f, n, padded = parameters, joints, -(-joints // 4) * 4
+    width = -(-(f + 1) // 4) * 4
     return Room(*(np.zeros(shape) for shape in (
-        (f, f + 1), f, f, f, (padded, f), (n, f), (3, padded), 10, 10, (10, 10), (3, 4, 4))))
+        (f, width), f, f, f, (padded, f), (n, f), (3, padded), 10, 10, (10, 10), (3, 4, 4))))

@@ -12,14 +12,16 @@ squared weights and e the residual over the weight. D is eliminated first.
 
 Called through BLAS with several threads, matrices of less than a hundred rows wait longer than
 they compute. So the factors are loops over contiguous rows, which the compiler turns into
-vector instructions. Every function that is called from here is in this file, since the
-compiler's cache looks at no other.
+vector instructions; those that begin anywhere count in unsigned numbers, as it would not, if it
+had to test for negative indices. Every function that is called from here is in this file, since
+the compiler's cache looks at no other.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy import uint64
 
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
@@ -320,15 +322,16 @@ def cholesky(matrix: np.ndarray) -> bool:
         for k in range(0, whole, 4):
             r0, r1, r2, r3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
             a0, a1, a2, a3 = r0[i], r1[i], r2[i], r3[i]
-            for j in range(i, size):
+            for j in range(uint64(i), uint64(size)):
                 row[j] -= a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
         for k in range(whole, i):
-            for j in range(i, size):
-                row[j] -= matrix[k, i] * matrix[k, j]
+            factor, other = matrix[k, i], matrix[k]
+            for j in range(uint64(i), uint64(size)):
+                row[j] -= factor * other[j]
         if not row[i] > 0.0:
             return False
         scale = 1.0 / np.sqrt(row[i])
-        for j in range(i, size):
+        for j in range(uint64(i), uint64(size)):
             row[j] *= scale
     return True
 
@@ -338,11 +341,13 @@ def solve_cholesky(factor: np.ndarray, x: np.ndarray) -> None:
     """Solve with the factor of :func:`cholesky`, in place."""
     size = len(x)
     for i in range(size):
-        x[i] /= factor[i, i]
-        for k in range(i + 1, size):
-            x[k] -= factor[i, k] * x[i]
+        row = factor[i]
+        value = x[i] / row[i]
+        x[i] = value
+        for k in range(uint64(i + 1), uint64(size)):
+            x[k] -= row[k] * value
     for i in range(size - 1, -1, -1):
-        rest = x[i]
-        for k in range(i + 1, size):
-            rest -= factor[i, k] * x[k]
-        x[i] = rest / factor[i, i]
+        row, rest = factor[i], x[i]
+        for k in range(uint64(i + 1), uint64(size)):
+            rest -= row[k] * x[k]
+        x[i] = rest / row[i]
