@@ -53,6 +53,10 @@ class ModelError(SysidError):
     """A robot description cannot be used."""
 
 
+class UnreachableError(ModelError):
+    """Closed loops cannot follow the driven joints to where they are asked to be."""
+
+
 class ParameterError(SysidError):
     """A parameter name, value or vector cannot be used."""
 

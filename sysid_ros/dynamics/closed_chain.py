@@ -31,7 +31,7 @@ from sysid_ros.dynamics.loop_kernels import (
     equations,
     follow,
 )
-from sysid_ros.errors import ModelError, ParameterError
+from sysid_ros.errors import ModelError, ParameterError, UnreachableError
 from sysid_ros.robot.loops import Loops
 from sysid_ros.robot.model import RobotModel
 
@@ -152,7 +152,7 @@ class ClosedChain:
             Shape ``(T, m)``.
 
         Raises:
-            ModelError: A sample cannot be reached: out of reach, or beyond a singular
+            UnreachableError: A sample cannot be reached: out of reach, or beyond a singular
                 configuration, where the loops could go on in several ways.
             ParameterError: The positions have the wrong shape or are not finite.
         """
@@ -183,7 +183,7 @@ class ClosedChain:
             a_a: Accelerations, shape ``(T, n)``.
 
         Raises:
-            ModelError: As for :meth:`positions`.
+            UnreachableError: As for :meth:`positions`.
             ParameterError: The arrays do not belong together.
         """
         v_a, a_a = self._checked('v', v_a), self._checked('a', a_a)
@@ -374,7 +374,7 @@ class ClosedChain:
         wanted = ', '.join(f'{n} {x:.4g}' for n, x in zip(names, q_a, strict=True))
         reached = ', '.join(f'{last[k]:.4g}' for k in self._actuated)
         singular = status == SINGULAR
-        raise ModelError(
+        raise UnreachableError(
             'the loops pass a singular configuration, beyond which they could go on in several '
             'ways' if singular else 'the loops cannot be closed',
             where=f'{self.name}: sample {sample}', found=wanted,

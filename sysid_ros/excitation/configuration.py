@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, did_you_mean
@@ -164,7 +165,8 @@ class ExcitationSettings(StrictSettings):
         torque_noise: Torque noise by joint in [N·m] or [N]; a hundredth of the effort limit
             where left out.
         rest: Positions by joint in [rad] or [m] at which the robot is known to be clear of
-            itself; the middle of the range where left out.
+            itself; where left out, the middle of the range, or where closed loops are
+            assembled.
         clearance: What must not be touched.
         design: How the motion is searched for.
     """
@@ -210,7 +212,10 @@ class ExcitationPlan:
         model = settings.robot.build(self.base)
         limits = MotionLimits.of(model.robot, settings.limits)
         noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
-        rest = _by_joint(model, 'rest', settings.rest, limits.centre)
+        usual = limits.centre
+        if model.robot.loops is not None:
+            usual = closed_chain(model.robot).assembly[model.robot.loops.actuated]
+        rest = _by_joint(model, 'rest', settings.rest, usual)
         for name, position, low, high in zip(
             limits.joint_names, rest, limits.lower, limits.upper, strict=True
         ):

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import ChainMotion, closed_chain
 from sysid_ros.dynamics.kinematics import BodyPoses, body_poses
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.robot.model import RobotModel
@@ -39,6 +40,11 @@ class MotionState:
     def poses(self) -> BodyPoses:
         """Poses of all bodies; they are computed when a constraint first asks for them."""
         return body_poses(self.robot, self.values[0])
+
+    @cached_property
+    def chain(self) -> ChainMotion:
+        """Motion of all joints of a robot with closed loops."""
+        return closed_chain(self.robot).motion(*self.values[:3])
 
 
 class Check(Protocol):

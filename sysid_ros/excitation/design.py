@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from pydantic import ConfigDict
 from scipy.optimize import minimize
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, ExcitationError
+from sysid_ros.errors import ConfigurationError, ExcitationError, UnreachableError
 from sysid_ros.excitation.basis import Basis
+from sysid_ros.excitation.closed_loops import loop_constraints
 from sysid_ros.excitation.constraints import Check, Constraint, JointLimitConstraint
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Criterion, Information, criterion_of, determinant
@@ -34,6 +37,8 @@ _GAIN = 1e-3
 # Random poses that are tried to find one to rest in, and halvings that find how far a
 # motion may be drawn out from there.
 _POSES, _HALVINGS = 200, 12
+# Cost of a motion that closed loops cannot follow.
+_BEYOND = 1e9
 # Slack at rest that leaves room to begin, and where a search begins on the way to a limit.
 _ROOM = 0.02
 _BEGIN = 0.9
@@ -53,6 +58,8 @@ class DesignSettings:
             limit that is kept free.
         effort_margin: Part of every torque limit that is kept free, since the torques are
             predicted with a prior that is not certain.
+        singularity_margin: Part of its singularity margin as assembled that a robot with
+            closed loops keeps.
         starts: Most random beginnings that are tried.
         patience: The search ends after so many of them without a gain.
         iterations: Most steps in each of the stages of a search.
@@ -65,6 +72,7 @@ class DesignSettings:
     criterion: str = 'determinant'
     margin: float = 0.05
     effort_margin: float = 0.2
+    singularity_margin: float = 0.2
     starts: int = 4
     patience: int = 3
     iterations: int = 200
@@ -95,7 +103,7 @@ class DesignSettings:
                 f'verification_rate {self.verification_rate}',
                 allowed=f'above 0, and {_LEAST_RATE:.0f} Hz or more',
             )
-        for name in ('margin', 'effort_margin'):
+        for name in ('margin', 'effort_margin', 'singularity_margin'):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigurationError(
                     'is not a part', where=f'design.{name}', found=getattr(self, name),
@@ -176,7 +184,13 @@ class Designer:
             here = np.clip(resting, self.limits.lower, self.limits.upper)
             limits = replace(
                 limits, lower=np.minimum(limits.lower, here), upper=np.maximum(limits.upper, here))
-        return verify(self.model, limits, motion, (*self.obstacles, *self.checks))
+        return verify(
+            self.model, limits, motion, (*self.obstacles, *self.checks), self._loops)
+
+    @cached_property
+    def _loops(self) -> tuple[Constraint, ...]:
+        settings = self.settings
+        return loop_constraints(self.model.robot, settings.margin, settings.singularity_margin)
 
     def dense(self, excitation: Excitation) -> Motion:
         """A motion on the grid it is verified on; played slower, it is the same grid of points."""
@@ -189,11 +203,7 @@ class Designer:
         Raises:
             ExcitationError: Every pose that was tried breaks a limit; the limit is named.
         """
-        limits = self.limits.within(self.settings.margin, 0.0)
-        random = np.random.default_rng(self.settings.seed)
-        spread = random.uniform(-0.8, 0.8, (_POSES, len(limits.reach)))
-        spread[0] = 0.0
-        poses = limits.centre + limits.reach * spread
+        poses = self._poses()
         objective = self.objective(1)
         slack = np.array([
             objective.slack(objective.motion(np.outer(self.basis.pose, pose))[0]).min()
@@ -210,6 +220,18 @@ class Designer:
                 where=self._blocking(rest), fix='Check limits, margins, payload and obstacles',
             )
         return rest
+
+    def _poses(self) -> np.ndarray:
+        """The middle of what is allowed, or the assembly of loops, and random poses, ``(k, n)``."""
+        random, robot = np.random.default_rng(self.settings.seed), self.model.robot
+        if robot.loops is not None:
+            chain = closed_chain(robot)
+            assembled = chain.assembly[robot.loops.actuated]
+            return np.vstack([assembled, chain.random_positions(_POSES - 1, random)])
+        limits = self.limits.within(self.settings.margin, 0.0)
+        spread = random.uniform(-0.8, 0.8, (_POSES, len(limits.reach)))
+        spread[0] = 0.0
+        return np.asarray(limits.centre + limits.reach * spread)
 
     def _clear(self, objective: DesignObjective, pose: np.ndarray) -> bool:
         """Whether the checks besides allow a pose."""
@@ -259,7 +281,7 @@ class Designer:
         return DesignObjective(
             information=self.information,
             criterion=criterion_of(self.settings.criterion),
-            constraints=(JointLimitConstraint(limits), *self.obstacles),
+            constraints=(JointLimitConstraint(limits), *self._loops, *self.obstacles),
             functions=self.basis.sample(t),
             rows=self.settings.rows_per_second * self.basis.duration / samples,
             prior=self.model.parameters.prior,
@@ -293,7 +315,10 @@ class Designer:
 
         def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
             coefficients = x.reshape(start.shape) * scale
-            value, slope = objective.value_and_gradient(coefficients, strength, near)
+            try:
+                value, slope = objective.value_and_gradient(coefficients, strength, near)
+            except UnreachableError:  # the step is made shorter
+                return _BEYOND, np.zeros_like(x)
             return value, (slope * scale).ravel()
 
         # How the search ends does not matter: whatever it finds is judged and verified.
@@ -320,9 +345,9 @@ class Designer:
             return all(part.allows(rest + share * motion) for part in dense)
 
         def checked(share: float) -> bool:
-            states = [part.motion(rest + share * motion)[0] for part in dense]
             return allowed(share) and all(
-                (check.slack(state) >= 0.0).all() for check in self.checks for state in states
+                (check.slack(part.motion(rest + share * motion)[0]) >= 0.0).all()
+                for part in dense for check in self.checks
             )
 
         share = _largest(allowed, most=1.0)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.excitation.limits import MotionLimits
@@ -148,10 +149,11 @@ def prior_covariance(
 def _term_steps(model: TorqueModel, limits: MotionLimits) -> np.ndarray:
     """Size at which each parameter takes its usual share of the effort, shape ``(p,)``."""
     random = np.random.default_rng(_SEED).uniform(-0.5, 0.5, (3, _SAMPLES, len(limits.velocity)))
-    motion = (
-        limits.centre + limits.reach * random[0], limits.velocity * random[1],
-        limits.acceleration * random[2],
-    )
+    q = limits.centre + limits.reach * random[0]
+    if model.robot.loops is not None:
+        positions = np.random.default_rng(_SEED)
+        q = closed_chain(model.robot).random_positions(_SAMPLES, positions)
+    motion = (q, limits.velocity * random[1], limits.acceleration * random[2])
     columns = np.sqrt(np.mean(model.regressor(*motion) ** 2, axis=0))
     effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
     share = (columns / effort[:, None]).max(axis=0)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sysid_ros.errors import UnreachableError
 from sysid_ros.excitation.constraints import Constraint, MotionState, relaxed_barrier
 from sysid_ros.excitation.information import Criterion, Information
 
@@ -42,7 +43,11 @@ class DesignObjective:
     prior: np.ndarray
 
     def motion(self, coefficients: np.ndarray) -> tuple[MotionState, np.ndarray]:
-        """Motion with torque, and regressor of coefficients ``(k, n)``."""
+        """Motion with torque, and regressor of coefficients ``(k, n)``.
+
+        Raises:
+            UnreachableError: Closed loops cannot follow.
+        """
         kinematic = self.functions @ coefficients
         model = self.information.model
         regressor = model.regressor(*kinematic[:3])
@@ -63,7 +68,11 @@ class DesignObjective:
 
     def allows(self, coefficients: np.ndarray) -> bool:
         """Whether a motion keeps all constraints on the grid."""
-        return bool((self.slack(self.motion(coefficients)[0]) >= 0.0).all())
+        try:
+            motion = self.motion(coefficients)[0]
+        except UnreachableError:
+            return False
+        return bool((self.slack(motion) >= 0.0).all())
 
     def value_and_gradient(
         self, coefficients: np.ndarray, strength: float, near: float
@@ -74,6 +83,9 @@ class DesignObjective:
             coefficients: Shape ``(k, n)``.
             strength: Weight of the barrier.
             near: Slack at which the barrier is relaxed.
+
+        Raises:
+            UnreachableError: Closed loops cannot follow.
         """
         motion, regressor = self.motion(coefficients)
         information = self.information.matrix(regressor, self.rows)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.clearance import UNIT, Capsule, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
@@ -101,8 +102,12 @@ def poses_from(robot: RobotModel, rest: np.ndarray) -> list[MotionState]:
         np.where(np.isfinite(limit), limit, sign * np.pi)
         for limit, sign in ((robot.limits.lower, -1.0), (robot.limits.upper, 1.0))
     )
+    if robot.loops is None:
+        others = random.uniform(lower, upper, (_POSES, len(rest)))
+    else:
+        others = closed_chain(robot).random_positions(_POSES, random)
     poses = []
-    for q in (rest, *random.uniform(lower, upper, (_POSES, len(rest)))):
+    for q in (rest, *others):
         values = np.zeros((5, 1, len(rest)))
         values[0, 0] = q
         poses.append(MotionState(robot, values))
@@ -151,7 +156,31 @@ def apart(robot: RobotModel, first: int, second: int) -> bool:
 
 
 def joints_between(robot: RobotModel, first: int, second: int) -> int:
-    """Joints on the way between two bodies, -1 for the base; those in a row count as one."""
+    """Joints on the shortest way between two bodies, -1 for the base.
+
+    Joints in a row count as one. What closes a loop is a joint, too; a way leads over one of them
+    at most.
+    """
+    ways = [_along_tree(robot, first, second)]
+    for one, other in closed_bodies(robot):
+        for here, there in ((one, other), (other, one)):
+            ways.append(
+                _along_tree(robot, first, here) + 1 + _along_tree(robot, there, second))
+    return min(ways)
+
+
+def closed_bodies(robot: RobotModel) -> list[tuple[int, int]]:
+    """Bodies that closures hold together, -1 for the base; a rod counts as part of the first."""
+    if robot.loops is None:
+        return []
+    places = {link.name: robot.joint_of_body(link.body) - 1 for link in robot.links}
+    return [
+        (places.get(closure.links[0], -1), places.get(closure.links[1], -1))
+        for closure in robot.loops.closures
+    ]
+
+
+def _along_tree(robot: RobotModel, first: int, second: int) -> int:
     only_one = set(_way_to_base(robot, first)) ^ set(_way_to_base(robot, second))
     return sum(not robot.tree.massless[body] for body in only_one)
 

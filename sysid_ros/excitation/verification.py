@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import BPoly
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ExcitationError
+from sysid_ros.errors import ExcitationError, UnreachableError
 from sysid_ros.excitation.clearance import UNIT
 from sysid_ros.excitation.constraints import (
     ANGULAR_UNITS,
@@ -71,7 +71,7 @@ class Verification:
 
 def verify(
     model: TorqueModel, limits: MotionLimits, motion: Motion,
-    obstacles: Sequence[Check] = (),
+    obstacles: Sequence[Check] = (), loops: Sequence[Check] = (),
 ) -> Verification:
     """Check a motion sample by sample.
 
@@ -79,17 +79,21 @@ def verify(
         model: Torque model; its prior predicts the torques.
         limits: Limits, drawn in by the margins that are to be kept.
         motion: The motion, densely sampled.
-        obstacles: Further constraints.
+        obstacles: Clearances to keep.
+        loops: What passive joints of closed loops keep.
 
     Returns:
         Findings: values that are not finite, times that do not rise or are too far apart,
         jumps, a beginning or end that is not at rest, limits that are broken, clearances that
-        are not kept.
+        are not kept, loops that cannot follow.
     """
     broken = _unreadable(limits, motion)
     if broken:
         return Verification(broken, {}, -np.inf)
-    torque = predicted_torque(model, motion)
+    try:
+        torque = predicted_torque(model, motion)
+    except UnreachableError as error:
+        return Verification((f'It cannot be played: {error}',), {}, -np.inf)
     if not np.isfinite(torque).all():
         return Verification(('The predicted torque is not finite.',), {}, -np.inf)
     state = MotionState(
@@ -99,7 +103,8 @@ def verify(
     return Verification(
         findings=(
             *_jumps(limits, motion), *_ends(limits, motion),
-            *_beyond(JointLimitConstraint(limits), state), *_too_near(obstacles, state),
+            *_beyond(JointLimitConstraint(limits), state),
+            *_not_kept((*obstacles, *loops), state),
         ),
         used=_used(limits, state),
         clearance=min((UNIT * float(slack) for slack in room), default=np.inf),
@@ -196,7 +201,7 @@ def _beyond(constraint: JointLimitConstraint, state: MotionState) -> list[str]:
     return findings
 
 
-def _too_near(obstacles: Sequence[Check], state: MotionState) -> list[str]:
+def _not_kept(obstacles: Sequence[Check], state: MotionState) -> list[str]:
     findings = []
     for constraint in obstacles:
         slack = constraint.slack(state)

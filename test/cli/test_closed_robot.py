@@ -11,6 +11,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.excitation.files import load_excitation
 
 robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
 
@@ -85,3 +86,16 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     for joint in joints:
         assert friction[f'{joint}.viscous_friction'] == pytest.approx(0.05, rel=0.1)
     assert 'left_tip_joint' in (run / 'identified.yaml').read_text()
+
+
+def test_a_motion_is_designed_for_it(folder, capsys):
+    (folder / 'excite.yaml').write_text("""
+robot: {urdf: robot.urdf, loops: loops.yaml, gravity: [0, -9.80665, 0],
+        terms: {viscous_friction: [left_joint, right_joint]}}
+motion: {duration: 4.0, harmonics: [1, 2, 3]}
+design: {starts: 1, iterations: 5, singularity_margin: 0.3}
+""")
+    code = main(['excite', str(folder / 'excite.yaml'), '-o', str(folder / 'motion')])
+    assert code == ExitCode.OK, capsys.readouterr().err
+    names = load_excitation(folder / 'motion' / 'excitation.yaml').joint_names
+    assert names == ('left_joint', 'right_joint')
