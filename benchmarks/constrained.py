@@ -37,6 +37,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 robots = runpy.run_path(str(PROJECT / 'test' / 'closed_robots.py'))
 MOTORS = robots['LEG_MOTORS']
 TIMED, SECONDS, RATE, SUBSTEPS, NOISE, BITS = 10.0, 60.0, 1000.0, 4, 0.01, 14
+STEP = 2 * np.pi / 2**BITS
 HARMONICS, FASTEST = 5, 10.0
 STRENGTH = 1.0 / 0.2**2
 GAMMA_BAR, FIT_BAR, FRICTION_BAR, OFFSET_BAR = 0.2, 2.0, 3.0, 0.02
@@ -91,38 +92,60 @@ def motion(
         omega = 0.95 * omega
 
 
-def recorded(
-    model: TorqueModel, truth: np.ndarray, seconds: float, seed: int
-) -> Recording:
-    """Encoders and torques of the leg in MuJoCo, under control of computed torques."""
+def followed(
+    model: TorqueModel, reference: tuple[np.ndarray, ...], forward: np.ndarray, *,
+    encoders: bool = False, limited: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The leg in MuJoCo under control, from the beginning of a motion on.
+
+    Args:
+        model: Its torque model.
+        reference: Positions, velocities and accelerations of its motors, ``(T, n)`` each.
+        forward: Torques that the controller expects to be needed, shape ``(T, n)``.
+        encoders: Whether it sees positions in steps of the encoders.
+        limited: Whether motors have torque limits.
+
+    Returns:
+        Positions and torques of the motors, shape ``(T, n)`` each.
+    """
     simulated = plant()
+    simulated.actuator_forcelimited[:] = limited
     data = mujoco.MjData(simulated)
     robot, chain = model.robot, closed_chain(model.robot)
     names = [simulated.joint(k).name for k in range(simulated.njnt)]
     order = [names.index(name) for name in chain.joint_names]
     driven = [names.index(name) for name in robot.joint_names]
-    t = np.arange(round(seconds * RATE) + 1) / RATE
-    q, v, a = motion(model, truth, t, seed)
-    forward = model.torque(truth, q, v, a)
+    q, v, a = reference
     start = chain.motion(q[:1], v[:1], a[:1])
     data.qpos[order], data.qvel[order] = start.q[0], start.v[0]
-    effort = robot.limits.effort
-    measured, torque = np.empty((2, len(t), len(driven)))
-    for k in range(len(t)):
-        away, slow = q[k] - data.qpos[driven], v[k] - data.qvel[driven]
+    measured, torque = np.empty((2, *q.shape))
+    for k in range(len(q)):
         measured[k] = data.qpos[driven]
-        torque[k] = forward[k] + effort * (20.0 * away + 0.5 * slow)
+        seen = np.round(measured[k] / STEP) * STEP if encoders else measured[k]
+        away, slow = q[k] - seen, v[k] - data.qvel[driven]
+        torque[k] = forward[k] + robot.limits.effort * (20.0 * away + 0.5 * slow)
         data.ctrl[:] = torque[k]
         for _ in range(SUBSTEPS):
             mujoco.mj_step(simulated, data)
+    return measured, torque
+
+
+def recorded(
+    model: TorqueModel, truth: np.ndarray, seconds: float, seed: int
+) -> Recording:
+    """Encoders and torques of the leg in MuJoCo, under control of computed torques."""
+    t = np.arange(round(seconds * RATE) + 1) / RATE
+    reference = motion(model, truth, t, seed)
+    measured, torque = followed(model, reference, model.torque(truth, *reference))
+    effort = model.robot.limits.effort
     # A torque is held until the next sample: it belongs to the middle between the two.
     torque[1:] = 0.5 * (torque[1:] + torque[:-1])
     random = np.random.default_rng(seed)
     torque += NOISE * effort * random.normal(size=torque.shape)
-    step = 2 * np.pi / 2**BITS
+    names = model.robot.joint_names
     channels = (
-        Channel('position', robot.joint_names, 'rad', t, np.round(measured / step) * step),
-        Channel('effort', robot.joint_names, 'N·m', t, torque),
+        Channel('position', names, 'rad', t, np.round(measured / STEP) * STEP),
+        Channel('effort', names, 'N·m', t, torque),
     )
     return Recording(channels, 'simulated', '')
 
