@@ -134,6 +134,13 @@ class KillRig:
         self.call(Trigger, 'monitor_node/reset')
         self.call(SetBool, 'excitation_node/arm', data=True)
         excite = ActionClient(self.client, Excite, 'excitation_node/excite')
+        try:
+            return self._follows(excite, delay)
+        finally:
+            excite.destroy()
+
+    def _follows(self, excite, delay):
+        """Whether the motion that is asked for goes on for some time."""
         future = self.answer(excite.server_is_ready, lambda: excite.send_goal_async(
             Excite.Goal(motion=MOTION, speed_scale=1.0)))
         result = future.result().get_result_async()
