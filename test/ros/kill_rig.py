@@ -165,13 +165,17 @@ class KillRig:
         return future.result()
 
     def answer(self, ready, ask):
-        """Ask until there is an answer: what a dead node was asked is lost."""
+        """Ask until there is an answer: what a dead node was asked is lost, others may be slow."""
+        futures = []
         for _ in range(ATTEMPTS):
             self.wait(ready)
-            future, deadline = ask(), time.monotonic() + ANSWER
-            self.wait(lambda: future.done() or time.monotonic() > deadline)  # noqa: B023
-            if future.done():
-                return future
+            futures.append(ask())
+            deadline = time.monotonic() + ANSWER
+            self.wait(lambda: any(future.done() for future in futures)
+                      or time.monotonic() > deadline)  # noqa: B023
+            for future in futures:
+                if future.done():
+                    return future
         raise AssertionError(f'no answer\n{self._logs()}')
 
     def wait(self, condition, seconds=PATIENCE):
