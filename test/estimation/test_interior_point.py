@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import importlib
+import inspect
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +16,7 @@ import pytest
 import sysid_ros
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
-from sysid_ros.estimation.regression.interior_point import newton, scaling
+from sysid_ros.estimation.regression.interior_point import matrices, newton, path, scaling
 from sysid_ros.estimation.regression.interior_point.program import ConstrainedLeastSquares
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
@@ -44,7 +47,7 @@ def program_of(problem, **changes):
 def test_eigenvalues_are_those_of_numpy(rng):
     for matrix in (symmetric(rng), positive(rng, 1e8), np.eye(4), np.zeros((4, 4))):
         found, vectors = matrix.copy(), np.empty((4, 4))
-        scaling.eigen_4(found, vectors)
+        matrices.eigen_4(found, vectors)
         np.testing.assert_allclose(np.sort(np.diag(found)), np.linalg.eigvalsh(matrix), atol=1e-14)
         np.testing.assert_allclose(
             vectors @ np.diag(np.diag(found)) @ vectors.T, matrix, atol=1e-14)
@@ -54,7 +57,7 @@ def test_the_scaling_makes_matrix_and_multiplier_the_same_diagonal(rng):
     for _ in range(10):
         primal, dual = positive(rng), positive(rng, 1e5)
         inverse, values = np.empty((4, 4)), np.empty(4)
-        assert scaling.nesterov_todd_4(primal, dual, inverse, values)
+        assert matrices.nesterov_todd_4(primal, dual, inverse, values)
         root = np.linalg.inv(inverse)
         np.testing.assert_allclose(inverse @ primal @ inverse.T, np.diag(values), atol=1e-12)
         np.testing.assert_allclose(root.T @ dual @ root, np.diag(values), atol=1e-12)
@@ -64,30 +67,43 @@ def test_the_scaling_makes_matrix_and_multiplier_the_same_diagonal(rng):
 def test_there_is_no_scaling_of_a_matrix_that_is_not_positive_definite(rng, which):
     pair = [positive(rng), positive(rng)]
     pair[which] -= 0.5 * np.eye(4)
-    assert not scaling.nesterov_todd_4(*pair, np.empty((4, 4)), np.empty(4))
+    assert not matrices.nesterov_todd_4(*pair, np.empty((4, 4)), np.empty(4))
+
+
+@pytest.mark.parametrize('large', [1.0, 1e4, 1e8])
+def test_the_smallest_eigenvalue_is_found(rng, large):
+    shifted, factor = np.empty((4, 4)), np.zeros((4, 4))
+    for values in ([-1.0, 2.0, 3.0, large], [-1.0, -1.0, -1.0, large], [1.0, 1.0, 1.0, 1.0],
+                   [-large, -1.0, 0.0, 1.0], [0.0, 0.0, 0.0, large], [-1.0, -1.0, large, large]):
+        turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        matrix = turn @ np.diag(values) @ turn.T
+        found = matrices.smallest_eigenvalue_4(0.5 * (matrix + matrix.T), shifted, factor)
+        # Of several alike, a little less is found.
+        assert -1e-8 * abs(min(values)) < found - min(values) + 1e-12 * large
+        assert found - min(values) < 1e-12 * large
 
 
 def test_a_step_reaches_exactly_to_the_boundary(rng):
     values = np.array([0.1, 1.0, 2.0, 5.0])
     for _ in range(20):
         step = symmetric(rng)
-        reach = scaling.reach_4(values, step, 1e9)
+        reach = matrices.reach_4(values, step, 1e9)
         moved = np.diag(values) + reach * step
         assert abs(np.linalg.eigvalsh(moved)[0]) < 1e-12 * np.abs(moved).max()
-        assert scaling.reach_4(values, step, 0.5 * reach) == 0.5 * reach
-    assert scaling.reach_4(values, np.eye(4), 7.0) == 7.0
+        assert matrices.reach_4(values, step, 0.5 * reach) == 0.5 * reach
+    assert matrices.reach_4(values, np.eye(4), 7.0) == 7.0
 
 
 def test_flattened_matrices_keep_their_products(rng):
     first, second = symmetric(rng), symmetric(rng)
     flat, other, back = np.empty(10), np.empty(10), np.empty((4, 4))
-    scaling.flatten_4(first, flat)
-    scaling.flatten_4(second, other)
-    scaling.unflatten_4(flat, back)
+    matrices.flatten_4(first, flat)
+    matrices.flatten_4(second, other)
+    matrices.unflatten_4(flat, back)
     assert flat @ other == pytest.approx(np.trace(first @ second))
     np.testing.assert_allclose(back, first, rtol=1e-15)
     result = np.empty((4, 4))
-    scaling.congruence_4(second, first, result)
+    matrices.congruence_4(second, first, result)
     np.testing.assert_allclose(result, second @ first @ second.T, rtol=1e-12)
 
 
@@ -224,24 +240,45 @@ def test_running_out_of_iterations_is_said():
 
 
 def compiled_modules():
-    """Modules with compiled functions, and the names of those they import from each other."""
+    """The compiled modules that each module whose compiled functions are cached calls, sorted."""
     package = Path(sysid_ros.__file__).parent
-    trees = {
-        '.'.join(('sysid_ros', *path.relative_to(package).with_suffix('').parts)): ast.parse(text)
-        for path in package.rglob('*.py') if '@njit' in (text := path.read_text(encoding='utf-8'))
+    texts = {
+        '.'.join(('sysid_ros', *file.relative_to(package).with_suffix('').parts)): text
+        for file in package.rglob('*.py') if '@njit' in (text := file.read_text(encoding='utf-8'))
     }
-    for name, tree in trees.items():
-        imported = {
-            node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-        }
-        yield name, imported & trees.keys()
+    imported = {
+        name: texts.keys() & {
+            node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)
+        } for name, text in texts.items()
+    }
+
+    def called(name):
+        return imported[name].union(*(called(other) for other in imported[name]))
+
+    for name, text in sorted(texts.items()):
+        if 'cache=True' in text or "'cache': True" in text:
+            yield name, sorted(called(name))
 
 
 @pytest.mark.parametrize(('name', 'others'), list(compiled_modules()), ids=str)
-def test_compiled_functions_call_none_of_another_file(name, others):
+def test_what_is_cached_depends_on_no_other_file_that_it_does_not_name(name, others):
     # The cache of a compiled function knows of changes in its own file only: after a change of
     # another one it would go on with the old code of what it calls, laid out for old arguments.
-    assert not others
+    # What a function closes over it knows too; there a digest of other files may be.
+    named = getattr(importlib.import_module(name), 'SOURCES', ())
+    assert set(others) <= {module.__name__ for module in named}
+
+
+def test_the_cache_of_the_iteration_looks_at_the_files_it_calls():
+    # Numba's own key of a cached function: other contents of the closure, another entry.
+    first, second = path._compiled('one digest'), path._compiled('another')
+    key = inspect.getattr_static(type(first._cache), '_index_key')
+    codegen = first.targetctx.codegen()
+    assert key(first._cache, (), codegen) != key(second._cache, (), codegen)
+    digest = hashlib.sha256(b''.join(
+        Path(module.__file__).read_bytes() for module in path.SOURCES)).hexdigest()
+    same = path._compiled(digest)
+    assert key(same._cache, (), codegen) == key(path._iterate._cache, (), codegen)
 
 
 def test_a_start_outside_is_a_failure():

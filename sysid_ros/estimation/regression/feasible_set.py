@@ -99,7 +99,7 @@ class FeasibleSet:
 
     def pseudo_inertias(self, z: np.ndarray) -> np.ndarray:
         """Whitened pseudo-inertias less the margin, shape ``(c, 4, 4)``."""
-        return self.constant + np.einsum('cfij,f->cij', self.slopes, z)
+        return self.constant + (z @ self._flat_slopes).reshape(-1, 4, 4)
 
     def slack(self, z: np.ndarray) -> np.ndarray:
         """Distance to each linear bound, shape ``(m,)``, negative when violated."""
@@ -143,7 +143,7 @@ class FeasibleSet:
     def barrier_gradient(self, z: np.ndarray) -> np.ndarray:
         """Gradient of the log barrier at a point strictly inside, shape ``(f,)``."""
         inverse = np.linalg.inv(self.pseudo_inertias(z))
-        bodies = np.einsum('cij,cfij->f', inverse, self.slopes)
+        bodies = (self._flat_slopes @ inverse.reshape(-1, 16, 1)).sum(axis=0)[:, 0]
         return self.matrix.T @ (1.0 / self.slack(z)) - bodies
 
     def barrier_hessian(self, z: np.ndarray) -> np.ndarray:
@@ -157,11 +157,16 @@ class FeasibleSet:
             hessian[start:stop, start:stop] += np.einsum('fij,gji->fg', scaled, scaled)
         return hessian
 
+    @property
+    def _flat_slopes(self) -> np.ndarray:
+        """The slopes with each matrix in a row, for BLAS, shape ``(c, f, 16)``."""
+        return self.slopes.reshape(*self.slopes.shape[:2], 16)
+
     @cached_property
     def groups(self) -> np.ndarray:
         """First step of each of the g groups and, last, f; shape ``(g + 1,)``."""
         alone = np.ones(self.matrix.shape[1] + 1, dtype=bool)
-        for start, stop in self.steps:
+        for start, stop in self.steps.tolist():
             alone[start + 1:stop] = False
         return np.flatnonzero(alone)
 
@@ -189,8 +194,8 @@ class FeasibleSet:
     @cached_property
     def unbent(self) -> np.ndarray:
         """Mask of the steps that no constraint holds (offsets, for one), shape ``(f,)``."""
-        free = ~(self.matrix != 0.0).any(axis=0)
-        for start, stop in self.steps:
+        free = np.logical_not(self.matrix.any(axis=0))
+        for start, stop in self.steps.tolist():
             free[start:stop] = False
         return free
 

@@ -25,20 +25,15 @@ from numpy import uint64
 
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
+    COMPILED,
     DIAGONAL,
     Point,
     Program,
     Step,
 )
 
-# Sums may be reordered, but a value that is not a number must stay one; what is divided by zero
-# is found by what comes of it.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 
-
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def predictor(
     program: Program, point: Point, proximal: float, barrier: float, step: Step
 ) -> tuple[bool, float]:
@@ -63,7 +58,7 @@ def predictor(
     return True, direction(program, point, barrier, step)
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def factor(program: Program, point: Point, proximal: float) -> bool:
     """Factor the system at a point that is made linear; False when it is singular.
 
@@ -94,7 +89,7 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
     return cholesky(point.schur)
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def _curvature(
     program: Program, point: Point, group: int, proximal: float, stack: np.ndarray
 ) -> int:
@@ -120,7 +115,7 @@ def _curvature(
     return count
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def direction(program: Program, point: Point, target: float, step: Step) -> float:
     """Fill a step towards the point of the central path at ``target``.
 
@@ -133,7 +128,7 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     Returns:
         The squared Newton decrement: about twice what the objective would fall by.
     """
-    right = np.empty(len(point.z))
+    right = np.zeros(point.whitened.shape[1])
     _right_side(program, point, target, step, right)
     decrement = _eliminate(point, right)
     for g in range(len(program.body)):
@@ -148,12 +143,12 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     return decrement
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def _right_side(
     program: Program, point: Point, target: float, step: Step, right: np.ndarray
 ) -> None:
     """Fill r over the factor of D, and the multipliers that slacks as they are would have."""
-    for f in range(len(right)):
+    for f in range(len(point.z)):
         right[f] = program.linear[f] + program.quadratic[f] * point.z[f]
     for i in range(len(point.slack)):
         step.y[i] = (target - step.bent[i]) / point.slack[i]
@@ -176,7 +171,7 @@ def _right_side(
             right[f] /= triangle[f - start, f - start]
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def _eliminate(point: Point, right: np.ndarray) -> float:
     """From the right side to the negative step, both over the factor of D."""
     error, force = np.zeros(len(point.spread)), np.empty(len(point.spread))
@@ -199,7 +194,7 @@ def _eliminate(point: Point, right: np.ndarray) -> float:
     return decrement
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def _recover(program: Program, point: Point, step: Step) -> None:
     """Steps of slacks, matrices and multipliers that belong to a step of z."""
     for i in range(len(point.slack)):
@@ -223,7 +218,7 @@ def _recover(program: Program, point: Point, step: Step) -> None:
             step.dual[c, DIAGONAL[i]] -= point.values[c, i]
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def triangle_of(rows: np.ndarray, count: int, triangle: np.ndarray) -> bool:
     r"""Upper triangular R with :math:`R^T R = A^T A`, by modified Gram–Schmidt.
 
@@ -258,7 +253,7 @@ def triangle_of(rows: np.ndarray, count: int, triangle: np.ndarray) -> bool:
     return True
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def divide(triangle: np.ndarray, rows: np.ndarray, scratch: np.ndarray, result: np.ndarray) -> None:
     r"""Write the transpose of :math:`R^{-T} B` for an upper triangular R.
 
@@ -282,7 +277,7 @@ def divide(triangle: np.ndarray, rows: np.ndarray, scratch: np.ndarray, result: 
             result[k, j] = scratch[j, k]
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def add_square(rows: np.ndarray, result: np.ndarray) -> None:
     r"""Add :math:`U U^T` to the upper triangle of the result, U of shape ``(k, f)``.
 
@@ -312,7 +307,7 @@ def add_square(rows: np.ndarray, result: np.ndarray) -> None:
             result[i, even] += product
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def cholesky(matrix: np.ndarray) -> bool:
     r"""Upper factor R of :math:`R^T R` in place of an upper triangle; False unless it exists."""
     size = len(matrix)
@@ -336,7 +331,7 @@ def cholesky(matrix: np.ndarray) -> bool:
     return True
 
 
-@njit(**_COMPILED)
+@njit(cache=True, **COMPILED)
 def solve_cholesky(factor: np.ndarray, x: np.ndarray) -> None:
     """Solve with the factor of :func:`cholesky`, in place."""
     size = len(x)

@@ -35,6 +35,8 @@ from sysid_ros.estimation.regression.interior_point.state import BODY, Point, Pr
 
 # The path begins where the barrier weighs this part of what a step costs on average.
 _FIRST_WEIGHT = 0.1
+# Numbers that a loop of vector instructions takes at a time; what is left over takes as long.
+_VECTOR = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class ConstrainedLeastSquares:
             inverse=np.zeros((bodies, 4, 4)), values=np.zeros((bodies, 4)),
             scaled=np.zeros((steps, BODY)),
             triangles=np.zeros((len(program.body), BODY, BODY)),
-            whitened=np.zeros((rows, steps)), schur=np.zeros((rows, rows)),
+            whitened=np.zeros((rows, steps + -steps % _VECTOR)), schur=np.zeros((rows, rows)),
             spread=np.concatenate([program.spread, np.ones(rows - len(program.spread))]),
         )
         step = Step(

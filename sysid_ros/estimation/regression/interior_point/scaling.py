@@ -1,7 +1,7 @@
 """Compiled: how an iterate lies to the constraints, scaled so that both sides look alike.
 
-Every function that is called from here is in this file. The compiler's cache looks at no
-other: a change elsewhere would leave old code in use.
+Compiled with :func:`~sysid_ros.estimation.regression.interior_point.path.iterate`, whose cache
+knows of this file.
 """
 
 from __future__ import annotations
@@ -9,26 +9,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.estimation.regression.interior_point.matrices import (
+    congruence_4,
+    flatten_4,
+    nesterov_todd_4,
+    reach_4,
+    unflatten_4,
+)
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
+    COMPILED,
     DIAGONAL,
     Point,
     Program,
     Step,
 )
 
-# Sums may be reordered, but a value that is not a number must stay one; what is divided by zero
-# is found by what comes of it.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
-_ROOT_TWO = np.sqrt(2.0)
-# Cyclic sweeps after which a 4×4 matrix is diagonal in double precision.
-_SWEEPS = 12
-_OFF_DIAGONAL = 1e-32
 
-
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def linearise(
     program: Program, point: Point, barrier: float
 ) -> tuple[bool, float, float, float]:
@@ -53,7 +51,7 @@ def linearise(
     return inside, mean, gap, misfit
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _scale(program: Program, point: Point) -> bool:
     """Scalings of all bodies; False unless the point is strictly inside."""
     for i in range(len(point.slack)):
@@ -78,7 +76,7 @@ def _scale(program: Program, point: Point) -> bool:
     return True
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _measure(program: Program, point: Point) -> None:
     """Residual of the data and slack of the inequalities."""
     rows = len(program.goal)
@@ -94,7 +92,7 @@ def _measure(program: Program, point: Point) -> None:
         point.slack[i] = program.bound[i] - product
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _products(point: Point, barrier: float) -> tuple[float, float]:
     """Mean of slack times multiplier, and the duality gap."""
     total, logarithms, count = 0.0, 0.0, len(point.slack) + 4 * len(point.values)
@@ -111,7 +109,7 @@ def _products(point: Point, barrier: float) -> tuple[float, float]:
     return mean, total
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
     """Turn a step for the solution into the corrections for a step along the central path.
 
@@ -134,14 +132,14 @@ def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
     return target
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def forget_correction(step: Step) -> None:
     """Let the next step be a plain one."""
     step.bent[:] = 0.0
     step.twisted[:] = 0.0
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def move(point: Point, step: Step, fraction: float, least: float) -> float:
     """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
 
@@ -171,7 +169,7 @@ def move(point: Point, step: Step, fraction: float, least: float) -> float:
     return length
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def advance(
     program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
@@ -194,7 +192,7 @@ def advance(
     return length, linearise(program, point, barrier)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
@@ -212,7 +210,7 @@ def _length(point: Point, step: Step, fraction: float) -> float:
     return fraction * reach
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _mean_after(point: Point, step: Step, length: float) -> float:
     """Mean of slack times multiplier after a step."""
     total = 0.0
@@ -227,7 +225,7 @@ def _mean_after(point: Point, step: Step, length: float) -> float:
     return total / max(len(point.slack) + 4 * len(point.values), 1)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _correct(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
@@ -245,162 +243,44 @@ def _correct(point: Point, step: Step, share: float) -> None:
         flatten_4(product, step.twisted[c])
 
 
-@njit(**_COMPILED)
-def nesterov_todd_4(
-    primal: np.ndarray, dual: np.ndarray, inverse: np.ndarray, values: np.ndarray
-) -> bool:
-    r"""Scaling in which a matrix and its multiplier are the same diagonal matrix.
+@njit(**COMPILED)
+def smallest_eigenvalue_4(matrix: np.ndarray, product: np.ndarray) -> float:
+    r"""Smallest eigenvalue of a symmetric 4×4 matrix, or a little less.
+
+    Newton's method on the characteristic polynomial: all its roots are real, so from below the
+    smallest it climbs without passing it. A hundredth of the time that all eigenvalues take.
 
     Args:
-        primal: Positive definite L, shape ``(4, 4)``.
-        dual: Its multiplier Z.
-        inverse: Filled with :math:`R^{-1}`, where
-            :math:`R^{-1} L R^{-T} = R^T Z R = \mathrm{diag}(\lambda)`.
-        values: Filled with :math:`\lambda`, shape ``(4,)``.
-
-    Returns:
-        False unless both are positive definite.
-
-    References:
-        Nesterov and Todd 1997; Todd, Toh and Tütüncü 1998, section 4.1.
+        matrix: The matrix A.
+        product: Overwritten.
     """
-    factor, vectors, product = np.zeros((4, 4)), np.empty((4, 4)), np.empty((4, 4))
-    if not cholesky_4(primal, factor):
-        return False
-    congruence_4(factor.T, dual, product)
-    eigen_4(product, vectors)
+    # Sums of powers, from the traces of A, A^2, A^3 and A^4.
+    p1, p2, p3, p4 = 0.0, 0.0, 0.0, 0.0
     for i in range(4):
-        if not product[i, i] > 0.0:
-            return False
-        values[i] = np.sqrt(product[i, i])
-        # Row i of V^T L1^{-1}, by back substitution in L1^T.
-        for k in range(3, -1, -1):
-            rest = vectors[k, i]
-            for j in range(k + 1, 4):
-                rest -= factor[j, k] * inverse[i, j]
-            inverse[i, k] = rest / factor[k, k]
-        for k in range(4):
-            inverse[i, k] *= np.sqrt(values[i])
-    return True
-
-
-@njit(**_COMPILED)
-def reach_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
-    """Longest multiple of a step, up to ``most``, that keeps ``diag(values)`` positive definite."""
-    moved, scratch = np.empty((4, 4)), np.zeros((4, 4))
-    for i in range(4):
+        p1 += matrix[i, i]
         for j in range(4):
-            moved[i, j] = most * step[i, j]
-        moved[i, i] += values[i]
-    if cholesky_4(moved, scratch):
-        return most
+            square = 0.0
+            for k in range(4):
+                square += matrix[i, k] * matrix[k, j]
+            product[i, j] = square
     for i in range(4):
+        p2 += product[i, i]
         for j in range(4):
-            moved[i, j] = step[i, j] / np.sqrt(values[i] * values[j])
-    eigen_4(moved, scratch)
-    smallest = min(moved[0, 0], moved[1, 1], moved[2, 2], moved[3, 3])
-    return most if smallest >= 0.0 else min(most, -1.0 / smallest)
-
-
-@njit(**_COMPILED)
-def cholesky_4(matrix: np.ndarray, factor: np.ndarray) -> bool:
-    """Lower Cholesky factor of a 4×4 matrix; False unless it is positive definite."""
-    for i in range(4):
-        for j in range(i + 1):
-            rest = matrix[i, j]
-            for k in range(j):
-                rest -= factor[i, k] * factor[j, k]
-            if i > j:
-                factor[i, j] = rest / factor[j, j]
-            elif rest > 0.0:
-                factor[i, i] = np.sqrt(rest)
-            else:
-                return False
-    return True
-
-
-@njit(**_COMPILED)
-def eigen_4(matrix: np.ndarray, vectors: np.ndarray) -> None:
-    """Diagonalise a symmetric 4×4 matrix in place by Jacobi rotations.
-
-    Args:
-        matrix: The matrix; its diagonal holds the eigenvalues afterwards.
-        vectors: Filled with the eigenvectors, as columns.
-    """
-    for i in range(4):
-        for j in range(4):
-            vectors[i, j] = 1.0 if i == j else 0.0
-    for _ in range(_SWEEPS):
-        off, size = 0.0, 0.0
-        for i in range(4):
-            size += matrix[i, i] ** 2
-            for j in range(i):
-                off += matrix[i, j] ** 2
-        if off <= _OFF_DIAGONAL * size:
-            return
-        for p in range(3):
-            for q in range(p + 1, 4):
-                _rotate_4(matrix, vectors, p, q)
-
-
-@njit(**_COMPILED)
-def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
-    """One Jacobi rotation (Golub and Van Loan, algorithm 8.5.1)."""
-    if matrix[p, q] == 0.0:
-        return
-    ratio = (matrix[q, q] - matrix[p, p]) / (2.0 * matrix[p, q])
-    t = 1.0 / (abs(ratio) + np.sqrt(1.0 + ratio * ratio))
-    if ratio < 0.0:
-        t = -t
-    c = 1.0 / np.sqrt(1.0 + t * t)
-    s = t * c
-    for k in range(4):
-        a, b = matrix[k, p], matrix[k, q]
-        matrix[k, p], matrix[k, q] = c * a - s * b, s * a + c * b
-    for k in range(4):
-        a, b = matrix[p, k], matrix[q, k]
-        matrix[p, k], matrix[q, k] = c * a - s * b, s * a + c * b
-        a, b = vectors[k, p], vectors[k, q]
-        vectors[k, p], vectors[k, q] = c * a - s * b, s * a + c * b
-
-
-@njit(**_COMPILED)
-def congruence_4(factor: np.ndarray, matrix: np.ndarray, result: np.ndarray) -> None:
-    """Write ``factor @ matrix @ factor.T``, the matrix symmetric."""
-    for i in range(4):
-        f0, f1, f2, f3 = factor[i, 0], factor[i, 1], factor[i, 2], factor[i, 3]
-        r0 = f0 * matrix[0, 0] + f1 * matrix[1, 0] + f2 * matrix[2, 0] + f3 * matrix[3, 0]
-        r1 = f0 * matrix[0, 1] + f1 * matrix[1, 1] + f2 * matrix[2, 1] + f3 * matrix[3, 1]
-        r2 = f0 * matrix[0, 2] + f1 * matrix[1, 2] + f2 * matrix[2, 2] + f3 * matrix[3, 2]
-        r3 = f0 * matrix[0, 3] + f1 * matrix[1, 3] + f2 * matrix[2, 3] + f3 * matrix[3, 3]
-        for j in range(i + 1):
-            value = (
-                r0 * factor[j, 0] + r1 * factor[j, 1] + r2 * factor[j, 2] + r3 * factor[j, 3]
-            )
-            result[i, j] = value
-            result[j, i] = value
-
-
-@njit(**_COMPILED)
-def flatten_4(matrix: np.ndarray, flat: np.ndarray) -> None:
-    """The ten numbers of a symmetric 4×4 matrix, written so that products are kept."""
-    k = 0
-    for i in range(4):
-        for j in range(i):
-            flat[k] = _ROOT_TWO * matrix[i, j]
-            k += 1
-        flat[k] = matrix[i, i]
-        k += 1
-
-
-@njit(**_COMPILED)
-def unflatten_4(flat: np.ndarray, matrix: np.ndarray) -> None:
-    """The inverse of :func:`flatten_4`."""
-    k = 0
-    for i in range(4):
-        for j in range(i):
-            matrix[i, j] = flat[k] / _ROOT_TWO
-            matrix[j, i] = matrix[i, j]
-            k += 1
-        matrix[i, i] = flat[k]
-        k += 1
+            p3 += product[i, j] * matrix[i, j]
+            p4 += product[i, j] * product[i, j]
+    e1 = p1
+    e2 = 0.5 * (e1 * p1 - p2)
+    e3 = (e2 * p1 - e1 * p2 + p3) / 3.0
+    e4 = 0.25 * (e3 * p1 - e2 * p2 + e1 * p3 - p4)
+    # No eigenvalue is below this (Samuelson's inequality).
+    value = 0.25 * p1 - np.sqrt(max(3.0 * (0.25 * p2 - 0.0625 * p1 * p1), 0.0))
+    for _ in range(40):
+        f = (((value - e1) * value + e2) * value - e3) * value + e4
+        slope = ((4.0 * value - 3.0 * e1) * value + 2.0 * e2) * value - e3
+        if not slope < 0.0:
+            return value
+        change = -f / slope
+        if not change > 1e-9 * abs(value):
+            return value
+        value += change
+    return value

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+#: Sums may be reordered, but a value that is not a number must stay one; what is divided by
+#: zero is found by what comes of it.
+COMPILED = {'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'}}
 #: Steps of one body, and numbers in a symmetric 4×4 matrix.
 BODY = 10
 #: Which of these numbers are on its diagonal.
@@ -62,7 +65,7 @@ class Point(NamedTuple):
         values: Matrices and multipliers alike, scaled, shape ``(c, 4)``.
         scaled: Scaled slopes by step, flattened, shape ``(f, 10)``.
         triangles: Factors of the groups' curvatures, shape ``(g, 10, 10)``.
-        whitened: Rows over the curvatures' factors, shape ``(k + l, f)``.
+        whitened: Rows over the curvatures' factors, then zeros, shape ``(k + l, at least f)``.
         schur: Factor of the Schur complement, shape ``(k + l, k + l)``.
         spread: Inverse squared weights of data and coupling inequalities, ``(k + l,)``.
     """
