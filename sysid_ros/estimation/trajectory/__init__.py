@@ -1,0 +1,1 @@
+"""States and parameters together: problems whose accelerations nobody measured."""

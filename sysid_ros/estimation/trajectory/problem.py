@@ -1,0 +1,155 @@
+"""Trajectory problems: what sensors measured of a motion that nobody measured completely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.dynamics.acceleration import require_smooth
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.robot.parameters import ParameterSet
+
+# Steps between nodes may differ by this part of their length.
+_UNEVEN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What one sensor measured, at times of its own.
+
+    Attributes:
+        sensor: The sensor, of m numbers.
+        t: When, in [s], increasing, shape ``(K,)``.
+        values: What, in the sensor's units, NaN where it is missing, shape ``(K, m)``.
+        sigma: Standard deviation of its noise, above zero, shape ``(m,)``.
+
+    Raises:
+        RecordingError: The arrays do not belong together, stamps do not increase, a value is
+            infinite, or noise is not above zero.
+    """
+
+    sensor: Sensor
+    t: np.ndarray
+    values: np.ndarray
+    sigma: np.ndarray
+
+    def __post_init__(self) -> None:
+        where, width = self.sensor.name, self.sensor.width
+        shape, allowed = self.values.shape, (len(self.t), width)
+        if shape != allowed or self.sigma.shape != (width,):
+            raise RecordingError(
+                'stamps, values and noise of a sensor do not belong together', where=where,
+                found=f'{shape} and {self.sigma.shape}', allowed=f'{allowed} and ({width},)')
+        if not (np.isfinite(self.t).all() and (np.diff(self.t) > 0.0).all()):
+            raise RecordingError(
+                'the stamps of a sensor do not increase', where=where,
+                fix='Sort the recording, and drop samples that came twice')
+        if np.isinf(self.values).any():
+            raise RecordingError(
+                'a sensor measured infinity', where=where, allowed='numbers, NaN where missing')
+        if not (np.isfinite(self.sigma).all() and (self.sigma > 0.0).all()):
+            raise RecordingError(
+                'the noise of a sensor is not above zero', where=where, found=self.sigma)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """A stretch of motion without gaps, on evenly spaced nodes.
+
+    Attributes:
+        t: Times of the nodes in [s], shape ``(N + 1,)``.
+        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
+        observations: What was measured meanwhile.
+        start: Recorded positions and velocities at the first node, shape ``(2, n)``; None where
+            they were not recorded.
+
+    Raises:
+        RecordingError: Nodes are not evenly spaced, torques are not finite, or an observation
+            lies outside.
+    """
+
+    t: np.ndarray
+    torque: np.ndarray
+    observations: tuple[Observation, ...]
+    start: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        steps = np.diff(self.t)
+        if len(self.t) < 2 or not (np.abs(steps - self.step) <= _UNEVEN * self.step).all():
+            raise RecordingError(
+                'the nodes of a stretch are not evenly spaced',
+                found=f'{len(self.t)} nodes, steps of {steps.min():.6g} s to {steps.max():.6g} s'
+                if len(steps) else f'{len(self.t)} nodes',
+                allowed='at least two nodes, all steps alike', fix='Resample the recording')
+        if len(self.torque) != len(self.t) or not np.isfinite(self.torque).all():
+            raise RecordingError(
+                'the torques of a stretch are not known at all its nodes',
+                found=f'{int(np.isfinite(self.torque).all(axis=-1).sum())} of {len(self.t)}',
+                fix='Fill gaps of torque before, or cut the recording at them')
+        for observation in self.observations:
+            outside = (observation.t < self.t[0]) | (observation.t > self.t[-1])
+            if outside.any():
+                raise RecordingError(
+                    'a sensor measured before or after its stretch of motion',
+                    where=observation.sensor.name, found=f'{int(outside.sum())} samples',
+                    allowed=f'{self.t[0]:.6g} s to {self.t[-1]:.6g} s')
+
+    @property
+    def step(self) -> float:
+        """Time from node to node in [s]."""
+        return float(self.t[-1] - self.t[0]) / max(len(self.t) - 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryProblem:
+    """Stretches of motion of one robot, whose parameters are sought with its states.
+
+    Attributes:
+        model: Torque model of the robot, without jumps.
+        parameters: Prior, bounds and free/fixed mask, p parameters.
+        stretches: The motion, in stretches that have nothing but parameters in common.
+        provenance: Where they came from.
+        warnings: What the data had to be mended for, in words.
+
+    Raises:
+        EstimationError: The parameters are not the model's, there is no motion, or too little
+            was measured.
+        ModelError: The torque of the model jumps.
+        RecordingError: A sensor or the torques do not fit the robot.
+    """
+
+    model: TorqueModel
+    parameters: ParameterSet
+    stretches: tuple[Stretch, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_smooth(self.model)
+        if self.parameters.names != self.model.parameters.names:
+            raise EstimationError('the parameters are not those of the model')
+        joints = len(self.model.robot.joint_names)
+        for stretch in self.stretches:
+            if stretch.torque.shape[1] != joints:
+                raise RecordingError(
+                    'the torques do not fit the robot', found=f'{stretch.torque.shape[1]} joints',
+                    allowed=f'{joints}')
+        known = sum(
+            int(np.isfinite(observation.values).sum())
+            for stretch in self.stretches for observation in stretch.observations)
+        unknown = int(self.parameters.free.sum()) + 2 * joints * len(self.stretches)
+        if known <= unknown:
+            raise EstimationError(
+                'there is too little data for the parameters and the starts of all stretches',
+                where=self.provenance.get('source'), found=f'{known} measured values',
+                allowed=f'more than {unknown}', fix='Record longer, or fix parameters')
+
+    @property
+    def free(self) -> np.ndarray:
+        """Indices of the parameters that may change, shape ``(k,)``."""
+        return np.flatnonzero(self.parameters.free)

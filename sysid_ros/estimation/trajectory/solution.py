@@ -1,0 +1,60 @@
+"""What a solver of trajectory problems found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Status
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One line of a solver's log.
+
+    Attributes:
+        cost: Half the sum of squared weighted residuals after it.
+        decrease: How much of the cost it took off; negative for a step that was refused.
+        gain: That over what the linear model promised.
+        damping: Marquardt's parameter it was made with.
+        step: Size of the parameters' step, in units of their scale.
+        gradient: Largest part of the gradient, scaled likewise.
+    """
+
+    cost: float
+    decrease: float
+    gain: float
+    damping: float
+    step: float
+    gradient: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectorySolution:
+    """Parameters and motion that fit best.
+
+    Attributes:
+        values: All parameter values, shape ``(p,)``.
+        status: How the solver ended.
+        iterations: Its log.
+        positions: Of every stretch at its nodes in [rad] or [m], shape ``(N + 1, n)`` each.
+        velocities: Likewise.
+        residuals: Measured less predicted in the sensor's units, by stretch and observation,
+            NaN where nothing was measured, shape ``(K, m)`` each.
+        information: What the measurements tell of the k free parameters once every state has
+            been adapted to them: inverse of their covariance for white noise of the given
+            size, in the parameters' own units, shape ``(k, k)``.
+        scores: The same information piece by piece: gradient of the cost by the free
+            parameters, states adapted, of one node's residuals, in the order of time, shape
+            ``(B, k)``.
+    """
+
+    values: np.ndarray
+    status: Status
+    iterations: tuple[Iteration, ...]
+    positions: tuple[np.ndarray, ...]
+    velocities: tuple[np.ndarray, ...]
+    residuals: tuple[tuple[np.ndarray, ...], ...]
+    information: np.ndarray
+    scores: np.ndarray
