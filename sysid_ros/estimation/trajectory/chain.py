@@ -1,0 +1,277 @@
+r"""Chains of states that share parameters: their residuals and normal equations.
+
+Residuals touch one node, or a node and the next, and the parameters. So the normal equations
+are block-tridiagonal with a border, and are solved in a time and a memory that grow with the
+number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from sysid_ros.estimation.trajectory import chain_kernels
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    r"""Residuals of one kind at K places of a chain, weighted, with their derivatives.
+
+    Attributes:
+        nodes: Node of each, or the first of two, shape ``(K,)``.
+        rows: :math:`[\partial r/\partial x_k \mid (\partial r/\partial x_{k+1} \mid)\,
+            \partial r/\partial\theta \mid r]`, shape ``(K, m, n + p + 1)``, or with the next
+            node ``(K, m, 2 n + p + 1)``.
+        pairs: Whether they touch the next node too.
+        huber: Residuals beyond this count by their size, not their square (Huber 1964).
+    """
+
+    nodes: np.ndarray
+    rows: np.ndarray
+    pairs: bool
+    huber: float = np.inf
+
+    @classmethod
+    def of(
+        cls, nodes: np.ndarray, residual: np.ndarray, by_state: np.ndarray,
+        by_next: np.ndarray | None, by_parameters: np.ndarray, huber: float = np.inf,
+    ) -> Residuals:
+        """Put residuals and derivatives side by side.
+
+        Args:
+            nodes: Shape ``(K,)``.
+            residual: Shape ``(K, m)``.
+            by_state: Shape ``(K, m, n)``.
+            by_next: Likewise; None where the next node is not touched.
+            by_parameters: Shape ``(K, m, p)``.
+            huber: See the class.
+        """
+        parts = [by_state, by_parameters, residual[..., None]]
+        if by_next is not None:
+            parts.insert(1, by_next)
+        return cls(nodes, np.concatenate(parts, axis=2), by_next is not None, huber)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The residuals, shape ``(K, m)``."""
+        return self.rows[:, :, -1]
+
+    @property
+    def cost(self) -> float:
+        """What they add to the cost: half their squares, or less beyond ``huber``."""
+        size = np.abs(self.values)
+        near = np.minimum(size, self.huber)
+        return float(np.sum(near * (size - 0.5 * near)))
+
+    def reweighted(self) -> Residuals:
+        """The residuals whose squares have the slope of the cost here."""
+        size = np.abs(self.values)
+        if not (size > self.huber).any():
+            return self
+        weight = np.sqrt(self.huber / np.maximum(size, self.huber))
+        return Residuals(self.nodes, weight[..., None] * self.rows, self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """Normal equations of a chain of N nodes.
+
+    Attributes:
+        chain: Of every node, as :mod:`~sysid_ros.estimation.trajectory.chain_kernels` says,
+            shape ``(N, n, 2 n + p + 1)``.
+        corner: Of the parameters, upper triangle, and their gradient, shape ``(p, p + 1)``.
+        linked: Whether a node is linked to the next, shape ``(N,)``.
+        cost: That of all residuals.
+    """
+
+    chain: np.ndarray
+    corner: np.ndarray
+    linked: np.ndarray
+    cost: float
+
+    @classmethod
+    def of(
+        cls, nodes: int, dimension: int, parameters: int, residuals: Iterable[Residuals]
+    ) -> NormalEquations:
+        """Add up residuals; each kind may come in several parts, so that memory stays small.
+
+        Args:
+            nodes: Nodes N of the chain.
+            dimension: Numbers n of a state's step.
+            parameters: Parameters p.
+            residuals: All residuals.
+        """
+        chain = np.zeros((nodes, dimension, 2 * dimension + parameters + 1))
+        corner, linked = np.zeros((parameters, parameters + 1)), np.zeros(nodes, dtype=bool)
+        cost = 0.0
+        for part in residuals:
+            add = chain_kernels.add_pairs if part.pairs else chain_kernels.add_nodes
+            add(part.nodes, part.reweighted().rows, chain, corner)
+            if part.pairs:
+                linked[part.nodes] = True
+            cost += part.cost
+        return cls(chain, corner, linked, cost)
+
+    @property
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonal of the Hessian: of the states ``(N, n)``, and of the parameters ``(p,)``."""
+        return (
+            np.einsum('kii->ki', self.chain[:, :, :self.chain.shape[1]]),
+            np.diagonal(self.corner))
+
+    @property
+    def gradient(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of the cost: by the states ``(N, n)``, and by the parameters ``(p,)``."""
+        return self.chain[:, :, -1], self.corner[:, -1]
+
+    def bend(self, states: np.ndarray, parameters: np.ndarray) -> float:
+        """Second derivative of the cost along a step.
+
+        Args:
+            states: Of the states, shape ``(N, n)``.
+            parameters: Of the parameters, shape ``(p,)``.
+        """
+        n, p = states.shape[1], len(parameters)
+        upper = np.triu(self.chain[:, :, :n])
+        whole = 2.0 * (upper @ states[:, :, None])[..., 0] - self.curvature[0] * states
+        whole[:-1] += 2.0 * (self.chain[:-1, :, n:2 * n] @ states[1:, :, None])[..., 0]
+        whole += 2.0 * (self.chain[:, :, 2 * n:2 * n + p] @ parameters)
+        corner = np.triu(self.corner[:, :-1])
+        own = 2.0 * corner @ parameters - np.diagonal(corner) * parameters
+        return float(np.sum(whole * states) + own @ parameters)
+
+    def eliminated(
+        self, states: np.ndarray | float = 0.0, parameters: np.ndarray | float = 0.0
+    ) -> Eliminated | None:
+        """Eliminate the states.
+
+        Args:
+            states: Added to the diagonal, shape ``(N, n)``.
+            parameters: Added to the diagonal, shape ``(p,)``.
+
+        Returns:
+            None when a block is not positive definite.
+        """
+        chain, corner = self.chain.copy(), self.corner.copy()
+        diagonal = np.arange(chain.shape[1])
+        chain[:, diagonal, diagonal] += states
+        corner[np.arange(len(corner)), np.arange(len(corner))] += parameters
+        if chain_kernels.eliminate(chain, corner, self.linked) >= 0:
+            return None
+        return Eliminated(chain, corner, self.linked)
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Normal equations without the states: what they say of the parameters.
+
+    Attributes:
+        chain: Factors, shape ``(N, n, 2 n + p + 1)``.
+        corner: Schur complement of the parameters, upper triangle, and its gradient,
+            shape ``(p, p + 1)``.
+        linked: Shape ``(N,)``.
+    """
+
+    chain: np.ndarray
+    corner: np.ndarray
+    linked: np.ndarray
+
+    @cached_property
+    def information(self) -> np.ndarray:
+        """Hessian of the cost by the parameters, the states adapted to them, ``(p, p)``."""
+        upper = np.triu(self.corner[:, :-1])
+        return upper + np.triu(upper, 1).T
+
+    def step(
+        self, lower: np.ndarray, upper: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The step to the minimum of the quadratic model within bounds of the parameters.
+
+        Args:
+            lower: Least step of each parameter, at most zero, shape ``(p,)``.
+            upper: Largest step, at least zero, shape ``(p,)``.
+
+        Returns:
+            Steps of the states ``(N, n)`` and of the parameters ``(p,)``; None when the
+            information is not positive definite.
+        """
+        moved = bounded_minimum(self.information, self.corner[:, -1], lower, upper)
+        if moved is None:
+            return None
+        states = np.empty(self.chain.shape[:2])
+        chain_kernels.substitute(self.chain, self.linked, moved, states)
+        return states, moved
+
+    @cached_property
+    def slopes(self) -> np.ndarray:
+        """How much the states fall per unit of the parameters, shape ``(N, n, p)``."""
+        slopes = np.empty((*self.chain.shape[:2], len(self.corner)))
+        chain_kernels.adapted(self.chain, self.linked, slopes)
+        return slopes
+
+    def scores(self, residuals: Iterable[Residuals]) -> np.ndarray:
+        """Gradient by the parameters, the states adapted, node by node, shape ``(N, p)``."""
+        scores = np.zeros((len(self.chain), len(self.corner)))
+        for part in residuals:
+            rows = part.reweighted().rows
+            chain_kernels.add_scores(part.nodes, rows, part.pairs, self.slopes, scores)
+        return scores
+
+    def state_covariances(self, parameters: np.ndarray | None = None) -> np.ndarray:
+        """Covariances of all states for residuals of unit variance, shape ``(N, n, n)``.
+
+        Args:
+            parameters: Covariance of the parameters, shape ``(p, p)``; None if they are known.
+        """
+        blocks = np.empty((*self.chain.shape[:2], self.chain.shape[1]))
+        chain_kernels.covariances(self.chain, self.linked, blocks)
+        if parameters is not None:
+            blocks += self.slopes @ parameters @ self.slopes.transpose(0, 2, 1)
+        return blocks
+
+
+def bounded_minimum(
+    hessian: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray | None:
+    """Minimum of a convex quadratic function in a box that holds the origin.
+
+    Args:
+        hessian: Positive definite, shape ``(p, p)``.
+        gradient: At the origin, shape ``(p,)``.
+        lower: Shape ``(p,)``.
+        upper: Shape ``(p,)``.
+
+    Returns:
+        Shape ``(p,)``; None unless the Hessian is positive definite.
+    """
+    if not len(gradient):
+        return np.zeros(0)
+    curvature = np.diagonal(hessian)
+    if not (np.isfinite(hessian).all() and (curvature > 0.0).all()):
+        return None
+    # Scaled, since parameters have many units.
+    scale = 1.0 / np.sqrt(curvature)
+    try:
+        factor = scipy.linalg.cholesky(hessian * np.outer(scale, scale))
+    except np.linalg.LinAlgError:
+        return None
+    right = -scipy.linalg.solve_triangular(factor, scale * gradient, trans='T')
+    step = scale * scipy.linalg.solve_triangular(factor, right)
+    if (lower <= step).all() and (step <= upper).all():
+        return np.asarray(step)
+    # Parameters that their bounds hold on both sides do not move.
+    room = upper > lower
+    step = np.zeros(len(gradient))
+    if room.any():
+        found = scipy.optimize.lsq_linear(
+            factor[:, room], right, (lower[room] / scale[room], upper[room] / scale[room]),
+            method='bvls', tol=1e-14)
+        if not found.success:
+            return None
+        step[room] = np.clip(scale[room] * found.x, lower[room], upper[room])
+    return step
