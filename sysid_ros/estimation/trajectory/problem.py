@@ -41,7 +41,7 @@ class Observation:
     def __post_init__(self) -> None:
         where, width = self.sensor.name, self.sensor.width
         shape, allowed = self.values.shape, (len(self.t), width)
-        if shape != allowed or self.sigma.shape != (width,):
+        if self.t.ndim != 1 or shape != allowed or self.sigma.shape != (width,):
             raise RecordingError(
                 'stamps, values and noise of a sensor do not belong together', where=where,
                 found=f'{shape} and {self.sigma.shape}', allowed=f'{allowed} and ({width},)')
@@ -79,18 +79,8 @@ class Stretch:
     start: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        steps = np.diff(self.t)
-        if len(self.t) < 2 or not (np.abs(steps - self.step) <= _UNEVEN * self.step).all():
-            raise RecordingError(
-                'the nodes of a stretch are not evenly spaced',
-                found=f'{len(self.t)} nodes, steps of {steps.min():.6g} s to {steps.max():.6g} s'
-                if len(steps) else f'{len(self.t)} nodes',
-                allowed='at least two nodes, all steps alike', fix='Resample the recording')
-        if len(self.torque) != len(self.t) or not np.isfinite(self.torque).all():
-            raise RecordingError(
-                'the torques of a stretch are not known at all its nodes',
-                found=f'{int(np.isfinite(self.torque).all(axis=-1).sum())} of {len(self.t)}',
-                fix='Fill gaps of torque before, or cut the recording at them')
+        self._check_nodes()
+        self._check_torque()
         for observation in self.observations:
             outside = (observation.t < self.t[0]) | (observation.t > self.t[-1])
             if outside.any():
@@ -98,6 +88,39 @@ class Stretch:
                     'a sensor measured before or after its stretch of motion',
                     where=observation.sensor.name, found=f'{int(outside.sum())} samples',
                     allowed=f'{self.t[0]:.6g} s to {self.t[-1]:.6g} s')
+
+    def _check_nodes(self) -> None:
+        found = f'{len(self.t)} nodes'
+        even = self.t.ndim == 1 and len(self.t) > 1 and bool(np.isfinite(self.t).all())
+        if even:
+            steps, step = np.diff(self.t), self.step
+            found += f', steps of {steps.min():.6g} s to {steps.max():.6g} s'
+            even = step > 0.0 and bool((np.abs(steps - step) <= _UNEVEN * step).all())
+        if not even:
+            raise RecordingError(
+                'the nodes of a stretch are not evenly spaced', found=found,
+                allowed='at least two nodes, all steps alike and above zero',
+                fix='Resample the recording')
+
+    def _check_torque(self) -> None:
+        shape = self.torque.shape
+        if self.torque.ndim != 2 or len(self.torque) != len(self.t):
+            raise RecordingError(
+                'the torques of a stretch do not belong to its nodes', found=shape,
+                allowed=f'({len(self.t)}, joints)')
+        known = np.isfinite(self.torque).all(axis=1)
+        if not known.all():
+            raise RecordingError(
+                'the torques of a stretch are not known at all its nodes',
+                found=f'{int(known.sum())} of {len(self.t)}',
+                fix='Fill gaps of torque before, or cut the recording at them')
+        if self.start is None:
+            return
+        if self.start.shape != (2, shape[1]) or not np.isfinite(self.start).all():
+            raise RecordingError(
+                'the start of a stretch is not a position and a velocity of each joint',
+                found=self.start.tolist(), allowed=f'finite numbers, shape (2, {shape[1]})',
+                fix='Leave the start out where it was not recorded')
 
     @property
     def step(self) -> float:
@@ -119,8 +142,8 @@ class TrajectoryProblem:
     Raises:
         EstimationError: The parameters are not the model's, there is no motion, or too little
             was measured.
-        ModelError: The torque of the model jumps.
-        RecordingError: A sensor or the torques do not fit the robot.
+        ModelError: The torque of the model jumps, or the robot lacks what a sensor is mounted on.
+        RecordingError: The torques or the start do not fit the robot.
     """
 
     model: TorqueModel
@@ -139,6 +162,8 @@ class TrajectoryProblem:
                 raise RecordingError(
                     'the torques do not fit the robot', found=f'{stretch.torque.shape[1]} joints',
                     allowed=f'{joints}')
+            for observation in stretch.observations:
+                observation.sensor.require_robot(self.model.robot)
         known = sum(
             int(np.isfinite(observation.values).sum())
             for stretch in self.stretches for observation in stretch.observations)

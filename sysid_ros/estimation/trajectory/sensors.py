@@ -19,12 +19,15 @@ class Reading(NamedTuple):
         by_position: Shape ``(S, m, n)``.
         by_velocity: Shape ``(S, m, n)``.
         by_acceleration: Shape ``(S, m, n)``; None where it does not matter.
+        by_parameters: With respect to k parameters, shape ``(S, m, k)``; None where they do
+            not matter.
     """
 
     value: np.ndarray
     by_position: np.ndarray
     by_velocity: np.ndarray
     by_acceleration: np.ndarray | None = None
+    by_parameters: np.ndarray | None = None
 
 
 class Sensor(Protocol):
@@ -39,7 +42,8 @@ class Sensor(Protocol):
         """How many numbers it measures at a time."""
 
     def read(
-        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
+        values: np.ndarray | None = None, columns: np.ndarray | None = None,
     ) -> Reading:
         """What it would measure.
 
@@ -48,11 +52,28 @@ class Sensor(Protocol):
             q: Joint positions in [rad] or [m], shape ``(S, n)``.
             v: Joint velocities, shape ``(S, n)``.
             a: Joint accelerations, shape ``(S, n)``; given where :attr:`needs_acceleration`.
+            values: Parameter values of the robot's torque model, bodies first, shape ``(p,)``;
+                given where :attr:`needs_parameters`.
+            columns: Indices of the k parameters to differentiate by, shape ``(k,)``; likewise.
+
+        Raises:
+            ModelError: As for :meth:`require_robot`.
+        """
+
+    def require_robot(self, robot: RobotModel) -> None:
+        """Refuse a robot that lacks what the sensor is mounted on.
+
+        Raises:
+            ModelError: What there is no such thing as, and what there is.
         """
 
     @property
     def needs_acceleration(self) -> bool:
         """Whether what it measures depends on accelerations."""
+
+    @property
+    def needs_parameters(self) -> bool:
+        """Whether what it measures depends on parameters."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,7 @@ class Encoder:
     weights: tuple[tuple[tuple[str, float], ...], ...]
 
     needs_acceleration = False
+    needs_parameters = False
 
     @classmethod
     def of(cls, joints: Sequence[str]) -> Encoder:
@@ -94,8 +116,13 @@ class Encoder:
                 matrix[row, robot.joint_index(joint)] += weight
         return matrix
 
+    def require_robot(self, robot: RobotModel) -> None:
+        """Refuse a robot without one of the joints; see :class:`Sensor`."""
+        self.matrix(robot)
+
     def read(
-        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
+        values: np.ndarray | None = None, columns: np.ndarray | None = None,
     ) -> Reading:
         """Positions; see :class:`Sensor`."""
         matrix = self.matrix(robot)
@@ -113,7 +140,8 @@ class Tachometer(Encoder):
         return super().name.replace('encoder', 'tachometer', 1)
 
     def read(
-        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
+        values: np.ndarray | None = None, columns: np.ndarray | None = None,
     ) -> Reading:
         """Velocities; see :class:`Sensor`."""
         matrix = self.matrix(robot)
