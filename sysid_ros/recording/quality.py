@@ -186,6 +186,23 @@ def resolution(values: np.ndarray) -> float | None:
     return step if quantised and len(ratio) >= _ENOUGH else None
 
 
+def sample_noise(values: np.ndarray) -> float:
+    """Standard deviation of what does not go on from sample to sample.
+
+    Args:
+        values: Evenly spaced samples, shape ``(T,)``.
+
+    Returns:
+        The same unit; 0 where there are fewer than four samples.
+    """
+    if len(values) < 4:
+        return 0.0
+    # Third differences leave white noise 20 times in variance and nearly nothing of motion; the
+    # median does not see the jumps of dry friction.
+    third = np.diff(values, 3)
+    return float(np.median(np.abs(third)) / 0.6745 / np.sqrt(20.0))
+
+
 def _joint_quality(
     recording: Recording, dataset: Dataset, robot: RobotModel, joint: int, standstill: float
 ) -> JointQuality:
@@ -203,19 +220,9 @@ def _joint_quality(
         fastest=float(np.abs(v).max()), moving=float(np.mean(np.abs(v) > standstill)),
         usable=float(mask.mean()), encoder_step=step,
         encoder_bits=float(np.log2(whole / step)) if step and np.isfinite(whole) else None,
-        torque_step=resolution(effort), torque_noise=_noise(effort),
+        torque_step=resolution(effort), torque_noise=sample_noise(effort),
         torque_rms=float(used.std()) if len(used) else 0.0,
     )
-
-
-def _noise(values: np.ndarray) -> float:
-    """Standard deviation of what does not go on from sample to sample."""
-    if len(values) < 4:
-        return 0.0
-    # Third differences leave white noise 20 times in variance and nearly nothing of motion; the
-    # median does not see the jumps of dry friction.
-    third = np.diff(values, 3)
-    return float(np.median(np.abs(third)) / 0.6745 / np.sqrt(20.0))
 
 
 def _warnings(joint: JointQuality) -> list[str]:

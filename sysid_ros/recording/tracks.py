@@ -82,26 +82,44 @@ def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[st
 def _tracks(
     recording: Recording, joints: Sequence[str], quantity: str, processing: Processing
 ) -> list[Track]:
-    tracks = []
-    for joint in joints:
-        channel = recording.channel_of(quantity, joint)
-        if channel is None:
-            return []
-        values = channel.column(joint)
-        finite = np.isfinite(values)
-        t, values = channel.t[finite], values[finite]
-        if len(t) < 2:
-            raise RecordingError(
-                f'the {quantity} of joint {joint!r} is too short', where=recording.source,
-                found=f'{len(t)} samples', allowed='at least 2', fix='Record longer',
-            )
-        period = mean_period(t)
-        longest = processing.max_gap * period
-        if processing.stamps == 'uniform':
-            t = even_stamps(t, period, covered(t, longest, recording.breaks))
-        intervals = covered(t, longest, recording.breaks)
-        tracks.append(Track(joint, quantity, t, values, intervals, longest))
-    return tracks
+    if any(recording.channel_of(quantity, joint) is None for joint in joints):
+        return []
+    return [joint_track(recording, joint, quantity, processing) for joint in joints]
+
+
+def joint_track(
+    recording: Recording, joint: str, quantity: str, processing: Processing
+) -> Track:
+    """Take the samples of one quantity of one joint out of a recording.
+
+    Args:
+        recording: Measured channels.
+        joint: A joint.
+        quantity: A quantity that was recorded of it.
+        processing: What a gap is, and what becomes of the stamps.
+
+    Raises:
+        RecordingError: The quantity was not recorded of the joint, or too little.
+    """
+    channel = recording.channel_of(quantity, joint)
+    if channel is None:
+        raise RecordingError(
+            f'no {quantity} was recorded for {joint}', where=recording.source,
+            found='; '.join(channel.where for channel in recording.channels))
+    values = channel.column(joint)
+    finite = np.isfinite(values)
+    t, values = channel.t[finite], values[finite]
+    if len(t) < 2:
+        raise RecordingError(
+            f'the {quantity} of joint {joint!r} is too short', where=recording.source,
+            found=f'{len(t)} samples', allowed='at least 2', fix='Record longer',
+        )
+    period = mean_period(t)
+    longest = processing.max_gap * period
+    if processing.stamps == 'uniform':
+        t = even_stamps(t, period, covered(t, longest, recording.breaks))
+    intervals = covered(t, longest, recording.breaks)
+    return Track(joint, quantity, t, values, intervals, longest)
 
 
 def _measured(
