@@ -55,7 +55,7 @@ def require_smooth(model: TorqueModel) -> None:
                 'motion under friction that grows with the load cannot be computed',
                 where=model.robot.name, fix='Leave friction by load out',
             )
-        if getattr(term, 'smoothing', None) == 0.0:
+        if getattr(term, 'smoothing', None) == 0.0 and getattr(term, 'dry', True):
             raise ModelError(
                 'dry friction jumps where the velocity changes its sign, and has no derivative',
                 where=model.robot.name, found=f'{type(term).__name__} with coulomb_smoothing 0',
@@ -81,8 +81,11 @@ def accelerations(
     Raises:
         numpy.linalg.LinAlgError: A mass matrix is singular.
     """
-    here = model.at(values)
-    return _solved(here, values, q, v, torque)[0]
+    here, found = model.at(values), np.empty(q.shape)
+    for start in range(0, len(q), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found[part] = _solved(here, values, q[part], v[part], torque[part])[0]
+    return found
 
 
 def linearised_accelerations(
