@@ -18,6 +18,7 @@ from sysid_ros.dynamics.acceleration import Acceleration, linearised_acceleratio
 from sysid_ros.estimation.trajectory.chain import Residuals
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 
 Scheme = Literal['trapezoidal', 'hermite_simpson']
@@ -114,12 +115,14 @@ class Collocation:
 
     @cached_property
     def _position_unit(self) -> np.ndarray:
-        """The least noise of any sensor that feels a joint's position, shape ``(n,)``."""
+        """The least noise of any encoder of a joint, shape ``(n,)``."""
         joints = len(self.problem.model.robot.joint_names)
         still = np.zeros((1, joints))
         unit = np.full(joints, np.inf)
         for stretch in self.problem.stretches:
             for observation in stretch.observations:
+                if not isinstance(observation.sensor, Encoder):
+                    continue
                 slope = observation.sensor.read(
                     self.problem.model.robot, still, still, still).by_position[0]
                 with np.errstate(divide='ignore'):
@@ -190,7 +193,7 @@ class Collocation:
         between = Between.of(stretch, observation.t)
         reading, slopes = between.read(
             observation.sensor, self.problem.model.robot, states[part], nodes,
-            len(values))
+            self.full(values), self.problem.free)
         innovation = observation.values - reading
         # What is missing has no residual, and no derivative.
         weight = np.where(np.isfinite(innovation), 1.0 / observation.sigma, 0.0)

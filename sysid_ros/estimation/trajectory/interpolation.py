@@ -15,6 +15,9 @@ from sysid_ros.robot.model import RobotModel
 _ON = 1e-6
 
 _Slopes = tuple[np.ndarray, np.ndarray | None, np.ndarray]
+# Of a node's position and velocity in positions and in velocities, (2, K, 1, 1) each, and of its
+# acceleration in accelerations, (K, 1, 1).
+_Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ class Between:
 
     def read(
         self, sensor: Sensor, robot: RobotModel, states: np.ndarray,
-        nodes: Acceleration | None, parameters: int,
+        nodes: Acceleration | None, values: np.ndarray, columns: np.ndarray,
     ) -> tuple[np.ndarray, _Slopes]:
         """Readings, and their derivatives by the states before and after and by parameters.
 
@@ -61,62 +64,55 @@ class Between:
             robot: The robot.
             states: Positions and velocities at the nodes, shape ``(N + 1, 2 n)``.
             nodes: Accelerations there, where the sensor needs them.
-            parameters: Number k of parameters.
+            values: All parameter values, shape ``(p,)``.
+            columns: Indices of the k parameters to differentiate by, shape ``(k,)``.
 
         Returns:
             Shape ``(K, m)``, and derivatives of shape ``(K, m, 2 n)``, the same or None on
             nodes, and ``(K, m, k)``.
         """
-        joints = states.shape[1] // 2
-        if self.on_nodes:
-            at = states[self.node]
-            a = None if nodes is None else nodes.value[self.node]
-            reading = sensor.read(robot, at[:, :joints], at[:, joints:], a)
-            here = np.concatenate([reading.by_position, reading.by_velocity], axis=2)
-            by_values = np.zeros((*reading.value.shape, parameters))
+        motion, weights = self._motion(states, nodes)
+        reading = sensor.read(robot, *motion, values=values, columns=columns)
+        by_values = np.zeros((*reading.value.shape, len(columns)))
+        if reading.by_parameters is not None:
+            by_values += reading.by_parameters
+        slopes = []
+        for node, (place, speed, rate) in zip((self.node, self.node + 1), weights, strict=False):
+            slope = np.concatenate([
+                place[k] * reading.by_position + speed[k] * reading.by_velocity
+                for k in (0, 1)], axis=2)
             if nodes is not None and reading.by_acceleration is not None:
-                here = here + reading.by_acceleration @ _by_state(nodes, self.node)
-                by_values += reading.by_acceleration @ nodes.by_parameters[self.node]
-            return reading.value, (here, None, by_values)
-        return self._read_between(sensor, robot, states, nodes, parameters)
+                felt = rate * reading.by_acceleration
+                slope += felt @ np.concatenate(
+                    [nodes.by_position[node], nodes.by_velocity[node]], axis=2)
+                by_values += felt @ nodes.by_parameters[node]
+            slopes.append(slope)
+        return reading.value, (slopes[0], slopes[1] if len(slopes) > 1 else None, by_values)
 
-    def _read_between(
-        self, sensor: Sensor, robot: RobotModel, states: np.ndarray,
-        nodes: Acceleration | None, parameters: int,
-    ) -> tuple[np.ndarray, _Slopes]:
-        joints, s, h, after = states.shape[1] // 2, self.part, self.step, self.node + 1
-        # Of position and velocity before, then after: what they weigh in the position between,
-        # and in the velocity.
-        place = np.array([
-            2.0 * s**3 - 3.0 * s**2 + 1.0, h * (s**3 - 2.0 * s**2 + s),
-            3.0 * s**2 - 2.0 * s**3, h * (s**3 - s**2)])[..., None]
-        speed = np.array([
-            6.0 * (s**2 - s) / h, 3.0 * s**2 - 4.0 * s + 1.0,
-            6.0 * (s - s**2) / h, 3.0 * s**2 - 2.0 * s])[..., None]
-        ends = np.array([
-            states[self.node, :joints], states[self.node, joints:],
-            states[after, :joints], states[after, joints:]])
-        q, v = np.sum(place * ends, axis=0), np.sum(speed * ends, axis=0)
-        s = s[:, None]
-        a = None if nodes is None else (
-            (1.0 - s) * nodes.value[self.node] + s * nodes.value[after])
-        reading = sensor.read(robot, q, v, a)
-        slopes = [
-            place[k][..., None] * reading.by_position + speed[k][..., None] * reading.by_velocity
-            for k in range(4)]
-        here = np.concatenate(slopes[:2], axis=2)
-        beyond = np.concatenate(slopes[2:], axis=2)
-        by_values = np.zeros((*reading.value.shape, parameters))
-        if nodes is not None and reading.by_acceleration is not None:
-            s = s[..., None]
-            before, behind = (1.0 - s) * reading.by_acceleration, s * reading.by_acceleration
-            here = here + before @ _by_state(nodes, self.node)
-            beyond = beyond + behind @ _by_state(nodes, after)
-            by_values += before @ nodes.by_parameters[self.node]
-            by_values += behind @ nodes.by_parameters[after]
-        return reading.value, (here, beyond, by_values)
+    def _motion(
+        self, states: np.ndarray, nodes: Acceleration | None
+    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray | None], list[_Weights]]:
+        """Positions, velocities and accelerations at the stamps, and what nodes weigh in them."""
+        joints, ends = states.shape[1] // 2, self._weights()
+        q, v = np.zeros((2, len(self.node), joints))
+        a = None if nodes is None else np.zeros_like(q)
+        for node, (place, speed, rate) in zip((self.node, self.node + 1), ends, strict=False):
+            for k, part in enumerate((states[node, :joints], states[node, joints:])):
+                q += place[k][..., 0] * part
+                v += speed[k][..., 0] * part
+            if nodes is not None and a is not None:
+                a += rate[..., 0] * nodes.value[node]
+        return (q, v, a), ends
 
-
-def _by_state(nodes: Acceleration, chosen: np.ndarray) -> np.ndarray:
-    """Derivatives of accelerations by positions and velocities, shape ``(K, n, 2 n)``."""
-    return np.concatenate([nodes.by_position[chosen], nodes.by_velocity[chosen]], axis=2)
+    def _weights(self) -> list[_Weights]:
+        """Weights of the node before and, unless all stamps are on nodes, of that after."""
+        s, h = self.part[:, None, None], self.step
+        one, none = np.ones_like(s), np.zeros_like(s)
+        if self.on_nodes:
+            return [(np.array([one, none]), np.array([none, one]), one)]
+        return [
+            (np.array([2.0 * s**3 - 3.0 * s**2 + 1.0, h * (s**3 - 2.0 * s**2 + s)]),
+             np.array([6.0 * (s**2 - s) / h, 3.0 * s**2 - 4.0 * s + 1.0]), 1.0 - s),
+            (np.array([3.0 * s**2 - 2.0 * s**3, h * (s**3 - s**2)]),
+             np.array([6.0 * (s - s**2) / h, 3.0 * s**2 - 2.0 * s]), s),
+        ]

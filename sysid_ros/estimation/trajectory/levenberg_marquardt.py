@@ -98,7 +98,7 @@ class LevenbergMarquardt:
     gradient_tolerance: float = 1e-12
     closed: float = 1e-9
     damping: float = 1e-4
-    weight: float = 1e2
+    weight: float = 1e4
 
     def minimise(
         self, problem: ChainProblem, states: np.ndarray, values: np.ndarray,
@@ -160,7 +160,6 @@ class _Search:
             if self.open > _BETTER * before:
                 self.weight *= _HEAVIER
             self.equations = self._linearised(self.states, self.values)
-            self.damping, self.raised = self.settings.damping, 2.0
 
     def _descend(self) -> Status:
         """To the minimum of the cost with multipliers as they are."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sysid_ros.dynamics.acceleration import require_smooth
+from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.sensors import Sensor
@@ -178,3 +180,10 @@ class TrajectoryProblem:
     def free(self) -> np.ndarray:
         """Indices of the parameters that may change, shape ``(k,)``."""
         return np.flatnonzero(self.parameters.free)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """What torques at all joints would tell of the free parameters; no motion tells more."""
+        parameters = self.parameters
+        model = self.model if self.model.is_linear else self.model.linearised(parameters.values)
+        return base_parameters(model, free=parameters.free)

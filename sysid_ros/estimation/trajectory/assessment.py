@@ -1,0 +1,188 @@
+"""From what a solver of a trajectory problem found to an honest estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.sensors import Encoder
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.uncertainty import Determined, determined, sandwich
+from sysid_ros.robot.inertia import consistency_margin
+
+# Fields in the order in which their parameters are held where the data leave a choice.
+_HELD_FIRST = ('mass', 'inertia', 'first_moment')
+
+
+def preference(names: tuple[str, ...]) -> list[int]:
+    """Indices of parameters, those last whose priors are trusted most: masses, then inertias."""
+    def rank(index: int) -> int:
+        field = names[index].rsplit('.', 1)[-1]
+        ranks = [k for k, start in enumerate(_HELD_FIRST) if field.startswith(start)]
+        return -ranks[0] if ranks else -len(_HELD_FIRST)
+
+    return sorted(range(len(names)), key=rank)
+
+
+def determined_parameters(problem: TrajectoryProblem, information: np.ndarray) -> Determined:
+    """Which free parameters of a problem the data determine.
+
+    Args:
+        problem: The problem, k of its parameters free.
+        information: Of the free parameters, shape ``(k, k)``.
+    """
+    names = tuple(problem.parameters.names[k] for k in problem.free)
+    # What would not show in any torque is noise where it seems to show in these data.
+    shown = np.isin(problem.free, problem.base.independent)
+    return determined(information, [k for k in preference(names) if shown[k]])
+
+
+def step_sizes(problem: TrajectoryProblem) -> np.ndarray:
+    """What counts as a change of each free parameter, shape ``(k,)``.
+
+    The prior itself; for one that is zero the largest of its body with the same unit, or one.
+    """
+    parameters, sizes = problem.parameters, []
+    for k in problem.free:
+        owner, unit = parameters.names[k].rsplit('.', 1)[0], parameters.units[k]
+        alike = [
+            abs(prior) for name, other, prior in zip(
+                parameters.names, parameters.units, parameters.prior, strict=True)
+            if other == unit and name.rsplit('.', 1)[0] == owner]
+        own = abs(parameters.prior[k])
+        sizes.append(own if own > 0.0 else max(alike) or 1.0)
+    return np.array(sizes)
+
+
+def assess(
+    problem: TrajectoryProblem, solution: TrajectorySolution, *, estimator: str,
+    settings: Mapping[str, Any], notes: tuple[str, ...] = (),
+) -> Estimate:
+    """Judge a solution.
+
+    Parameters that are only known together have infinite standard deviations; the base
+    parameters are those that are determined once others are held at their prior, and theirs
+    are the standard deviations then.
+
+    Args:
+        problem: The problem that was solved, k of its parameters free.
+        solution: What was found; its values are not believed unless its status is good.
+        estimator: Name of the estimator.
+        settings: Its settings, as plain values.
+        notes: What else to tell.
+
+    Returns:
+        The estimate. Its residuals are those of the encoders, by joint, in [rad] or [m].
+    """
+    good = solution.status.ok
+    known = determined_parameters(problem, solution.information)
+    kept = np.flatnonzero(known.kept)
+    covariance = np.zeros((0, 0))
+    if len(kept):
+        covariance = sandwich(
+            solution.information[np.ix_(kept, kept)], solution.scores[:, kept],
+            _segments(problem))
+    values = solution.values if good else problem.parameters.prior
+    names = [problem.parameters.names[k] for k in problem.free]
+    groups = [[names[k] for k in known.partners(c, step_sizes(problem))]
+              for c in range(len(known.held))]
+    deviation, knowledge = _told(problem, known, covariance)
+    parameters = problem.parameters
+    return Estimate(
+        estimator=estimator, settings=settings, status=solution.status,
+        parameters=parameters.with_values(values), standard_deviation=deviation,
+        knowledge=knowledge, base_names=tuple(names[k] for k in kept),
+        base_values=values[problem.free][kept], base_covariance=covariance,
+        unidentified=tuple(
+            ' with '.join([names[held], *(n for n in group if n != names[held])])
+            for held, group in zip(known.held, groups, strict=True)),
+        margins={
+            body: float(consistency_margin(
+                values[parameters.body_slice(body)], parameters.prior[parameters.body_slice(body)]))
+            for body in parameters.bodies},
+        residuals=_residuals(problem, solution), iterations=len(solution.iterations),
+        notes=(*problem.warnings, *_words(names, known, groups), *notes),
+        provenance=dict(problem.provenance),
+    )
+
+
+def _segments(problem: TrajectoryProblem) -> list[tuple[int, int]]:
+    ends = np.cumsum([0, *(len(stretch.t) for stretch in problem.stretches)])
+    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+
+
+def _told(
+    problem: TrajectoryProblem, known: Determined, covariance: np.ndarray
+) -> tuple[np.ndarray, tuple[Knowledge, ...]]:
+    """Standard deviations ``(p,)`` and where values come from, for all parameters."""
+    size = step_sizes(problem)
+    deviation = np.zeros(len(problem.parameters))
+    knowledge = [Knowledge.FIXED] * len(problem.parameters)
+    kept = np.flatnonzero(known.kept)
+    for index, spread in zip(kept, np.sqrt(np.diagonal(covariance)), strict=True):
+        deviation[problem.free[index]] = spread
+        knowledge[problem.free[index]] = Knowledge.DATA
+    for combination, held in enumerate(known.held):
+        partners = known.partners(combination, size)
+        for index in partners:
+            deviation[problem.free[index]] = np.inf
+            knowledge[problem.free[index]] = Knowledge.COMBINATION
+        if len(partners) == 1:
+            knowledge[problem.free[held]] = Knowledge.PRIOR
+    return deviation, tuple(knowledge)
+
+
+def _words(names: list[str], known: Determined, groups: list[list[str]]) -> tuple[str, ...]:
+    """What the data leave open, in words."""
+    silent = [group[0] for group in groups if len(group) == 1]
+    words = []
+    if silent:
+        words.append(
+            f'Nothing that was measured depends on {", ".join(silent)}: kept as they were.')
+    for held, group in zip(known.held, groups, strict=True):
+        if len(group) > 1:
+            words.append(
+                f'{names[held]} was held, since the motion tells only how '
+                f'{", ".join(group)} are related. Measure a torque, or trust one of them.')
+    return tuple(words)
+
+
+def _residuals(problem: TrajectoryProblem, solution: TrajectorySolution) -> ResidualStatistics:
+    """Encoder readings less predicted ones, by joint."""
+    joints = len(problem.model.robot.joint_names)
+    squares, motion, rows, effective = np.zeros((4, joints))
+    for stretch, found in zip(problem.stretches, solution.residuals, strict=True):
+        for observation, residual in zip(stretch.observations, found, strict=True):
+            sensor = observation.sensor
+            # A tachometer is an encoder of velocities.
+            if type(sensor) is not Encoder:
+                continue
+            for column, weights in enumerate(sensor.matrix(problem.model.robot)):
+                error = residual[:, column][np.isfinite(residual[:, column])]
+                moved = observation.values[:, column][np.isfinite(observation.values[:, column])]
+                felt = weights != 0.0
+                squares[felt] += error @ error
+                motion[felt] += np.sum((moved - moved.mean()) ** 2) if len(moved) else 0.0
+                rows[felt] += len(error)
+                effective[felt] += len(error) / _repetition(error)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return ResidualStatistics(
+            relative_error=float(np.sqrt(squares.sum() / motion.sum())),
+            relative_per_joint=np.sqrt(squares / motion),
+            rms_per_joint=np.sqrt(squares / rows), rows=rows, effective_rows=effective)
+
+
+def _repetition(error: np.ndarray) -> float:
+    """How many rows say what one independent row would: 1 + 2 Σρ to the first zero."""
+    power = float(error @ error)
+    total = 1.0
+    for lag in range(1, len(error)):
+        share = float(error[lag:] @ error[:-lag]) / power if power > 0.0 else 0.0
+        if share <= 0.0:
+            break
+        total += 2.0 * share
+    return total
