@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.io import loadmat
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
@@ -153,3 +154,17 @@ def test_one_sample_does_not_observe_a_joint():
     observation.values[1:, 2] = np.nan
     with pytest.raises(EstimationError, match=r'^wrist: encoders .*found 2 of 3'):
         smoothed_states(ROBOT, stretch(observation))
+
+
+def test_velocities_of_a_real_double_pendulum_are_those_of_its_authors(shared_data):
+    folder = shared_data / 'multiarm_pendulum' / 'ParameterEstimation' / 'DoublePendulum'
+    data = loadmat(folder / 'DoublePendulumDataForParameterEstimation.mat')
+    robot = RobotModel.from_urdf(golden.arm_urdf(), locked_joints={'waist': 0.0})
+    for stamps, y in zip(data['Time_id'][:, 0], data['Y_id'][:, 0], strict=True):
+        t, (q, v) = stamps.ravel(), y.reshape(2, 2, -1)
+        seen = Observation(Encoder.of(robot.joint_names), t, q.T, np.full(2, 3e-5))
+        found_q, found_v = smoothed_states(robot, Stretch(t, np.zeros((len(t), 2)), (seen,)))
+        assert np.abs(found_q - q.T).max() < 1e-3
+        # They differentiated the same encoders, so that theirs are no truth either.
+        error = np.sqrt(np.mean((found_v - v.T) ** 2, axis=0))
+        assert (error < 0.02 * np.abs(v).max(axis=1)).all()

@@ -163,14 +163,8 @@ def _gather(
     warnings: list[str],
 ) -> _Measured:
     observed = robot.joint_names if settings.observed is None else settings.observed
-    for joint in (*observed, *settings.unpowered):
-        robot.joint_index(joint)
     driven = [name for name in robot.joint_names if name not in settings.unpowered]
-    _require(recording, observed, 'position', 'Record it, or name the others in observed')
-    _require(recording, driven, 'effort', 'Record it, or name joints that nothing drives in '
-             'unpowered')
-    if settings.velocities:
-        _require(recording, observed, 'velocity', 'Record it, or set velocities to false')
+    _check_recorded(robot, recording, settings, observed, driven)
     unused = [name for name in settings.unpowered if recording.channel_of('effort', name)]
     if unused:
         warnings.append(f'recorded efforts of {", ".join(unused)} are not used: the settings say '
@@ -191,6 +185,19 @@ def _gather(
     noise = [_noise(track, settings.position_noise, 'position_noise') for track in positions]
     noise += [_noise(track, settings.velocity_noise, 'velocity_noise') for track in velocities]
     return _Measured(positions, velocities, efforts, noise)
+
+
+def _check_recorded(
+    robot: RobotModel, recording: Recording, settings: NodeSettings, observed: Sequence[str],
+    driven: Sequence[str],
+) -> None:
+    for joint in (*observed, *settings.unpowered):
+        robot.joint_index(joint)
+    _require(recording, observed, 'position', 'Record it, or name the others in observed')
+    _require(recording, driven, 'effort', 'Record it, or name joints that nothing drives in '
+             'unpowered')
+    if settings.velocities:
+        _require(recording, observed, 'velocity', 'Record it, or set velocities to false')
 
 
 def _require(recording: Recording, joints: Sequence[str], quantity: str, fix: str) -> None:
