@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.runs import fit
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--estimator', metavar='NAME',
         help=f'{", ".join(REGRESSION_ESTIMATORS)}, or {ALL} to compare them and take the best; '
+        f'{", ".join(TRAJECTORY_ESTIMATORS)} to seek states and parameters together; '
         'by default what the settings say',
     )
     held_out = parser.add_mutually_exclusive_group()

@@ -19,12 +19,21 @@ from sysid_ros.estimation.regression.least_squares import (
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 
 
 class Estimator(Protocol):
     """Settings of a method; fitting keeps no state on them."""
 
     def fit(self, problem: RegressionProblem) -> Estimate:
+        """Infer the parameters of a problem."""
+
+
+class TrajectoryEstimator(Protocol):
+    """Likewise of a method that seeks states together with parameters."""
+
+    def fit(self, problem: TrajectoryProblem) -> Estimate:
         """Infer the parameters of a problem."""
 
 
@@ -42,6 +51,12 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
     )
 }
 
+TRAJECTORY_ESTIMATORS: dict[str, type] = {
+    estimator.name: estimator for estimator in (CollocatedLeastSquares,)
+}
+#: All of both kinds.
+ESTIMATORS: dict[str, type] = REGRESSION_ESTIMATORS | TRAJECTORY_ESTIMATORS
+
 
 def make_estimator(name: str, **settings: Any) -> Estimator:
     """An estimator by name.
@@ -53,7 +68,25 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
-    kind = _registered(name)
+    made: Estimator = _made(_registered(name, REGRESSION_ESTIMATORS), name, settings)
+    return made
+
+
+def make_trajectory_estimator(name: str, **settings: Any) -> TrajectoryEstimator:
+    """An estimator of states and parameters by name.
+
+    Args:
+        name: One of :data:`TRAJECTORY_ESTIMATORS`.
+        settings: Its settings.
+
+    Raises:
+        ConfigurationError: There is no such estimator, or it has no such setting.
+    """
+    made: TrajectoryEstimator = _made(_registered(name, TRAJECTORY_ESTIMATORS), name, settings)
+    return made
+
+
+def _made(kind: type, name: str, settings: dict[str, Any]) -> Any:
     try:
         return kind(**settings)
     except TypeError as error:
@@ -68,15 +101,14 @@ def settings_of(name: str) -> frozenset[str]:
     Raises:
         ConfigurationError: There is no such estimator.
     """
-    return frozenset(field.name for field in fields(_registered(name)))
+    return frozenset(field.name for field in fields(_registered(name, ESTIMATORS)))
 
 
-def _registered(name: str) -> type:
-    if name not in REGRESSION_ESTIMATORS:
-        nearest = difflib.get_close_matches(name, REGRESSION_ESTIMATORS, n=1)
+def _registered(name: str, known: dict[str, type]) -> type:
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, n=1)
         raise ConfigurationError(
-            'there is no such estimator', found=repr(name),
-            allowed=', '.join(REGRESSION_ESTIMATORS),
+            'there is no such estimator', found=repr(name), allowed=', '.join(known),
             fix=f'Did you mean {nearest[0]!r}' if nearest else None,
         )
-    return REGRESSION_ESTIMATORS[name]
+    return known[name]

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.estimator import make_estimator, settings_of
-from sysid_ros.estimation.friction_models import FrictionSelection
-from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
-from sysid_ros.estimation.regression.feasible_set import Plausibility
-from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
+from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.recording.align import Clock, align, align_from
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
@@ -30,60 +25,6 @@ from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
-
-_AUTO = 'auto'
-
-
-class FitSettings(StrictSettings):
-    """The ``fit:`` section of a settings file.
-
-    Attributes:
-        estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
-            ``lmi``, ``entropic``, ``log_cholesky`` or ``recursive``.
-        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
-            number, or one per joint.
-        fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
-        prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
-            cross-validation within the training data.
-        strength_search: How that is done.
-        plausibility: Margins and ranges of masses in a consistent estimator.
-        reference_cutoff: Cut-off in [Hz] of the reference that the simulated robot of
-            instrumental variables tracks; by default from the band of the motion.
-        friction_selection: Friction models to choose from by cross-validation; without it the
-            joint terms are those of the robot's settings.
-    """
-
-    estimator: str = 'entropic'
-    minimum_velocity: float | tuple[float, ...] = 0.0
-    fixed: tuple[str, ...] = ()
-    prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
-    strength_search: StrengthSearch = StrengthSearch()
-    plausibility: Plausibility | None = None
-    reference_cutoff: float | None = Field(default=None, gt=0.0)
-    friction_selection: FrictionSelection | None = None
-
-    def build(self, name: str | None = None) -> OuterIteration:
-        """The estimator, with the settings that apply to it, for any joint terms.
-
-        Args:
-            name: Estimator to use in place of the one in the settings.
-
-        Raises:
-            ConfigurationError: There is no such estimator.
-        """
-        name = name or self.estimator
-        auto = self.prior_strength == _AUTO
-        given: dict[str, Any] = {
-            'prior_strength': None if auto else self.prior_strength,
-            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
-        }
-        known = settings_of(name)
-        estimator = make_estimator(name, **{
-            key: value for key, value in given.items() if key in known and value is not None
-        })
-        if auto and isinstance(estimator, ConsistentLeastSquares):
-            return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
-        return OuterIteration(estimator)
 
 
 class IdentificationSettings(StrictSettings):
@@ -295,6 +236,30 @@ class Identification:
             parameters=model.parameters.fixed(*fit.fixed),
         )
 
+    def trajectory_problem(
+        self, model: TorqueModel, recording: Recording, stop: float = 1.0
+    ) -> TrajectoryProblem:
+        """What sensors measured in the first part of a recording.
+
+        Args:
+            model: The torque model.
+            recording: The recording.
+            stop: End of the part, as a fraction of the recording.
+
+        Raises:
+            EstimationError: There is too little data.
+            ModelError: The torque of the model jumps.
+            RecordingError: The recording does not fit.
+        """
+        processing, fit = self.settings.processing, self.settings.fit
+        begin, end = processing.trim
+        end += (1.0 - stop) * (recording.duration - begin - end)
+        return problem_from_recordings(
+            model, [recording], fit.trajectory.nodes(recording),
+            processing=processing.model_copy(update={'trim': (begin, end)}),
+            parameters=model.parameters.fixed(*fit.fixed),
+        )
+
     def problem_of_windows(
         self, model: TorqueModel, bag: LongBag, start: float, stop: float
     ) -> RegressionProblem:
@@ -351,6 +316,20 @@ class Measurement:
             return self.identification.windows(self.model, self.bag, start, stop).sample()[1]
         whole = (start, stop) == (0.0, 1.0)
         return self.dataset if whole else self.dataset.subset(start, stop)
+
+    def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
+        """What sensors measured up to a fraction of the recording.
+
+        Raises:
+            EstimationError: The recording does not fit into memory, or holds too little.
+            ModelError: The torque of the model jumps.
+            RecordingError: The recording does not fit.
+        """
+        if self.bag is not None:
+            raise EstimationError(
+                'states at all nodes need the whole recording in memory',
+                fix='Cut the bag, or raise recording.memory_limit')
+        return self.identification.trajectory_problem(self.model, self.recording, stop)
 
     def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
         """Rows of a part of the recording, for the parameters the settings leave free.

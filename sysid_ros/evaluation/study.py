@@ -8,10 +8,16 @@ from functools import partial
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, Estimator
-from sysid_ros.estimation.identification import FitSettings, Identification
+from sysid_ros.estimation.estimator import (
+    REGRESSION_ESTIMATORS,
+    TRAJECTORY_ESTIMATORS,
+    Estimator,
+)
+from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
 from sysid_ros.evaluation.evaluation import Evaluation, HeldOut, evaluate
@@ -34,6 +40,7 @@ class Study:
         efforts: What its efforts look like.
         folds: Number of stretches for cross-validation; 0 for none.
         friction: How the friction model was chosen; None where the settings gave it.
+        trajectory: What sensors measured, where states are to be sought with the parameters.
     """
 
     identification: Identification
@@ -43,6 +50,7 @@ class Study:
     efforts: tuple[EffortFinding, ...]
     folds: int = 0
     friction: FrictionChoice | None = None
+    trajectory: TrajectoryProblem | None = None
 
     @classmethod
     def load(
@@ -63,14 +71,15 @@ class Study:
             validation: Settings of another recording to judge by.
             holdout: Last part of the recording to judge by in its place, between 0 and 1.
             folds: Number of stretches for cross-validation; 0 for none.
-            estimator: Estimator that friction is chosen with, in place of the settings' own.
+            estimator: Estimator that is to be used; None where several are.
 
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used.
             EstimationError: No friction model could be fitted.
             RecordingError: A recording cannot be read, or its efforts have the wrong sign.
         """
-        _check(holdout, folds)
+        by_states = estimator in TRAJECTORY_ESTIMATORS
+        _check(holdout, folds, by_states)
         measured = identification.measurement(model)
         efforts = identification.effort_findings(model, measured.dataset)
         quality = assess_quality(
@@ -94,6 +103,7 @@ class Study:
         return cls(
             identification=identification, training=measured.problem(0.0, end),
             held_out=held_out, quality=quality, efforts=efforts, folds=folds, friction=friction,
+            trajectory=measured.trajectory_problem(end) if by_states else None,
         )
 
     @property
@@ -111,6 +121,9 @@ class Study:
             ConfigurationError: There is no such estimator.
             EstimationError: There are too few rows, or they are ill-conditioned.
         """
+        if self.trajectory is not None:
+            estimate = self.settings.build_trajectory(name).fit(self.trajectory)
+            return evaluate(estimate, self.training, self.held_out, efforts=self.efforts)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
 
@@ -134,7 +147,7 @@ class Study:
         )
 
 
-def _check(holdout: float | None, folds: int) -> None:
+def _check(holdout: float | None, folds: int, by_states: bool) -> None:
     if holdout is not None and not 0.0 < holdout < 1.0:
         raise ConfigurationError(
             'is not a part of the recording', where='--holdout', found=holdout,
@@ -144,6 +157,10 @@ def _check(holdout: float | None, folds: int) -> None:
         raise ConfigurationError(
             'there is nothing to leave out', where='--folds', found=folds, allowed='2 or more'
         )
+    if folds and by_states:
+        raise ConfigurationError(
+            'stretches are left out in turn by regression only', where='--folds', found=folds,
+            fix='Keep a part of the recording back with --holdout')
 
 
 def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:

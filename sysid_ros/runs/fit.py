@@ -70,7 +70,7 @@ def fit_to_folder(
     """
     if estimator != ALL:
         # A misspelt name is refused before any work is done.
-        identification.settings.fit.build(estimator)
+        identification.settings.fit.require_estimator(estimator)
     with stage('Loading the robot'):
         model = identification.model()
     run_folder = RunFolder.create(folder)

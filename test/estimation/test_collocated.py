@@ -48,14 +48,14 @@ def test_a_free_swing_does_not_tell_the_scale_and_says_so():
         assert deviation(estimate, name) == np.inf
     note, = (note for note in estimate.notes if 'was held' in note)
     assert note.startswith('rod.inertia_yy was held')
-    assert all(name in note for name in group)
-    silent, = (note for note in estimate.notes if note.startswith('Nothing that was measured'))
-    assert 'rod.mass' in silent and 'rod.inertia_xx' in silent
+    assert all(name in note for name in group - {'rod.inertia_yy'})
+    # What no motion could ever tell is not these data's fault.
+    assert len(estimate.unidentified) == 1 and 'rod.mass' not in note
     # The inertia is right, so all else is too.
     for name, within in (('rod.first_moment_z', 1e-3), ('swing.viscous_friction', 0.02)):
         index = estimate.parameters.index(name)
         assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=within)
-    assert 'rod.first_moment_z' in estimate.base_names
+    assert any(name.startswith('rod.first_moment_z') for name in estimate.base_names)
     assert np.isfinite(estimate.base_covariance).all()
 
 
@@ -70,6 +70,7 @@ def test_a_torque_tells_the_scale():
     problem = TrajectoryProblem(model, model.parameters, (Stretch(t, torque, (observation,)),))
     estimate = CollocatedLeastSquares().fit(off_prior(problem, truth, 0.7))
     assert not any('was held' in note for note in estimate.notes)
+    assert estimate.unidentified == ()
     for name in ('rod.inertia_yy', 'rod.first_moment_z', 'swing.viscous_friction'):
         index = estimate.parameters.index(name)
         assert estimate.knowledge[index] is Knowledge.DATA

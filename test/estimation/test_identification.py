@@ -11,7 +11,8 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, ParameterError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
-from sysid_ros.estimation.identification import FitSettings, Identification
+from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares

@@ -11,7 +11,8 @@ import pytest
 from sysid_ros import settings as settings_module
 from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
-from sysid_ros.estimation.identification import FitSettings, Identification, IdentificationSettings
+from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing import Processing
 from sysid_ros.robot.model import RobotModel

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sysid_ros.dynamics.base_parameters import combination_in_words
 from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -16,6 +17,8 @@ from sysid_ros.robot.inertia import consistency_margin
 
 # Fields in the order in which their parameters are held where the data leave a choice.
 _HELD_FIRST = ('mass', 'inertia', 'first_moment')
+# Part of a base parameter below which another parameter's share is rounding.
+_SHARE = 1e-4
 
 
 def preference(names: tuple[str, ...]) -> list[int]:
@@ -64,9 +67,8 @@ def assess(
 ) -> Estimate:
     """Judge a solution.
 
-    Parameters that are only known together have infinite standard deviations; the base
-    parameters are those that are determined once others are held at their prior, and theirs
-    are the standard deviations then.
+    Parameters that are only known together have infinite standard deviations; what is known
+    are the base parameters, their combinations.
 
     Args:
         problem: The problem that was solved, k of its parameters free.
@@ -87,25 +89,20 @@ def assess(
             solution.information[np.ix_(kept, kept)], solution.scores[:, kept],
             _segments(problem))
     values = solution.values if good else problem.parameters.prior
-    names = [problem.parameters.names[k] for k in problem.free]
-    groups = [[names[k] for k in known.partners(c, step_sizes(problem))]
-              for c in range(len(known.held))]
     deviation, knowledge = _told(problem, known, covariance)
     parameters = problem.parameters
     return Estimate(
         estimator=estimator, settings=settings, status=solution.status,
         parameters=parameters.with_values(values), standard_deviation=deviation,
-        knowledge=knowledge, base_names=tuple(names[k] for k in kept),
-        base_values=values[problem.free][kept], base_covariance=covariance,
-        unidentified=tuple(
-            ' with '.join([names[held], *(n for n in group if n != names[held])])
-            for held, group in zip(known.held, groups, strict=True)),
+        knowledge=knowledge, base_names=_equations(problem, known),
+        base_values=_grouping(known) @ values[problem.free], base_covariance=covariance,
+        unidentified=tuple(' with '.join(group) for group in _lost(problem, known)),
         margins={
             body: float(consistency_margin(
                 values[parameters.body_slice(body)], parameters.prior[parameters.body_slice(body)]))
             for body in parameters.bodies},
         residuals=_residuals(problem, solution), iterations=len(solution.iterations),
-        notes=(*problem.warnings, *_words(names, known, groups), *notes),
+        notes=(*problem.warnings, *_words(problem, known), *notes),
         provenance=dict(problem.provenance),
     )
 
@@ -136,18 +133,51 @@ def _told(
     return deviation, tuple(knowledge)
 
 
-def _words(names: list[str], known: Determined, groups: list[list[str]]) -> tuple[str, ...]:
+def _grouping(known: Determined) -> np.ndarray:
+    """The matrix that makes base parameters of the free ones, shape ``(r, k)``."""
+    matrix = np.eye(len(known.kept))
+    for held, moved in zip(known.held, known.combinations, strict=True):
+        matrix[:, held] -= moved
+    return matrix[known.kept]
+
+
+def _equations(problem: TrajectoryProblem, known: Determined) -> tuple[str, ...]:
+    """Each base parameter in words, its own parameter first."""
+    names = tuple(problem.parameters.names[k] for k in problem.free)
+    size, kept = step_sizes(problem), np.flatnonzero(known.kept)
+    rows = _grouping(known)
+    # What is too small to matter is rounding.
+    rows[np.abs(rows) * size < _SHARE * size[kept][:, None]] = 0.0
+    return tuple(
+        combination_in_words(row, names, first=int(own))
+        for row, own in zip(rows, kept, strict=True))
+
+
+def _lost(problem: TrajectoryProblem, known: Determined) -> list[list[str]]:
+    """Parameters that move together unseen in these data, but would show in some torques.
+
+    The one that was held comes first.
+    """
+    names = [problem.parameters.names[k] for k in problem.free]
+    size, groups = step_sizes(problem), []
+    for combination, held in enumerate(known.held):
+        if problem.free[held] in problem.base.independent:
+            partners = known.partners(combination, size)
+            groups.append([names[held], *(names[k] for k in partners if k != held)])
+    return groups
+
+
+def _words(problem: TrajectoryProblem, known: Determined) -> tuple[str, ...]:
     """What the data leave open, in words."""
+    groups = _lost(problem, known)
     silent = [group[0] for group in groups if len(group) == 1]
-    words = []
-    if silent:
-        words.append(
-            f'Nothing that was measured depends on {", ".join(silent)}: kept as they were.')
-    for held, group in zip(known.held, groups, strict=True):
-        if len(group) > 1:
-            words.append(
-                f'{names[held]} was held, since the motion tells only how '
-                f'{", ".join(group)} are related. Measure a torque, or trust one of them.')
+    words = [
+        f'Nothing that was measured depends on {", ".join(silent)}: kept at the prior.'
+    ] if silent else []
+    words += [
+        f'{group[0]} was held, since this motion tells only how it, {", ".join(group[1:-1])}'
+        f'{" and " if group[1:-1] else ""}{group[-1]} are related. Measure a torque, or trust one '
+        'of them.' for group in groups if len(group) > 1]
     return tuple(words)
 
 

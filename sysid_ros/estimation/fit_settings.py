@@ -1,0 +1,110 @@
+"""The ``fit:`` section of a settings file, and the estimators that come of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimator import (
+    TRAJECTORY_ESTIMATORS,
+    TrajectoryEstimator,
+    make_estimator,
+    make_trajectory_estimator,
+    settings_of,
+)
+from sysid_ros.estimation.friction_models import FrictionSelection
+from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
+from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
+from sysid_ros.estimation.trajectory.settings import TrajectorySettings
+from sysid_ros.settings import StrictSettings
+
+_AUTO = 'auto'
+
+
+class FitSettings(StrictSettings):
+    """The ``fit:`` section of a settings file.
+
+    Attributes:
+        estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
+            ``lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states and
+            parameters together, ``collocation``.
+        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
+            number, or one per joint.
+        fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
+        prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
+            cross-validation within the training data.
+        strength_search: How that is done.
+        plausibility: Margins and ranges of masses in a consistent estimator.
+        reference_cutoff: Cut-off in [Hz] of the reference that the simulated robot of
+            instrumental variables tracks; by default from the band of the motion.
+        friction_selection: Friction models to choose from by cross-validation; without it the
+            joint terms are those of the robot's settings.
+        trajectory: How estimators of states and parameters see the recording.
+    """
+
+    estimator: str = 'entropic'
+    minimum_velocity: float | tuple[float, ...] = 0.0
+    fixed: tuple[str, ...] = ()
+    prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
+    strength_search: StrengthSearch = StrengthSearch()
+    plausibility: Plausibility | None = None
+    reference_cutoff: float | None = Field(default=None, gt=0.0)
+    friction_selection: FrictionSelection | None = None
+    trajectory: TrajectorySettings = TrajectorySettings()
+
+    def require_estimator(self, name: str) -> None:
+        """Refuse an estimator that does not exist, of either kind, or does not fit the settings.
+
+        Raises:
+            ConfigurationError: There is no such estimator, or a setting does not go with it.
+        """
+        if name not in TRAJECTORY_ESTIMATORS:
+            settings_of(name)
+            self.build(name)
+            return
+        self.build_trajectory(name)
+        if self.friction_selection is not None:
+            raise ConfigurationError(
+                'friction models are chosen by regression', where='friction_selection',
+                found=f'estimator {name}',
+                fix='Choose with another estimator, then write the chosen terms down')
+
+    def build_trajectory(self, name: str) -> TrajectoryEstimator:
+        """An estimator of states and parameters, with the settings that apply to it.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            ConfigurationError: There is no such estimator, or a setting is out of range.
+        """
+        known = settings_of(name)
+        return make_trajectory_estimator(name, **{
+            key: value for key, value in self.trajectory.given().items() if key in known})
+
+    def build(self, name: str | None = None) -> OuterIteration:
+        """The estimator, with the settings that apply to it, for any joint terms.
+
+        Args:
+            name: Estimator to use in place of the one in the settings.
+
+        Raises:
+            ConfigurationError: There is no such estimator.
+        """
+        name = name or self.estimator
+        auto = self.prior_strength == _AUTO
+        given: dict[str, Any] = {
+            'prior_strength': None if auto else self.prior_strength,
+            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
+        }
+        known = settings_of(name)
+        estimator = make_estimator(name, **{
+            key: value for key, value in given.items() if key in known and value is not None
+        })
+        if auto and isinstance(estimator, ConsistentLeastSquares):
+            return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
+        return OuterIteration(estimator)

@@ -1,0 +1,61 @@
+"""The ``trajectory:`` section of a settings file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from sysid_ros.estimation.trajectory.collocation import Scheme
+from sysid_ros.estimation.trajectory.from_recording import NodeSettings
+from sysid_ros.recording.recording import Recording
+from sysid_ros.settings import StrictSettings
+
+# What of the section says how a recording becomes a problem.
+_NODES = tuple(name for name in NodeSettings.model_fields if name != 'step')
+
+
+class TrajectorySettings(StrictSettings):
+    """How estimators of states and parameters see a recording, and what they assume.
+
+    Attributes:
+        step: Time from node to node in [s]; the period of the positions where left out.
+        observed: As in :class:`~sysid_ros.estimation.trajectory.from_recording.NodeSettings`,
+            with the next four.
+        velocities: Whether recorded velocities count as measured.
+        unpowered: Joints that nothing drives.
+        position_noise: Standard deviation of the encoders' noise in [rad] or [m].
+        velocity_noise: Likewise of velocities.
+        scheme: Rule of collocation between nodes.
+        process_noise: Square root of the spectral density of white noise of accelerations in
+            [rad/s²/√Hz] or [m/s²/√Hz]; the dynamics hold exactly where left out.
+        huber: Readings off by more standard deviations than this count by how far.
+        estimate_noise: Whether levels of noise are found from the residuals.
+    """
+
+    step: float | None = Field(default=None, gt=0)
+    observed: tuple[str, ...] | None = None
+    velocities: bool = False
+    unpowered: tuple[str, ...] = ()
+    position_noise: float | dict[str, float] | None = None
+    velocity_noise: float | dict[str, float] | None = None
+    scheme: Scheme | None = None
+    process_noise: float | None = Field(default=None, gt=0)
+    huber: float | None = Field(default=None, gt=0)
+    estimate_noise: bool | None = None
+
+    def nodes(self, recording: Recording) -> NodeSettings:
+        """How a recording becomes a problem.
+
+        Raises:
+            RecordingError: No positions were recorded.
+        """
+        step = recording.channel('position').period if self.step is None else self.step
+        return NodeSettings(step=step, **{name: getattr(self, name) for name in _NODES})
+
+    def given(self) -> dict[str, Any]:
+        """What was said about estimators, by the names of their settings."""
+        return {
+            name: value for name in type(self).model_fields
+            if name not in NodeSettings.model_fields
+            and (value := getattr(self, name)) is not None}
