@@ -15,12 +15,12 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.prior_steps import prior_steps
 from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.recording.windows import AlignedWindows
-from sysid_ros.robot.inertia import log_det_divergence
 from sysid_ros.robot.parameters import ParameterSet
 
 # Fewer rows than this many per parameter leave no freedom to judge the fit.
@@ -259,26 +259,11 @@ class RegressionProblem:
     def scale(self) -> np.ndarray:
         r"""One step of the prior for each of the f free parameters, shape ``(p, f)``.
 
-        The matrix C in :math:`\theta = \theta_0 + C z` with :math:`C^T H C = 1`. For a body
-        H is the Hessian of its log-det divergence at the prior, so a unit of z is a relative
-        change of 100 % that does not depend on frame or units; for a joint term a unit of z
+        See :func:`~sysid_ros.estimation.prior_steps.prior_steps`; for a joint term a unit of z
         is the size at which the term explains all of its joints' torque, but no more than
         the whole range of a term with two bounds.
         """
-        metric = np.diag(self._term_scale() ** -2.0)
-        for body in self.parameters.bodies:
-            block = self.parameters.body_slice(body)
-            prior = self.parameters.prior[block]
-            metric[block, block] = log_det_divergence(prior, prior)[2]
-        free = np.flatnonzero(self.free)
-        if not len(free):
-            return np.zeros((len(self.parameters), 0))  # which SciPy before 1.12 refuses to solve
-        factor = scipy.linalg.cholesky(metric[np.ix_(free, free)], lower=True)
-        matrix = np.zeros((len(self.parameters), len(free)))
-        matrix[free] = scipy.linalg.solve_triangular(
-            factor, np.eye(len(free)), lower=True, trans='T'
-        )
-        return matrix
+        return prior_steps(self.parameters, self.free, self._term_scale())
 
     def _term_scale(self) -> np.ndarray:
         # Squared size of each column and of the torque, over the joints the column acts on.

@@ -17,6 +17,7 @@ from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
@@ -123,6 +124,9 @@ class Study:
         """
         if self.trajectory is not None:
             estimate = self.settings.build_trajectory(name).fit(self.trajectory)
+            # Judged by torques, as any other.
+            estimate = replace(estimate, residuals=residual_statistics(
+                self.training, estimate.parameters.values))
             return evaluate(estimate, self.training, self.held_out, efforts=self.efforts)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))

@@ -78,6 +78,22 @@ def test_a_torque_tells_the_scale():
         assert error < 4.0 * estimate.standard_deviation[index] < 0.1 * abs(truth[index])
 
 
+def test_bodies_stay_physically_consistent():
+    problem, truth, _ = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'))
+    # With the true lever, the prior's inertias that are not seen belong to no body.
+    prior = truth.copy()
+    for name, value in (('first_moment_z', -0.05), ('inertia_xx', 0.0155), ('inertia_zz', 0.009)):
+        prior[problem.parameters.index(f'rod.{name}')] = value
+    parameters = replace(problem.parameters, values=prior, prior=prior)
+    wrong = replace(problem, parameters=parameters)
+    for strength, consistent in ((None, False), (0.1, True)):
+        estimate = CollocatedLeastSquares(prior_strength=strength).fit(wrong)
+        assert estimate.status is Status.CONVERGED
+        assert estimate.consistent == consistent
+        index = estimate.parameters.index('rod.first_moment_z')
+        assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=1e-3)
+
+
 def test_intervals_cover_the_truth():
     inside, count = 0, 0
     for seed in range(12):

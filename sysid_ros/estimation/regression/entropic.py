@@ -18,7 +18,7 @@ cover as often.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
 from sysid_ros.estimation.regression.interior_point.program import ConstrainedLeastSquares
+
+
+class PrincipalRows(Protocol):
+    """Rows of a least-squares problem in the prior's steps, orthogonal to each other."""
+
+    @property
+    def principal_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights w ``(k,)``, rows V ``(k, f)`` and target t ``(k,)`` of ‖diag(w) V z - t‖²."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
     near_bounds: ClassVar[str] = 'Their intervals count on the bounds as far as on the prior.'
 
     def minimise(
-        self, directions: DataDirections, allowed: FeasibleSet
+        self, directions: PrincipalRows, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
         """The steps with the smallest objective; see :class:`ConsistentLeastSquares`.
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
+from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
+from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 
 
@@ -200,7 +202,31 @@ class FeasibleSet:
         return free
 
 
-def feasible_set(problem: RegressionProblem, plausibility: Plausibility) -> FeasibleSet:
+class SteppedParameters(Protocol):
+    """What constraints are made of: parameters whose changes are written in the prior's steps."""
+
+    @property
+    def model(self) -> TorqueModel:
+        """Torque model of the robot."""
+
+    @property
+    def parameters(self) -> ParameterSet:
+        """Priors, bounds and names, p of them."""
+
+    @property
+    def free(self) -> np.ndarray:
+        """Mask of the f parameters that may change, shape ``(p,)``."""
+
+    @property
+    def reference(self) -> np.ndarray:
+        """Values at z = 0, shape ``(p,)``."""
+
+    @property
+    def scale(self) -> np.ndarray:
+        """The prior's steps, shape ``(p, f)``."""
+
+
+def feasible_set(problem: SteppedParameters, plausibility: Plausibility) -> FeasibleSet:
     """Constraints of a problem.
 
     Args:
@@ -234,7 +260,7 @@ def feasible_set(problem: RegressionProblem, plausibility: Plausibility) -> Feas
 
 
 def _linear(
-    problem: RegressionProblem, plausibility: Plausibility
+    problem: SteppedParameters, plausibility: Plausibility
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     parameters, scale, reference = problem.parameters, problem.scale, problem.reference
     rows, limits, labels = [], [], []
@@ -266,7 +292,7 @@ def _linear(
     return matrix / size[:, None], np.array(limits) / size, tuple(labels)
 
 
-def _described_masses(problem: RegressionProblem) -> list[int]:
+def _described_masses(problem: SteppedParameters) -> list[int]:
     """Indices of the masses whose prior the robot description really gave."""
     robot = problem.model.robot
     described = dict(zip(robot.body_names, robot.inertial_prior[:, 0] > 0.0, strict=True))

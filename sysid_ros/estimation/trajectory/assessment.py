@@ -95,7 +95,7 @@ def assess(
         estimator=estimator, settings=settings, status=solution.status,
         parameters=parameters.with_values(values), standard_deviation=deviation,
         knowledge=knowledge, base_names=_equations(problem, known),
-        base_values=_grouping(known) @ values[problem.free], base_covariance=covariance,
+        base_values=grouping(problem, known) @ values[problem.free], base_covariance=covariance,
         unidentified=tuple(' with '.join(group) for group in _lost(problem, known)),
         margins={
             body: float(consistency_margin(
@@ -133,19 +133,28 @@ def _told(
     return deviation, tuple(knowledge)
 
 
-def _grouping(known: Determined) -> np.ndarray:
-    """The matrix that makes base parameters of the free ones, shape ``(r, k)``."""
-    matrix = np.eye(len(known.kept))
+def grouping(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
+    """The matrix that makes what is determined of the free parameters, shape ``(r, k)``.
+
+    Args:
+        problem: The problem, k of its parameters free.
+        known: What its data determine.
+    """
+    # What no motion tells is known exactly, what these data do not, to rounding.
+    base = problem.base.matrix[:, problem.free]
+    row = {int(own): k for k, own in enumerate(problem.base.independent)}
+    matrix = base[[row[problem.free[k]] for k in np.flatnonzero(known.kept)]]
     for held, moved in zip(known.held, known.combinations, strict=True):
-        matrix[:, held] -= moved
-    return matrix[known.kept]
+        if problem.free[held] in row:
+            matrix = matrix - np.outer(moved[known.kept], base[row[problem.free[held]]])
+    return np.asarray(matrix)
 
 
 def _equations(problem: TrajectoryProblem, known: Determined) -> tuple[str, ...]:
     """Each base parameter in words, its own parameter first."""
     names = tuple(problem.parameters.names[k] for k in problem.free)
     size, kept = step_sizes(problem), np.flatnonzero(known.kept)
-    rows = _grouping(known)
+    rows = grouping(problem, known)
     # What is too small to matter is rounding.
     rows[np.abs(rows) * size < _SHARE * size[kept][:, None]] = 0.0
     return tuple(

@@ -10,19 +10,37 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.trajectory.assessment import assess, determined_parameters
+from sysid_ros.estimation.trajectory.assessment import (
+    assess,
+    determined_parameters,
+    grouping,
+)
 from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.collocation import Collocation, Scheme
-from sysid_ros.estimation.trajectory.levenberg_marquardt import ChainSolution, LevenbergMarquardt
+from sysid_ros.estimation.trajectory.consistency import Told, consistent_values
+from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.estimation.trajectory.uncertainty import Determined
 
 # Weight of equations that hold exactly, for what is known of the parameters once they do: the
 # heavier, the more rounding is left where parameters tell nothing.
 _EXACT = 1e6
 # Rounds of estimating noise, and the change of all levels that ends them.
 _ROUNDS, _SETTLED = 10, 1e-2
+# Squared standard deviations by which parameters may move and the motion with them unnoticed.
+_NEGLIGIBLE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """All parameters ``(p,)`` and the motion ``(N, 2 n)`` that belongs to them."""
+
+    values: np.ndarray
+    states: np.ndarray
+    status: Status
+    iterations: tuple[Iteration, ...]
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,9 @@ class CollocatedLeastSquares:
         process_noise: Square root of the spectral density of white noise of the
             accelerations, in [rad/s²/√Hz] or [m/s²/√Hz]; None where the dynamics hold exactly.
         huber: Readings that are off by more standard deviations than this count by how far.
+        prior_strength: Weight of the log-det divergence of bodies from their priors, in
+            squared standard deviations of the sensors' noise; it keeps them physically
+            consistent, and chooses where the data leave a choice. None for neither.
         estimate_noise: Whether levels of the sensors' noise are found from the residuals, in
             place of those given.
         max_iterations: Most iterations of the solver.
@@ -46,6 +67,7 @@ class CollocatedLeastSquares:
     scheme: Scheme = 'hermite_simpson'
     process_noise: float | None = None
     huber: float = np.inf
+    prior_strength: float | None = 0.1
     estimate_noise: bool = False
     max_iterations: int = 300
     tolerance: float = 1e-10
@@ -57,11 +79,11 @@ class CollocatedLeastSquares:
             raise ConfigurationError(
                 'there is no such rule of collocation', where='scheme', found=repr(self.scheme),
                 allowed='trapezoidal, hermite_simpson')
-        for name in ('process_noise', 'huber'):
+        for name in ('process_noise', 'huber', 'prior_strength'):
             value = getattr(self, name)
             if value is not None and not value > 0.0:
                 raise ConfigurationError(
-                    'a level of noise is not above zero', where=name, found=value)
+                    'the number is not above zero', where=name, found=value)
 
     def fit(self, problem: TrajectoryProblem) -> Estimate:
         """Infer the parameters of a problem.
@@ -110,19 +132,63 @@ class CollocatedLeastSquares:
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
         chain = self._chain(problem)
-        start = problem.parameters.values[problem.free]
+        values = problem.parameters.values
+        known = determined_parameters(
+            problem, self._information(chain, states, values[problem.free]))
         # What the data do not determine is held where it is, or it would drift.
-        held = ~determined_parameters(problem, self._information(chain, states, start)).kept
-        names = [problem.parameters.names[k] for k in problem.free[held]]
-        fewer = replace(problem, parameters=problem.parameters.fixed(*names)) if names else problem
-        lower, upper = problem.parameters.lower[fewer.free], problem.parameters.upper[fewer.free]
-        solver = LevenbergMarquardt(
-            max_iterations=self.max_iterations, tolerance=self.tolerance)
-        found = solver.minimise(
-            self._chain(fewer), states, start[~held], lower, upper, progress)
-        values = problem.parameters.values.copy()
-        values[fewer.free] = found.values
-        return self._told(chain, found, values)
+        found = self._search(_held(problem, known.held), states, values, progress)
+        if found.status is Status.CONVERGED and self.prior_strength is not None:
+            found = self._made_consistent(problem, known, found, progress)
+        return self._told(chain, found)
+
+    def _search(
+        self, problem: TrajectoryProblem, states: np.ndarray, values: np.ndarray,
+        progress: Callable[[Iteration], None] | None,
+    ) -> _Found:
+        """The best motion and free parameters from a start."""
+        # Those that are held are held at these values.
+        problem = replace(problem, parameters=problem.parameters.with_values(values))
+        free = problem.free
+        bounds = problem.parameters.lower[free], problem.parameters.upper[free]
+        solver = LevenbergMarquardt(max_iterations=self.max_iterations, tolerance=self.tolerance)
+        found = solver.minimise(self._chain(problem), states, values[free], *bounds, progress)
+        everything = values.copy()
+        everything[free] = found.values
+        return _Found(everything, found.states, found.status, found.iterations)
+
+    def _made_consistent(
+        self, problem: TrajectoryProblem, known: Determined, found: _Found,
+        progress: Callable[[Iteration], None] | None,
+    ) -> _Found:
+        """Parameters that physics allows, and the motion that belongs to them.
+
+        Each round minimises what the cost is to second order, states adapted, with the prior.
+        What no motion determines follows from the prior; what the data lost is held.
+        """
+        lost = np.isin(problem.free, problem.base.independent) & ~known.kept
+        fewer, matrix = _held(problem, np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
+        motion_alone = _held(problem, np.arange(len(problem.free)))
+        for _ in range(_ROUNDS):
+            eliminated = self._equations(
+                self._chain(problem), found.states, found.values[problem.free]).eliminated()
+            if eliminated is None:
+                return replace(found, status=Status.FAILED)
+            told = Told(
+                matrix, eliminated.information[np.ix_(known.kept, known.kept)],
+                eliminated.corner[known.kept, -1])
+            values, status = consistent_values(
+                fewer, found.values, told, self.prior_strength or 0.0)
+            if not status.ok:
+                return replace(found, status=status)
+            moved = (values - found.values)[fewer.free]
+            found = replace(found, values=values)
+            if told.squared(moved) <= _NEGLIGIBLE:
+                return found
+            again = self._search(motion_alone, found.states, values, progress)
+            found = replace(again, iterations=(*found.iterations, *again.iterations))
+            if again.status is not Status.CONVERGED:
+                return found
+        return replace(found, status=Status.ITERATION_LIMIT)
 
     def _chain(self, problem: TrajectoryProblem) -> Collocation:
         joints = len(problem.model.robot.joint_names)
@@ -152,10 +218,8 @@ class CollocatedLeastSquares:
         eliminated = equations.eliminated(1e-14 * equations.curvature[0])
         return np.zeros((len(values),) * 2) if eliminated is None else eliminated.information
 
-    def _told(
-        self, chain: Collocation, found: ChainSolution, values: np.ndarray
-    ) -> TrajectorySolution:
-        free = values[chain.problem.free]
+    def _told(self, chain: Collocation, found: _Found) -> TrajectorySolution:
+        free = found.values[chain.problem.free]
         eliminated = self._equations(chain, found.states, free).eliminated()
         count = len(free)
         information, scores = np.zeros((count, count)), np.zeros((len(found.states), count))
@@ -164,7 +228,7 @@ class CollocatedLeastSquares:
             scores = eliminated.scores(chain.residuals(found.states, free))
         motion = chain.split(found.states)
         return TrajectorySolution(
-            values=values, status=found.status, iterations=found.iterations,
+            values=found.values, status=found.status, iterations=found.iterations,
             positions=tuple(q for q, _ in motion), velocities=tuple(v for _, v in motion),
             residuals=chain.innovations(found.states, free), information=information,
             scores=scores)
@@ -173,6 +237,12 @@ class CollocatedLeastSquares:
         """Settings as plain values, None for no limit."""
         settings = asdict(self)
         return {**settings, 'huber': None if np.isinf(self.huber) else self.huber}
+
+
+def _held(problem: TrajectoryProblem, chosen: np.ndarray) -> TrajectoryProblem:
+    """The problem with some of its free parameters, by their place among these, held."""
+    names = [problem.parameters.names[k] for k in problem.free[chosen]]
+    return replace(problem, parameters=problem.parameters.fixed(*names)) if names else problem
 
 
 def _with_levels(

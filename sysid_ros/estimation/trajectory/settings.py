@@ -30,6 +30,7 @@ class TrajectorySettings(StrictSettings):
         process_noise: Square root of the spectral density of white noise of accelerations in
             [rad/s²/√Hz] or [m/s²/√Hz]; the dynamics hold exactly where left out.
         huber: Readings off by more standard deviations than this count by how far.
+        prior_strength: Weight of the prior, by which bodies stay consistent.
         estimate_noise: Whether levels of noise are found from the residuals.
     """
 
@@ -42,6 +43,7 @@ class TrajectorySettings(StrictSettings):
     scheme: Scheme | None = None
     process_noise: float | None = Field(default=None, gt=0)
     huber: float | None = Field(default=None, gt=0)
+    prior_strength: float | None = Field(default=None, gt=0)
     estimate_noise: bool | None = None
 
     def nodes(self, recording: Recording) -> NodeSettings:

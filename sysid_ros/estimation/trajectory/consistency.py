@@ -1,0 +1,89 @@
+r"""Physically consistent parameters that fit trajectories as well as any.
+
+With the states adapted to them, parameters near the best fit cost
+:math:`\tfrac12 d^T I d + s^T d` more than there. To that is added what entropic regression adds
+to its rows: the log-det divergence of all bodies from their priors, and barriers at the bounds of
+masses and friction. So bodies are real ones, and where the data leave a choice it is made by the
+prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.prior_steps import prior_steps
+from sysid_ros.estimation.regression.consistent import verified
+from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.robot.parameters import ParameterSet
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a cost is to second order, the states adapted to the parameters.
+
+    Attributes:
+        grouping: Makes r base parameters of the k free ones, shape ``(r, k)``.
+        information: Second derivative by the base parameters, shape ``(r, r)``.
+        gradient: First derivative, shape ``(r,)``.
+    """
+
+    grouping: np.ndarray
+    information: np.ndarray
+    gradient: np.ndarray
+
+    def squared(self, moved: np.ndarray) -> float:
+        """What a change of the free parameters, shape ``(k,)``, is in squared deviations."""
+        change = self.grouping @ moved
+        return float(change @ self.information @ change)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quadratic:
+    """What a feasible set and an entropic fit need to know of a cost that is quadratic."""
+
+    model: TorqueModel
+    parameters: ParameterSet
+    free: np.ndarray
+    reference: np.ndarray
+    scale: np.ndarray
+    principal_rows: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def consistent_values(
+    problem: TrajectoryProblem, values: np.ndarray, told: Told, strength: float
+) -> tuple[np.ndarray, Status]:
+    """The best of the parameters that physics allows, near a fit.
+
+    Args:
+        problem: The problem, k of its parameters free.
+        values: Where the cost is known, shape ``(p,)``; not necessarily consistent.
+        told: What the cost is near there.
+        strength: Weight of the divergence.
+
+    Returns:
+        All parameters, shape ``(p,)``, and how the solver ended.
+
+    Raises:
+        ConfigurationError: The prior is not strictly inside what is allowed.
+    """
+    parameters = problem.parameters
+    reference = np.where(parameters.free, parameters.prior, parameters.values)
+    size = np.abs(parameters.prior)
+    steps = prior_steps(parameters, parameters.free, np.where(size > 0.0, size, 1.0))
+    own = steps[parameters.free]
+    here = np.linalg.solve(own, (values - reference)[parameters.free])
+    root = np.linalg.cholesky(told.information)
+    rows = root.T @ told.grouping @ own
+    left, weights, right = np.linalg.svd(rows, full_matrices=False)
+    target = left.T @ (rows @ here - np.linalg.solve(root, told.gradient))
+    quadratic = _Quadratic(
+        problem.model, parameters, parameters.free, reference, steps, (weights, right, target))
+    allowed = feasible_set(quadratic, Plausibility())
+    z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
+    return reference + steps @ z, verified(allowed, z, status)
