@@ -11,7 +11,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.instrumental import InstrumentalVariables
-from sysid_ros.estimation.regression.irls import ReweightedLeastSquares
+from sysid_ros.estimation.regression.irls import ReweightedLeastSquares, ReweightedSemidefinite
 from sysid_ros.estimation.regression.least_squares import (
     OrdinaryLeastSquares,
     WeightedLeastSquares,
@@ -47,6 +47,7 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
         SemidefiniteLeastSquares,
         EntropicLeastSquares,
         LogCholeskyLeastSquares,
+        ReweightedSemidefinite,
         RecursiveLeastSquares,
     )
 }

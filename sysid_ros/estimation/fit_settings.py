@@ -30,8 +30,8 @@ class FitSettings(StrictSettings):
 
     Attributes:
         estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
-            ``lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states and
-            parameters together, ``collocation``.
+            ``lmi``, ``irls_lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states
+            and parameters together, ``collocation``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import model_validator
 
 from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -33,6 +37,8 @@ class IdentificationSettings(StrictSettings):
     A file that only names another recording of a known robot needs no ``robot`` section.
 
     Attributes:
+        preset: Name of settings for ``processing`` and ``fit`` that hold where the file says
+            nothing, one of :data:`~sysid_ros.estimation.presets.PRESETS`.
         robot: The robot and its joint terms.
         folder: Folder of the recording's files, relative to the settings file.
         recording: What was recorded.
@@ -40,11 +46,17 @@ class IdentificationSettings(StrictSettings):
         fit: How it is fitted.
     """
 
+    preset: str | None = None
     robot: RobotSettings | None = None
     folder: str = '.'
     recording: RecordingSettings
     processing: Processing = Processing()
     fit: FitSettings = FitSettings()
+
+    @model_validator(mode='before')
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        return filled_in(data) if isinstance(data, Mapping) else data
 
 
 @dataclass(frozen=True)

@@ -158,9 +158,13 @@ def _mask(
         replace(track, t=track.t - delay)
         for track, delay in zip(tracks.efforts, delays, strict=True)
     ]
+    low_pass = processing.torque_filter
+    torque_spread = 0.0 if low_pass is None else low_pass.support(rate) / rate
     if processing.mask_saturation:
-        efforts = mask_saturated(efforts, effort_limits, processing, columns, warnings, counts)
-    mask_stuck(tracks.positions, efforts, processing, spread, columns, warnings, counts)
+        efforts = mask_saturated(
+            efforts, effort_limits, processing, torque_spread, columns, warnings, counts)
+    mask_stuck(
+        tracks.positions, efforts, processing, spread, torque_spread, columns, warnings, counts)
 
 
 def common_rate(periods: Sequence[float], processing: Processing, source: str) -> float:
@@ -245,11 +249,13 @@ def _piece(
             _gather(tracks.velocities, grid, rate, interval) if tracks.velocities
             else differentiate(q, rate, processing.accuracy)
         )
+        unfiltered = v
         if processing.velocity_filter is not None:
             v = processing.velocity_filter.apply(v, rate)
         a = (
             _gather(tracks.accelerations, grid, rate, interval) if tracks.accelerations
-            else differentiate(v, rate, processing.accuracy)
+            else differentiate(
+                v if processing.differentiate_filtered else unfiltered, rate, processing.accuracy)
         )
     if processing.acceleration_filter is not None:
         a = processing.acceleration_filter.apply(a, rate)
@@ -260,6 +266,9 @@ def _piece(
     tau, mask = (np.stack(part, axis=1) for part in zip(*torque, strict=True))
     edge = processing.edge(rate)
     inner = slice(edge, len(grid) - edge)
+    if processing.torque_filter is not None:
+        tau = processing.torque_filter.apply(tau, rate)
+        mask[inner] = processing.torque_filter.usable(mask, rate, np.arange(len(grid))[inner])
     return _Piece(*(array[inner] for array in (grid, q, v, a, tau, mask)))
 
 

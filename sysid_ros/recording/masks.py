@@ -108,7 +108,7 @@ def _has_corner(values: np.ndarray, start: int, stop: int, grain: float) -> bool
 
 
 def mask_saturated(
-    efforts: list[Track], limits: Mapping[str, float], processing: Processing,
+    efforts: list[Track], limits: Mapping[str, float], processing: Processing, spread: float,
     columns: dict[str, np.ndarray], warnings: list[str], counts: Counter[str],
 ) -> list[Track]:
     """Mask clipped torques, count them and say so.
@@ -117,6 +117,7 @@ def mask_saturated(
         efforts: One track per joint, as recorded.
         limits: Largest torque by joint in [N·m] or [N], as far as known.
         processing: Speed below which a joint stands still.
+        spread: How far a wrong torque reaches through its filter, in [s].
         columns: The data on the common clock; ``mask`` is changed.
         warnings: Sentences are added to it.
         counts: The number of masked samples is added to it.
@@ -130,7 +131,7 @@ def mask_saturated(
         inside, before = np.ones(len(track.t), dtype=bool), int(columns['mask'][:, index].sum())
         levels = []
         for start, stop in saturated_runs(track.values, limit):
-            rows = _between(columns['t'], track.t[start], track.t[stop - 1])
+            rows = _between(columns['t'], track.t[start] - spread, track.t[stop - 1] + spread)
             level = float(np.abs(track.values[start:stop]).max())
             # A joint at rest may hold its largest torque for long without being clipped.
             if level < (1 - _AT_LIMIT) * limit and not _moves(columns, rows, index, processing):
@@ -158,7 +159,7 @@ def _moves(
 
 def mask_stuck(
     positions: list[Track], efforts: list[Track], processing: Processing, spread: float,
-    columns: dict[str, np.ndarray], warnings: list[str], counts: Counter[str],
+    torque_spread: float, columns: dict[str, np.ndarray], warnings: list[str], counts: Counter[str],
 ) -> None:
     """Mask samples of sensors that froze in motion, count them and say so.
 
@@ -167,6 +168,7 @@ def mask_stuck(
         efforts: One track per joint, as recorded.
         processing: How long values must be frozen, and what standstill is.
         spread: How far a wrong position reaches through filters and derivatives, in [s].
+        torque_spread: How far a wrong torque reaches through its filter, in [s].
         columns: The data on the common clock; ``mask`` is changed.
         warnings: Sentences are added to it.
         counts: The number of stuck sensors is added to it.
@@ -179,7 +181,7 @@ def mask_stuck(
             _report_stuck(track, start, stop, warnings, counts)
         effort = efforts[index]
         for start, stop in _frozen(effort, processing, stuck=False):
-            rows = _between(t, start, stop)
+            rows = _between(t, start - torque_spread, stop + torque_spread)
             if _moves(columns, rows, index, processing):
                 mask[rows, index] = False
                 _report_stuck(effort, start, stop, warnings, counts)

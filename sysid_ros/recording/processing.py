@@ -30,12 +30,17 @@ class Processing(StrictSettings):
         differentiation: ``central`` (second order), ``central4`` (fourth order),
             ``savitzky_golay`` (local polynomials), ``spline`` (one least-squares B-spline),
             or ``measured``: recorded velocities and accelerations are used, and what
-            was not recorded is differentiated. Local polynomials and splines smooth the
-            positions too, so that all three stay derivatives of each other.
+            was not recorded is differentiated (``measured4``: to fourth order). Local
+            polynomials and splines smooth the positions too, so that all three stay
+            derivatives of each other.
         savitzky_golay: Window and order of the local polynomials.
         spline: Knots and degree of the spline.
-        velocity_filter: Low-pass over velocities, before they are differentiated.
+        velocity_filter: Low-pass over velocities.
+        differentiate_filtered: Whether accelerations are derivatives of the filtered velocities;
+            otherwise of those before the filter, and every signal has its own filter alone.
         acceleration_filter: Low-pass over accelerations.
+        torque_filter: Low-pass over torques alone. What it takes from them and the filters of
+            the motion leave in the regressor is bias: ``parallel_filter`` takes the same from both.
         frozen_after: Bit-identical positions for longer than this, in [s], are
             looked at as a stuck sensor.
         torque_delay: By how much torques arrive later than positions, in [s]: one number,
@@ -53,13 +58,15 @@ class Processing(StrictSettings):
     minimum_rate: float | None = Field(default=None, gt=0)
     median_window: int | None = Field(default=None, ge=3)
     position_filter: LowPass | None = None
-    differentiation: Literal['central', 'central4', 'savitzky_golay', 'spline', 'measured'] = (
-        'central'
-    )
+    differentiation: Literal[
+        'central', 'central4', 'savitzky_golay', 'spline', 'measured', 'measured4'
+    ] = 'central'
     savitzky_golay: SavitzkyGolay | None = None
     spline: Spline | None = None
     velocity_filter: LowPass | None = None
+    differentiate_filtered: bool = True
     acceleration_filter: LowPass | None = None
+    torque_filter: LowPass | None = None
     frozen_after: float = Field(default=0.25, gt=0)
     torque_delay: float | tuple[float, ...] | dict[str, float] = 0.0
     mask_saturation: bool = True
@@ -79,6 +86,7 @@ class Processing(StrictSettings):
                 'cannot trim a negative time', where='trim', found=self.trim, allowed='from 0 s'
             )
         self._check_methods()
+        self._check_bandwidth()
         return self
 
     def _check_methods(self) -> None:
@@ -96,6 +104,27 @@ class Processing(StrictSettings):
                 fix='Remove velocity_filter and smooth by the settings of the differentiation',
             )
 
+    def _check_bandwidth(self) -> None:
+        bandwidth = self.parallel_filter.bandwidth
+        if bandwidth is None:
+            return
+        # Derivatives hold what was left of what they are derivatives of.
+        velocity = (self.position_filter, self.velocity_filter)
+        passed_on = velocity if self.differentiate_filtered else velocity[:1]
+        for name, filters in (
+            ('velocity_filter', velocity),
+            ('acceleration_filter', (*passed_on, self.acceleration_filter)),
+            ('torque_filter', (self.torque_filter,)),
+        ):
+            cutoffs = [low_pass.cutoff for low_pass in filters if low_pass is not None]
+            if min(cutoffs, default=np.inf) > bandwidth:
+                raise ConfigurationError(
+                    'a signal may hold more than its rows can', where=name,
+                    found=f'{min(cutoffs):g} Hz' if cutoffs else 'no filter',
+                    allowed=f'at most {bandwidth:g} Hz (parallel_filter.bandwidth)',
+                    fix='Lower its cut-off, or raise bandwidth and decimate_to',
+                )
+
     @property
     def smoother(self) -> SavitzkyGolay | Spline | None:
         """The local polynomials or the spline; None for differences and measurements."""
@@ -108,7 +137,7 @@ class Processing(StrictSettings):
     @property
     def accuracy(self) -> int:
         """Order of accuracy of central differences."""
-        return 4 if self.differentiation == 'central4' else 2
+        return 4 if self.differentiation in ('central4', 'measured4') else 2
 
     def delays(self, joint_names: Sequence[str]) -> np.ndarray:
         """The torque delay of each joint in [s], shape ``(n,)``.
@@ -148,7 +177,8 @@ class Processing(StrictSettings):
             lengths.append(self.smoother.half_window(rate))
         elif isinstance(self.smoother, Spline):
             lengths.append(self.smoother.edge(rate))
-        return sum(lengths) + (self.median_window or 0) // 2
+        torque = 0 if self.torque_filter is None else self.torque_filter.half_length(rate)
+        return max(sum(lengths) + (self.median_window or 0) // 2, torque)
 
     def overlap(self, rate: float) -> float:
         """Time in [s] by which parts of a recording must overlap to be as if it were whole.
@@ -179,6 +209,8 @@ class Processing(StrictSettings):
         """Samples on either side that filters and derivatives take part of."""
         filters = (self.position_filter, self.velocity_filter, self.acceleration_filter)
         memory = sum(low_pass.memory(rate, left) for low_pass in filters if low_pass is not None)
+        if self.torque_filter is not None:
+            memory = max(memory, self.torque_filter.memory(rate, left))
         return memory + 2 * self.edge(rate)
 
     def needed(self, rate: float) -> int:

@@ -109,6 +109,26 @@ class LowPass(StrictSettings):
             raise RecordingError('a signal to be filtered holds a non-finite sample')
         return filtered.reshape(len(keep), *np.shape(values)[1:])
 
+    def usable(self, mask: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
+        """Filtered samples all of whose main ingredients are usable.
+
+        A filtered sample blends its neighbours. It is kept when every one within the part of the
+        impulse response that carries 99 % of its energy is usable; what is farther away enters
+        with little weight.
+
+        Args:
+            mask: True where a sample is usable, shape ``(T, ...)``.
+            rate: Sampling rate in [Hz].
+            index: Samples wanted, none of them nearer to an end than :meth:`support`, ``(K,)``.
+
+        Returns:
+            Shape ``(K, ...)``.
+        """
+        reach = self.support(rate)
+        bad = np.cumsum(~mask, axis=0, dtype=np.int64)
+        bad = np.concatenate([np.zeros_like(bad[:1]), bad])
+        return np.asarray(bad[index + reach + 1] == bad[index - reach])
+
 
 class ParallelFilter(StrictSettings):
     """The same low-pass and decimation for the regressor's columns and the torque.
@@ -121,12 +141,15 @@ class ParallelFilter(StrictSettings):
     Attributes:
         cutoff: Cut-off frequency in [Hz]; no filtering where left out.
         order: Order of the Butterworth filter that is run each way.
+        bandwidth: Highest cut-off in [Hz] that filters of the signals themselves have, where there
+            is none here: decimation then relies on it.
         decimate_to: Rate to keep in [Hz], about twice the cut-off or a little more;
             no decimation where left out. The factor is the nearest whole number.
     """
 
     cutoff: float | None = Field(default=None, gt=0)
     order: int = Field(default=4, ge=1, le=10)
+    bandwidth: float | None = Field(default=None, gt=0)
     decimate_to: float | None = Field(default=None, gt=0)
 
     @property
@@ -154,15 +177,16 @@ class ParallelFilter(StrictSettings):
         factor = max(round(rate / self.decimate_to), 1)
         if factor == 1:
             return 1
-        if self.cutoff is None:
+        highest = self.cutoff or self.bandwidth
+        if highest is None:
             raise ConfigurationError(
                 'decimation needs a low-pass before it', where='cutoff', found='none',
                 allowed=f'at most {self.decimate_to / 2:g} Hz',
             )
-        if rate / factor < 2 * self.cutoff * (1 - 1e-6):
+        if rate / factor < 2 * highest * (1 - 1e-6):
             raise ConfigurationError(
                 'decimation would fold frequencies back', where='decimate_to',
-                found=f'{rate / factor:g} Hz', allowed=f'at least {2 * self.cutoff:g} Hz',
+                found=f'{rate / factor:g} Hz', allowed=f'at least {2 * highest:g} Hz',
                 fix='Raise decimate_to to twice the cut-off or lower the cut-off',
             )
         return factor
@@ -259,9 +283,7 @@ class ParallelFilter(StrictSettings):
     def apply_mask(self, mask: np.ndarray, rate: float, segments: Segments) -> np.ndarray:
         """Rows all of whose main ingredients are usable.
 
-        A filtered row blends its neighbours. It is kept when every sample within
-        the part of the impulse response that carries 99 % of its energy is usable;
-        what is farther away enters with little weight.
+        See :meth:`LowPass.usable`.
 
         Args:
             mask: True where a sample is usable, shape ``(T, ...)``.
@@ -284,10 +306,9 @@ class ParallelFilter(StrictSettings):
         Returns:
             Usable rows, shape ``(K, ...)``.
         """
-        reach = 0 if self.low_pass is None else self.low_pass.support(rate)
-        bad = np.cumsum(~mask, axis=0, dtype=np.int64)
-        bad = np.concatenate([np.zeros_like(bad[:1]), bad])
-        return bad[index + reach + 1] == bad[index - reach]
+        if self.low_pass is None:
+            return np.asarray(mask[index])
+        return self.low_pass.usable(mask, rate, index)
 
 
 def median_filter(values: np.ndarray, window: int) -> np.ndarray:

@@ -126,7 +126,7 @@ def _measured(
     recording: Recording, joints: Sequence[str], quantity: str, processing: Processing,
     warnings: list[str],
 ) -> list[Track]:
-    if processing.differentiation != 'measured':
+    if processing.differentiation not in ('measured', 'measured4'):
         return []
     missing = [name for name in joints if recording.channel_of(quantity, name) is None]
     if missing:

@@ -88,6 +88,36 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     assert 'left_tip_joint' in (run / 'identified.yaml').read_text()
 
 
+def test_the_chain_of_the_paper_is_one_line_and_copes_with_contacts(folder):
+    robot = robots['five_bar']()
+    model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), TorqueOffset()))
+    joints = ('left_joint', 'right_joint')
+    truth = model.parameters.with_values(
+        {f'{joint}.viscous_friction': 0.05 for joint in joints} | {'left.mass': 0.9}).values
+    t = np.arange(8000) / 500.0
+    q, v, a = robots['smooth_motion'](robot, t, 1)
+    random, tau = np.random.default_rng(0), model.torque(truth, q, v, a)
+    v = v + 0.002 * random.normal(size=v.shape)
+    tau += 0.02 * tau.std(axis=0) * random.normal(size=tau.shape)
+    tau[2000:2200] += 5.0 * tau.std(axis=0)
+    np.savetxt(folder / 'recorded.csv', np.column_stack([t, q, v, tau]), delimiter=',',
+               header='t,q1,q2,v1,v2,f1,f2', comments='')
+    settings = SETTINGS.replace(', left_tip_joint', '').replace(
+        'processing: {differentiation: central4, position_filter: {cutoff: 20}}',
+        'preset: constrained_robots').replace(
+        '  effort:', '  velocity: {columns: [v1, v2], unit: rad/s}\n  effort:')
+    (folder / 'settings.yaml').write_text(settings)
+    run = folder / 'run'
+    code = main(['fit', str(folder / 'settings.yaml'), '--holdout', '0.3', '-o', str(run)])
+    assert code == ExitCode.OK, (run / 'summary.txt').read_text()
+    found = json.loads((run / 'estimate.json').read_text())
+    assert found['estimator'] == 'irls_lmi'
+    values = dict(zip(found['parameters']['names'], found['parameters']['values'], strict=True))
+    for joint in joints:
+        assert values[f'{joint}.viscous_friction'] == pytest.approx(0.05, rel=0.1)
+    assert any('Rows left out as outliers: left_joint' in note for note in found['notes'])
+
+
 def test_a_motion_is_designed_for_it(folder, capsys):
     (folder / 'excite.yaml').write_text("""
 robot: {urdf: robot.urdf, loops: loops.yaml, gravity: [0, -9.80665, 0],

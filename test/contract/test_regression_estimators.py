@@ -19,7 +19,7 @@ from sysid_ros.estimation.regression.feasible_set import Plausibility
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 ESTIMATORS = tuple(REGRESSION_ESTIMATORS)
-CONSISTENT = ('lmi', 'entropic', 'log_cholesky', 'recursive')
+CONSISTENT = ('lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive')
 every_estimator = pytest.mark.parametrize('name', ESTIMATORS)
 # Instrumental variables also use the motion behind the rows, and refuse rows without one.
 every_estimator_from_rows = pytest.mark.parametrize(

@@ -12,12 +12,15 @@ import pytest
 from sysid_ros.errors import ConfigurationError, ParameterError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.fit_settings import FitSettings
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.irls import ReweightedSemidefinite
 from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
+from sysid_ros.recording.signals import LowPass
+from sysid_ros.settings import parse_settings
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -205,3 +208,48 @@ def test_the_cut_off_of_the_reference_is_that_of_instrumental_variables(folder):
 def test_a_search_that_cannot_be_made_is_refused(folder, text, key):
     with pytest.raises(ConfigurationError, match=key):
         load(folder, f'fit: {{{text}}}\n')
+
+
+def test_a_preset_fills_in_what_the_file_leaves_out_and_nothing_else(folder):
+    text = SETTINGS.replace('processing: {differentiation: measured}', 'preset: constrained_robots')
+    assert 'preset' in text
+    (folder / 'settings.yaml').write_text(text)
+    settings = Identification.load(folder / 'settings.yaml').settings
+    processing, fit = settings.processing, settings.fit
+    assert processing.differentiation == 'measured4'
+    filters = processing.velocity_filter, processing.acceleration_filter, processing.torque_filter
+    assert [(low_pass.cutoff, low_pass.order) for low_pass in filters] == [
+        (18.0, 4), (15.0, 4), (33.0, 4)]
+    assert processing.position_filter is None
+    assert processing.parallel_filter.factor(1000.0) == 10
+    assert isinstance(fit.build().estimator, ReweightedSemidefinite)
+
+
+def test_every_key_of_a_preset_can_be_set_otherwise_or_taken_away(folder):
+    text = SETTINGS.replace('processing: {differentiation: measured}', """preset: constrained_robots
+processing:
+  differentiation: central4
+  velocity_filter: {cutoff: 12.0}
+  acceleration_filter: null
+  differentiate_filtered: true
+fit: {prior_strength: 0.5}""")
+    (folder / 'settings.yaml').write_text(text)
+    settings = Identification.load(folder / 'settings.yaml').settings
+    assert settings.processing.differentiation == 'central4'
+    assert settings.processing.velocity_filter == LowPass(cutoff=12.0, order=4)
+    assert settings.processing.acceleration_filter is None
+    assert settings.processing.torque_filter == LowPass(cutoff=33.0)
+    assert settings.fit.build().estimator == ReweightedSemidefinite(prior_strength=0.5)
+    # What is kept of a run says the same again.
+    kept = settings.model_dump(mode='json', exclude_unset=True)
+    assert parse_settings(IdentificationSettings, kept, 'kept') == settings
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('preset: constrained_robot', "preset.*'constrained_robot'.*Did you mean 'constrained_robots'"),
+    ('preset: 3', 'no such preset.*allowed constrained_robots'),
+    ('preset: constrained_robots\nfit: {estimater: ols}', r'fit\.estimater.*estimator'),
+])
+def test_a_preset_that_is_not_there_is_refused_by_name(folder, text, words):
+    with pytest.raises(ConfigurationError, match=words):
+        load(folder, text + '\n')

@@ -11,8 +11,10 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.irls import ReweightedLeastSquares, covariance_inflation
+from sysid_ros.estimation.regression.irls import ReweightedLeastSquares, ReweightedSemidefinite
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.outliers import covariance_inflation
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -145,7 +147,40 @@ def test_rounds_that_are_not_enough_are_said():
     assert estimate.status is Status.ITERATION_LIMIT
 
 
+def test_outliers_ruin_the_consistent_fit_too_and_reweighting_saves_it():
+    problem, golden, _ = spoiled(3, 0.05)
+    robust = ReweightedSemidefinite().fit(problem)
+    assert robust.status is Status.CONVERGED
+    assert robust.consistent
+    assert in_deviations(problem, golden, robust).max() < 4.0
+    assert in_deviations(problem, golden, SemidefiniteLeastSquares().fit(problem)).max() > 15.0
+    assert any('Rows left out as outliers: waist' in note for note in robust.notes)
+
+
+def test_without_outliers_the_consistent_one_is_the_semidefinite_fit():
+    problem = simulated.golden('arm').problem(NOISE)
+    robust = ReweightedSemidefinite(cutoff=50.0).fit(problem)
+    plain = SemidefiniteLeastSquares().fit(problem)
+    np.testing.assert_array_equal(robust.parameters.values, plain.parameters.values)
+    np.testing.assert_allclose(robust.base_covariance, plain.base_covariance, rtol=1e-12)
+
+
+def test_the_consistent_one_claims_nothing_either_when_it_loses_a_joint_or_its_rounds():
+    golden = simulated.golden('arm')
+    problem = golden.problem()
+    torque = np.random.default_rng(0).standard_cauchy(problem.torque.shape) ** 3
+    for status, estimate in (
+        (Status.FAILED, ReweightedSemidefinite(cutoff=2.0).fit(
+            simulated.with_torque(problem, torque))),
+        (Status.ITERATION_LIMIT, ReweightedSemidefinite(max_iterations=1).fit(
+            spoiled(3, 0.05)[0])),
+    ):
+        assert estimate.status is status
+        np.testing.assert_array_equal(estimate.parameters.values, problem.reference)
+
+
+@pytest.mark.parametrize('kind', [ReweightedLeastSquares, ReweightedSemidefinite])
 @pytest.mark.parametrize('options', [{'cutoff': 1.0}, {'max_iterations': 0}, {'cutoff': np.nan}])
-def test_settings_that_cannot_work_are_refused(options):
+def test_settings_that_cannot_work_are_refused(kind, options):
     with pytest.raises(ConfigurationError, match='outliers cannot be told'):
-        ReweightedLeastSquares(**options)
+        kind(**options)

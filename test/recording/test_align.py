@@ -5,6 +5,7 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.align import align
+from sysid_ros.recording.differentiation import differentiate
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.signals import LowPass, ParallelFilter
@@ -185,3 +186,76 @@ def test_a_filter_that_does_not_fit_the_rate_is_refused():
 def test_processing_that_cannot_be_meant_is_refused(settings):
     with pytest.raises(ConfigurationError):
         Processing(**settings)
+
+
+def test_measured_velocities_are_differentiated_to_fourth_order_when_asked_to():
+    t = uniform()
+    _, v, a = motion(t)
+    told = recording(t, measured=True)
+    told = Recording(told.channels[:3], 'test', 'hash')
+    data = align(told, JOINTS, Processing(differentiation='measured4'))
+    np.testing.assert_array_equal(data.v, v)
+    np.testing.assert_allclose(data.a, a, atol=1e-7)
+
+
+def test_every_signal_may_have_a_filter_of_its_own(rng):
+    t = uniform()
+    q, v, _ = motion(t)
+    noisy, tau = v + rng.normal(size=v.shape), rng.normal(size=v.shape)
+    channels = (
+        Channel('position', JOINTS, 'rad', t, q), Channel('velocity', JOINTS, 'rad/s', t, noisy),
+        Channel('effort', JOINTS, 'N·m', t, tau))
+    low, slow, wide = (LowPass(cutoff=cutoff) for cutoff in (18.0, 15.0, 33.0))
+    processing = Processing(
+        differentiation='measured4', velocity_filter=low, acceleration_filter=slow,
+        differentiate_filtered=False, torque_filter=wide)
+    data = align(Recording(channels, 'test', ''), JOINTS, processing)
+    inner = slice(processing.edge(RATE), len(t) - processing.edge(RATE))
+    np.testing.assert_array_equal(data.q, q[inner])
+    np.testing.assert_array_equal(data.v, low.apply(noisy, RATE)[inner])
+    np.testing.assert_array_equal(data.tau, wide.apply(tau, RATE)[inner])
+    np.testing.assert_array_equal(
+        data.a, slow.apply(differentiate(noisy, RATE, 4), RATE)[inner])
+    once_more = align(Recording(channels, 'test', ''), JOINTS, processing.model_copy(
+        update={'differentiate_filtered': True}))
+    np.testing.assert_array_equal(
+        once_more.a, slow.apply(differentiate(low.apply(noisy, RATE), RATE, 4), RATE)[inner])
+
+
+def test_a_torque_that_is_not_known_or_clipped_spoils_what_its_filter_makes_of_it():
+    t = uniform()
+    told = recording(t)
+    values = 2.0 * told.channels[1].values
+    values[:, 1] = np.clip(values[:, 1], -1.5, 1.5)
+    values[700:705, 0] = np.nan
+    clipped = np.abs(values[:, 1]) >= 0.995 * 1.5  # so near is at the limit
+    told = Recording(
+        (told.channels[0], Channel('effort', JOINTS, 'N·m', t, values)), 'test', 'hash')
+    low_pass = LowPass(cutoff=20.0)
+    reach = low_pass.support(RATE)
+    data = align(told, JOINTS, Processing(torque_filter=low_pass, max_gap=2.0),
+                 effort_limits={'b': 1.5})
+    first = round((data.t[0] - t[0]) * RATE)
+    lost = np.flatnonzero(~data.mask[:, 0]) + first
+    assert (lost[0], lost[-1], len(lost)) == (700 - reach, 704 + reach, 5 + 2 * reach)
+    near = np.convolve(clipped, np.ones(2 * reach + 1), 'same') > 0
+    np.testing.assert_array_equal(data.mask[:, 1], ~near[first:first + len(data.t)])
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    ({'torque_filter': None}, 'torque_filter.*no filter'),
+    ({'velocity_filter': LowPass(cutoff=30.0)}, 'velocity_filter.*30 Hz.*at most 20 Hz'),
+    ({'differentiate_filtered': False}, 'acceleration_filter.*no filter'),
+])
+def test_rows_are_not_thinned_out_where_a_signal_may_hold_more_than_they_can(change, words):
+    low = LowPass(cutoff=20.0)
+    filters = {'velocity_filter': low, 'torque_filter': low,
+               'parallel_filter': ParallelFilter(bandwidth=20.0, decimate_to=50.0)}
+    assert Processing(**filters).parallel_filter.factor(RATE) == 4
+    with pytest.raises(ConfigurationError, match=words):
+        Processing(**(filters | change))
+
+
+def test_rows_thinned_out_below_the_bandwidth_of_the_signals_are_refused():
+    with pytest.raises(ConfigurationError, match='fold frequencies back.*at least 66 Hz'):
+        ParallelFilter(bandwidth=33.0, decimate_to=50.0).factor(RATE)

@@ -1,39 +1,25 @@
-r"""Iteratively reweighted least squares: rows that a contact or a spike spoiled do not count.
+"""Iteratively reweighted least squares: rows that a contact or a spike spoiled do not count.
 
 Two loops (Han, Wu, Liu and Xiong 2020, figure 5; used for constrained robots by Zhang et al.
 2024, section III). The inner one weighs joints by the noise of their residuals until it
-settles. The outer one weighs each row by the hard redescender
-
-.. math:: w_{tj} \leftarrow \min(w_{tj}, \psi(r_{tj} / s_j)), \qquad
-    \psi(u) = 1 \text{ where } |u| \le c, \text{ else } 0,
-
-so that a row once given up stays so and the loop must end. The spread :math:`s_j` that rows
-are judged by is the median of the absolute residuals and not their root mean square: outliers
-inflate the latter until, above :math:`1/c^2` of the rows, none exceeds c times of it.
+settles. The outer one leaves rows out, see :mod:`~sysid_ros.estimation.regression.outliers`.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import ClassVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
-import numpy as np
-from scipy.special import ndtr, ndtri
-
-from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
 from sysid_ros.estimation.regression.conditioning import require_conditioned
+from sysid_ros.estimation.regression.consistent import parameters_of
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
-from sysid_ros.estimation.regression.noise import noise_level, residual_deviation
-
-# What is left of a joint must be the larger part, or it is not clear which part is sound.
-_MOST = 0.5
-# More than this part given up is worth a word on the model.
-_MANY = 0.1
-# Below this cut-off the rows given up are mostly sound ones.
-_SMALLEST_CUTOFF = 2.0
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.outliers import OutlierRounds, Solution, left_out
+from sysid_ros.estimation.regression.weighting import weighted_directions
 
 
 @dataclass(frozen=True)
@@ -55,12 +41,7 @@ class ReweightedLeastSquares:
     name: ClassVar[str] = 'irls'
 
     def __post_init__(self) -> None:
-        if not (self.cutoff >= _SMALLEST_CUTOFF and self.max_iterations >= 1):
-            raise ConfigurationError(
-                'outliers cannot be told by this', where=self.name,
-                found=f'cutoff {self.cutoff}, max_iterations {self.max_iterations}',
-                allowed=f'a cutoff of {_SMALLEST_CUTOFF} or more, and at least one iteration',
-            )
+        self._rounds()
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Fit the problem.
@@ -76,97 +57,92 @@ class ReweightedLeastSquares:
         Raises:
             EstimationError: There are too few rows, or they are ill-conditioned.
         """
-        kept, theta, sigma, status, iterations = self._reweigh(problem)
+        rounds = self._rounds()
+        kept, found, iterations = rounds.run(problem, self._solve)
         require_conditioned(kept)
-        estimate = assess(
-            kept, theta, sigma, estimator=self.name, settings=asdict(self), status=status,
-            iterations=iterations, notes=_left_out(problem, kept.usable),
-        )
-        inflation = covariance_inflation(self.cutoff)
-        return replace(
-            estimate, base_covariance=inflation * estimate.base_covariance,
-            standard_deviation=np.sqrt(inflation) * estimate.standard_deviation,
-        )
+        return rounds.widened(assess(
+            kept, found.theta, found.sigma, estimator=self.name, settings=asdict(self),
+            status=found.status, iterations=iterations, notes=left_out(problem, kept.usable),
+        ))
 
-    def _reweigh(
-        self, problem: RegressionProblem
-    ) -> tuple[RegressionProblem, np.ndarray, np.ndarray, Status, int]:
-        """The rows that count, parameters, noise per joint, how it ended, and rounds used."""
-        inner, kept = WeightedLeastSquares(), problem
-        for iteration in range(1, self.max_iterations + 1):
-            theta, sigma, used = inner.iterate(kept)
-            residual = np.abs(kept.residuals(theta))
-            sound = kept.usable & (residual <= self.cutoff * self._spread(kept, theta))
-            if (sound.sum(axis=0) < _MOST * problem.counts).any():
-                return kept, theta, sigma, Status.FAILED, iteration
-            if (sound == kept.usable).all():
-                settled = used <= inner.max_iterations
-                status = Status.CONVERGED if settled else Status.ITERATION_LIMIT
-                return kept, theta, sigma, status, iteration
-            kept = _with_rows(kept, sound)
-        return kept, theta, sigma, Status.ITERATION_LIMIT, self.max_iterations
+    def _rounds(self) -> OutlierRounds:
+        return OutlierRounds(self.name, self.cutoff, self.max_iterations)
 
-    def _spread(self, problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
-        """Standard deviation of the sound residuals of each joint, shape ``(n,)``."""
-        spread = noise_level(problem, theta)
-        # Where all residuals are rounding, none of them is an outlier.
-        noisy = (spread <= residual_deviation(problem, theta)) & (problem.counts > 0)
-        # Median of the absolute value of a normal variable cut off on both sides.
-        kept = 2.0 * ndtr(self.cutoff) - 1.0
-        median = ndtri(0.5 + 0.25 * kept)
-        residual = np.abs(problem.residuals(theta))
-        for joint in np.flatnonzero(noisy):
-            spread[joint] = np.median(residual[problem.usable[:, joint], joint]) / median
-        return spread
+    @staticmethod
+    def _solve(problem: RegressionProblem) -> Solution:
+        inner = WeightedLeastSquares()
+        theta, sigma, used = inner.iterate(problem)
+        settled = used <= inner.max_iterations
+        return Solution(theta, sigma, Status.CONVERGED if settled else Status.ITERATION_LIMIT)
 
 
-def covariance_inflation(cutoff: float) -> float:
-    r"""How much wider than that of the rows kept the true covariance is.
-
-    The rows kept look less noisy than they are, since the tails of sound noise were cut off as
-    well, and each estimate decides itself where. For normal noise an M-estimator with
-    :math:`\psi(u) = u\,1_{|u| \le c}` has the variance
-    :math:`\sigma^2 / (N\,\mathrm{E}\psi')` with
-    :math:`\mathrm{E}\psi' = \mathrm{E}\psi^2 = P - 2c\varphi(c)`, where
-    :math:`P = 2\Phi(c) - 1` is the part kept (Huber 1981, section 3.2); the rows kept alone
-    say :math:`\sigma^2\,\mathrm{E}\psi^2 / (N P^2)`.
+@dataclass(frozen=True)
+class ReweightedSemidefinite:
+    """The same over everything that physics allows: residuals are those of the ``lmi`` fit.
 
     Args:
-        cutoff: The cut-off c in standard deviations.
+        prior_strength: Weight of the prior, as in ``lmi``.
+        plausibility: Margins and ranges of masses.
+        cutoff: As for :class:`ReweightedLeastSquares`.
+        max_iterations: Most rounds of leaving rows out.
 
-    Returns:
-        The ratio :math:`(P / \mathrm{E}\psi')^2`, above 1.
+    References:
+        Zhang, Haugk and Vasudevan 2024, section III (equation 32 in the loop of Han, Wu, Liu and
+        Xiong 2020, figure 5).
     """
-    kept = 2.0 * ndtr(cutoff) - 1.0
-    density = np.exp(-0.5 * cutoff**2) / np.sqrt(2.0 * np.pi)
-    return float((kept / (kept - 2.0 * cutoff * density)) ** 2)
 
+    prior_strength: float = SemidefiniteLeastSquares.prior_strength
+    plausibility: Plausibility = field(default_factory=Plausibility)
+    cutoff: float = 3.0
+    max_iterations: int = 100
 
-def _with_rows(problem: RegressionProblem, usable: np.ndarray) -> RegressionProblem:
-    part = replace(problem, usable=usable)
-    # The base parameters are those of the model: rows do not change them.
-    part.__dict__['base'] = problem.base
-    return part
+    name: ClassVar[str] = 'irls_lmi'
 
+    def __post_init__(self) -> None:
+        self._rounds()
+        self._inner()
 
-def _left_out(problem: RegressionProblem, usable: np.ndarray) -> tuple[str, ...]:
-    """How many rows of which joint do not count, in words."""
-    lost = (problem.usable & ~usable).sum(axis=0)
-    rows = [
-        f'{name} {count} of {total} ({count / total:.1%})'
-        for name, count, total in zip(
-            problem.model.robot.joint_names, lost, problem.counts, strict=True
-        ) if count
-    ]
-    if not rows:
-        return ('No row was left out as an outlier.',)
-    many = [
-        name for name, part in zip(
-            problem.model.robot.joint_names, lost / np.maximum(problem.counts, 1), strict=True
-        ) if part > _MANY
-    ]
-    note = f'Rows left out as outliers: {", ".join(rows)}.'
-    return (note, *((
-        f'So many outliers of {", ".join(many)} are either disturbances, such as contacts, or '
-        'something that the model lacks, such as a friction term.',
-    ) if many else ()))
+    def fit(self, problem: RegressionProblem) -> Estimate:
+        """Fit the problem.
+
+        Args:
+            problem: Rows and prior.
+
+        Returns:
+            The estimate; its status is ``ITERATION_LIMIT`` when the rounds were not enough, and
+            ``FAILED`` when a joint lost the larger part of its rows; else as of ``lmi``.
+
+        Raises:
+            EstimationError: There are too few rows.
+        """
+        rounds, inner = self._rounds(), self._inner()
+        kept, found, iterations = rounds.run(problem, self._solve)
+        estimate = inner.fit(kept)
+        status = found.status if estimate.status.ok else estimate.status
+        if not status.ok:
+            estimate = replace(
+                estimate, parameters=problem.parameters.with_values(problem.reference))
+        return rounds.widened(replace(
+            estimate, estimator=self.name, settings=self._settings(), status=status,
+            iterations=iterations, notes=(*estimate.notes, *left_out(problem, kept.usable)),
+        ))
+
+    def _solve(self, problem: RegressionProblem) -> Solution:
+        inner = self._inner()
+        directions, _ = weighted_directions(problem)
+        z, status, _ = inner.checked(directions, feasible_set(problem, self.plausibility))
+        ended = Status.CONVERGED if status.ok else Status.FAILED
+        return Solution(parameters_of(problem, z), directions.sigma, ended)
+
+    def _rounds(self) -> OutlierRounds:
+        return OutlierRounds(self.name, self.cutoff, self.max_iterations)
+
+    def _inner(self) -> SemidefiniteLeastSquares:
+        return SemidefiniteLeastSquares(self.prior_strength, self.plausibility)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            'prior_strength': self.prior_strength, 'cutoff': self.cutoff,
+            'max_iterations': self.max_iterations,
+            'plausibility': self.plausibility.model_dump(),
+        }
