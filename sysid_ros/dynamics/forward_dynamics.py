@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.dynamics.nonlinear_terms import ShapedFriction
@@ -66,8 +67,17 @@ class ForwardDynamics:
         here = self.model.at(self.values)
         return TorqueModel(here.robot, [_sharpened(term) for term in here.terms])
 
-    def _torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self._sharp.regressor(q, v, a) @ self.values
+    def _torque(
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, blocks: int = 1
+    ) -> np.ndarray:
+        """Torques of blocks of the same S positions, shape ``(blocks · S, n)``."""
+        if self.model.robot.loops is None or blocks == 1:
+            return self._sharp.regressor(q, v, a) @ self.values
+        # Loops are followed from sample to sample: equal positions belong side by side.
+        order = np.arange(len(q)).reshape(blocks, -1).T.ravel()
+        torque = np.empty_like(q)
+        torque[order] = self._sharp.regressor(q[order], v[order], a[order]) @ self.values
+        return torque
 
     @cached_property
     def _axes(self) -> np.ndarray:
@@ -105,7 +115,7 @@ class ForwardDynamics:
         samples, joints = q.shape
         rest = np.zeros(((joints + 1) * samples, joints))
         a = np.vstack([np.zeros_like(q), np.repeat(np.eye(joints), samples, axis=0)])
-        torque = self._torque(np.tile(q, (joints + 1, 1)), rest, a)
+        torque = self._torque(np.tile(q, (joints + 1, 1)), rest, a, joints + 1)
         return _columns(torque, samples)
 
     def acceleration(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -146,14 +156,14 @@ class ForwardDynamics:
             h: Step in [s].
 
         Returns:
-            Positions and velocities after it, ``(S, n)`` each, and where dry friction could
-            not be solved for, shape ``(S,)``.
+            Positions and velocities after it, ``(S, n)`` each, and which samples cannot go on,
+            shape ``(S,)``: dry friction could not be solved for, or loops not be closed.
 
         Raises:
             numpy.linalg.LinAlgError: A mass matrix is singular.
         """
         samples, axes = len(q), self._axes
-        middle = q + 0.5 * h * v
+        middle, torn = self._closable(q + 0.5 * h * v)
         level = self._dry_levels(middle)
         # At zero itself the smooth part of friction that differs by direction is not defined.
         moving = np.where(np.abs(v) < _CREEP, _CREEP, v)
@@ -168,7 +178,25 @@ class ForwardDynamics:
             np.ascontiguousarray(axes @ response), free @ axes.T, h * np.maximum(level, 0.0)
         )
         v = free - np.einsum('snk,sk->sn', response, impulse)
-        return middle + 0.5 * h * v, v, stopped
+        return middle + 0.5 * h * v, v, stopped | torn
+
+    def _closable(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions that loops can be closed at, and where they took the place of others.
+
+        One sample beyond a dead point must not end the simulation of all.
+        """
+        loops = self.model.robot.loops
+        if loops is None:
+            return q, np.zeros(len(q), dtype=bool)
+        chain = closed_chain(self.model.robot)
+        torn = ~np.isfinite(q).all(axis=1)
+        q = np.where(torn[:, None], chain.assembly[loops.actuated], q)
+        # The way to a sample begins at that before: only the first that is not reached is judged.
+        while not (reached := chain.reachable(q)[1]).all():
+            first = int(np.argmin(reached))
+            torn[first] = True
+            q[first] = q[first - 1] if first else chain.assembly[loops.actuated]
+        return q, torn
 
     def _linearised(
         self, q: np.ndarray, v: np.ndarray, level: np.ndarray
@@ -184,7 +212,7 @@ class ForwardDynamics:
         speeds = np.tile(v, (blocks, 1))
         speeds[(joints + 1) * samples:] += _DIFFERENCE * unit
         torque = self._torque(
-            np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none])
+            np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none]), blocks
         )
         torque -= (np.tile(level, (blocks, 1)) * np.sign(speeds @ self._axes.T)) @ self._axes
         moved = np.vstack([torque[:samples], torque[(joints + 1) * samples:]])

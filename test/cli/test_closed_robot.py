@@ -86,6 +86,14 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     for joint in joints:
         assert friction[f'{joint}.viscous_friction'] == pytest.approx(0.05, rel=0.1)
     assert 'left_tip_joint' in (run / 'identified.yaml').read_text()
+    # Held-out torques move the loops as the prior's parameters do not.
+    simulation = json.loads((run / 'evaluation.json').read_text())['simulation']
+    assert simulation['joints'] == ['left_joint', 'right_joint']
+    assert simulation['stretches'] == 23
+    error = {name: simulation[name]['relative_to_coasting'] for name in ('candidate', 'prior')}
+    assert error['candidate'] < 0.3
+    assert error['prior'] > 3.0 * error['candidate']
+    assert '23 held-out stretches of 0.5 s' in (run / 'summary.txt').read_text()
 
 
 def test_the_chain_of_the_paper_is_one_line_and_copes_with_contacts(folder):
