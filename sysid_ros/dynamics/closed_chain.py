@@ -62,6 +62,17 @@ def closed_chain(robot: RobotModel) -> ClosedChain:
     return _CHAINS[robot]
 
 
+def resting_place(robot: RobotModel) -> np.ndarray:
+    """Positions that a robot can surely be in: zero, or where its loops are assembled, ``(n,)``.
+
+    Raises:
+        ModelError: As for :class:`ClosedChain`.
+    """
+    if robot.loops is None:
+        return np.zeros(len(robot.joint_names))
+    return closed_chain(robot).assembly[robot.loops.actuated]
+
+
 @dataclass(frozen=True, eq=False)
 class ChainMotion:
     r"""Motion of all m joints of the tree, from that of the n driven ones.
@@ -162,16 +173,19 @@ class ClosedChain:
             self._refuse(int(failed[0]), q_a[failed[0]], q[failed[0]], int(status[failed[0]]))
         return q
 
-    def reachable(self, q_a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def reachable(
+        self, q_a: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Positions of all joints where they can be reached.
 
         Args:
             q_a: As for :meth:`positions`.
+            start: Closed configuration to begin at, shape ``(m,)``; by default the assembly.
 
         Returns:
             Positions ``(T, m)``, and True where a sample was reached, shape ``(T,)``.
         """
-        q, status = self._follow(self._checked('q', q_a))
+        q, status = self._follow(self._checked('q', q_a), start)
         return q, status == CLOSED
 
     def motion(self, q_a: np.ndarray, v_a: np.ndarray, a_a: np.ndarray) -> ChainMotion:
@@ -355,9 +369,12 @@ class ClosedChain:
         equations(self.arrays, _locked(q), _locked(v), gap, jacobian, bias)
         return gap, jacobian, bias
 
-    def _follow(self, q_a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _follow(
+        self, q_a: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
-        follow(self.arrays, len(self._passive), self._tolerance, self.assembly, self._actuated,
+        begin = self.assembly if start is None else _locked(start)
+        follow(self.arrays, len(self._passive), self._tolerance, begin, self._actuated,
                _locked(q_a), q, status)
         return q, status
 

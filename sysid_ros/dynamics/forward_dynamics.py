@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.closed_chain import closed_chain, resting_place
 from sysid_ros.dynamics.drive_gain import DriveGain
 from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.dynamics.nonlinear_terms import ShapedFriction
@@ -185,17 +185,16 @@ class ForwardDynamics:
 
         One sample beyond a dead point must not end the simulation of all.
         """
-        loops = self.model.robot.loops
-        if loops is None:
+        if self.model.robot.loops is None:
             return q, np.zeros(len(q), dtype=bool)
-        chain = closed_chain(self.model.robot)
+        chain, assembled = closed_chain(self.model.robot), resting_place(self.model.robot)
         torn = ~np.isfinite(q).all(axis=1)
-        q = np.where(torn[:, None], chain.assembly[loops.actuated], q)
+        q = np.where(torn[:, None], assembled, q)
         # The way to a sample begins at that before: only the first that is not reached is judged.
         while not (reached := chain.reachable(q)[1]).all():
             first = int(np.argmin(reached))
             torn[first] = True
-            q[first] = q[first - 1] if first else chain.assembly[loops.actuated]
+            q[first] = q[first - 1] if first else assembled
         return q, torn
 
     def _linearised(

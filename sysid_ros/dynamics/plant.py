@@ -8,6 +8,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import ClosedChain, closed_chain
+from sysid_ros.dynamics.plant_loops import closed_description
 from sysid_ros.dynamics.truth import Truth
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.inertia import central_inertia
@@ -16,7 +18,7 @@ from sysid_ros.robot.model import RobotModel
 
 @dataclass(frozen=True, eq=False)
 class PlantFriction:
-    """Joint terms of a plant, shape ``(n,)`` each.
+    """Joint terms of a plant, shape ``(n,)`` each; ``(m,)`` with the passive joints of loops.
 
     Attributes:
         viscous: Viscous friction in [N·m·s/rad] or [N·s/m].
@@ -38,6 +40,8 @@ class Plant:
         friction: True joint terms.
         timestep: Step of the integration in [s].
         gravity: Gravity vector in the base frame in [m/s²].
+        chain: The closed chain of a description whose loops are closed: ``joint_names`` are then
+            its driven joints, and the passive ones follow.
 
     Raises:
         ModelError: MuJoCo cannot load the description, or it has other joints.
@@ -46,26 +50,29 @@ class Plant:
     def __init__(
         self, urdf: str, joint_names: tuple[str, ...], friction: PlantFriction, *,
         timestep: float = 1e-3, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        chain: ClosedChain | None = None,
     ) -> None:
         try:
             self._model = mujoco.MjModel.from_xml_string(urdf)
         except ValueError as error:
             raise ModelError(f'MuJoCo cannot load the description: {error}') from error
         known = {self._model.joint(k).name: k for k in range(self._model.njnt)}
-        if set(known) != set(joint_names):
+        expected = joint_names if chain is None else chain.joint_names
+        if set(known) != set(expected):
             raise ModelError(
                 'the description has other joints', found=', '.join(known),
-                allowed=', '.join(joint_names),
+                allowed=', '.join(expected),
             )
         self._order = np.array([known[name] for name in joint_names])
+        self._all, self._chain = np.array([known[name] for name in expected]), chain
         self._model.opt.timestep = timestep
         self._model.opt.gravity[:] = gravity
         self._model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         # Contacts belong to the environment, not to the dynamics that are identified.
         self._model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-        self._model.dof_damping[self._order] = friction.viscous
-        self._model.dof_frictionloss[self._order] = friction.coulomb
-        self._model.dof_armature[self._order] = friction.armature
+        self._model.dof_damping[self._all] = friction.viscous
+        self._model.dof_frictionloss[self._all] = friction.coulomb
+        self._model.dof_armature[self._all] = friction.armature
         # Dry friction is a soft constraint: by default it is not at its limit before some
         # 0.05 rad/s. Two steps are the shortest time constant that stays stable.
         self._model.dof_solref[:, 0] = 2.0 * timestep
@@ -78,7 +85,7 @@ class Plant:
         """The robot with true parameters that differ from its description.
 
         Args:
-            robot: The robot as described, whose joints move independently.
+            robot: The robot as described, whose joints move independently or in closed loops.
             truth: Its true parameters.
             timestep: Step of the integration in [s].
             save: MJCF file to write, with the true parameters to six digits.
@@ -93,9 +100,11 @@ class Plant:
                 where=robot.name, found='locked joints or couplings')
         friction = PlantFriction(truth.viscous, truth.coulomb, truth.armature)
         x, y, z = (float(value) for value in robot.gravity)
+        closed = robot.loops is not None
         plant = cls(
-            robot.description.xml.decode(), robot.joint_names, friction, timestep=timestep,
-            gravity=(x, y, z))
+            closed_description(robot) if closed else robot.description.xml.decode(),
+            robot.joint_names, friction, timestep=timestep, gravity=(x, y, z),
+            chain=closed_chain(robot) if closed else None)
         plant._place_masses(robot, truth.inertials)
         if save is not None:
             # MuJoCo writes the description it has read last, with the values of this model.
@@ -142,6 +151,11 @@ class Plant:
         """Step of the integration in [s]."""
         return float(self._model.opt.timestep)
 
+    @property
+    def q_all(self) -> np.ndarray:
+        """Positions of all joints, the passive ones of closed loops too, shape ``(m,)``."""
+        return self._data.qpos[self._all].copy()
+
     def torque_for(self, a: np.ndarray) -> np.ndarray:
         """Torques in [N·m] or [N] that accelerate it, without friction, shape ``(n,)``.
 
@@ -149,14 +163,23 @@ class Plant:
             a: Accelerations in [rad/s²] or [m/s²], shape ``(n,)``.
         """
         wanted, torque = np.zeros(self._model.nv), np.zeros(self._model.nv)
-        wanted[self._order] = a
+        motion = None
+        if self._chain is not None:
+            motion = self._chain.motion_at(self.q_all[None], self.v[None], a[None])
+            a = motion.a[0]
+        wanted[self._all] = a
         mujoco.mj_mulM(self._model, self._data, torque, wanted)
-        return (torque + self._data.qfrc_bias)[self._order]
+        torque = (torque + self._data.qfrc_bias)[self._all]
+        return torque if motion is None else motion.on_driven(torque[None])[0]
 
     def reset(self, q: np.ndarray) -> None:
-        """Stand still at joint positions, shape ``(n,)``."""
+        """Stand still at joint positions, shape ``(n,)``.
+
+        Raises:
+            UnreachableError: Loops cannot be closed there.
+        """
         mujoco.mj_resetData(self._model, self._data)
-        self._data.qpos[self._order] = q
+        self._data.qpos[self._all] = q if self._chain is None else self._chain.positions(q[None])[0]
         mujoco.mj_forward(self._model, self._data)
 
     def step(self, torque: np.ndarray) -> None:

@@ -102,8 +102,9 @@ class Deviations(StrictSettings):
         Raises:
             ConfigurationError: There is no such body or joint, or a value cannot be.
         """
+        tree = robot.opened
         _require_known('bodies', self.bodies, robot.body_names)
-        _require_known('joints', self.joints, robot.joint_names)
+        _require_known('joints', self.joints, tree.joint_names)
         inertials = np.array(robot.reference_inertials)
         for body, off in self.bodies.items():
             if off.mass <= 0.0:
@@ -114,11 +115,11 @@ class Deviations(StrictSettings):
             inertials[robot.body_names.index(body)] = inertial_parameters(
                 off.mass * mass, com + np.array(off.shift), off.mass * inertia)
         drives = {
-            name: described_dynamics(robot, name).copy()
+            name: described_dynamics(tree, name).copy()
             for name in ('damping', 'friction', 'armature')
         }
         for joint, drive in self.joints.items():
-            k = robot.joint_index(joint)
+            k = tree.joint_index(joint)
             drives['damping'][k] *= drive.viscous
             drives['friction'][k] *= drive.coulomb
             if drive.armature is not None:
@@ -132,7 +133,7 @@ class Deviations(StrictSettings):
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """True parameters of a simulated robot with b bodies and n joints.
+    """True parameters of a simulated robot with b bodies and n joints, passive ones included.
 
     Attributes:
         inertials: Inertial parameters of the bodies, shape ``(b, 10)``.

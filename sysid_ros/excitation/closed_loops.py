@@ -9,20 +9,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.excitation.constraints import Constraint, MotionState
+from sysid_ros.excitation.constraints import Check, Constraint, MotionState
 from sysid_ros.robot.model import RobotModel
 
+#: Part of the distance from dead points that motions keep which stops keep, too.
+KEPT_BY_STOPS = 0.5
 # Step of central differences of the singularity margin in [rad] or [m].
 _STEP = 1e-5
 
 
+class LoopConstraint(Constraint, Protocol):
+    """A constraint of loops, which keeps a margin from what must not be."""
+
+    @property
+    def reserve(self) -> float:
+        """Slack that the margin amounts to."""
+
+
 def loop_constraints(
     robot: RobotModel, margin: float, singularity: float
-) -> tuple[Constraint, ...]:
+) -> tuple[LoopConstraint, ...]:
     """Constraints of closed loops; none where there are none.
 
     Args:
@@ -33,6 +44,44 @@ def loop_constraints(
     if robot.loops is None:
         return ()
     return PassiveLimits(robot, margin), DeadPoints(robot, singularity)
+
+
+def from_rest(
+    constraints: tuple[LoopConstraint, ...], robot: RobotModel, resting: np.ndarray
+) -> tuple[Check, ...]:
+    """The same for a robot that rests where a stop has ended, maybe in a margin.
+
+    Args:
+        constraints: What :func:`loop_constraints` gave.
+        robot: The robot.
+        resting: Where its driven joints rest in [rad] or [m], shape ``(n,)``.
+    """
+    still = np.zeros((5, 1, len(resting)))
+    still[0] = resting
+    return tuple(
+        FromRest(each, np.minimum(each.slack(MotionState(robot, still))[0], 0.0))
+        for each in constraints)
+
+
+@dataclass(frozen=True, eq=False)
+class FromRest:
+    """A constraint whose margin counts from where the robot rests already.
+
+    Attributes:
+        constraint: The constraint.
+        used: Slack of the margin that is used up there, zero or below, shape ``(k,)``.
+    """
+
+    constraint: LoopConstraint
+    used: np.ndarray
+
+    def labels(self) -> tuple[str, ...]:
+        """Those of the constraint."""
+        return self.constraint.labels()
+
+    def slack(self, motion: MotionState) -> np.ndarray:
+        """Slack beyond what is used up, as far as that is a margin, shape ``(T, k)``."""
+        return self.constraint.slack(motion) - np.maximum(self.used, -self.constraint.reserve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +105,11 @@ class PassiveLimits:
             *(f'{side} velocity of the passive {names[joint]}'
               for side in ('lowest', 'highest') for joint in self._timed),
         )
+
+    @property
+    def reserve(self) -> float:
+        """Slack between the margin and the limit."""
+        return self.margin
 
     def slack(self, motion: MotionState) -> np.ndarray:
         """Parts of half the allowed range that are free, shape ``(T, k)``."""
@@ -120,6 +174,11 @@ class DeadPoints:
     def labels(self) -> tuple[str, ...]:
         """One for all loops."""
         return ('distance of the loops from a dead point',)
+
+    @property
+    def reserve(self) -> float:
+        """Slack between what motions keep and what stops do."""
+        return (1.0 - KEPT_BY_STOPS) * self.share
 
     def slack(self, motion: MotionState) -> np.ndarray:
         """Margin beyond what is kept, in parts of that of the assembly, shape ``(T, 1)``."""

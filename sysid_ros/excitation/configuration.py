@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.closed_chain import resting_place
 from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, did_you_mean
@@ -212,9 +212,8 @@ class ExcitationPlan:
         model = settings.robot.build(self.base)
         limits = MotionLimits.of(model.robot, settings.limits)
         noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
-        usual = limits.centre
-        if model.robot.loops is not None:
-            usual = closed_chain(model.robot).assembly[model.robot.loops.actuated]
+        closed = model.robot.loops is not None
+        usual = resting_place(model.robot) if closed else limits.centre
         rest = _by_joint(model, 'rest', settings.rest, usual)
         for name, position, low, high in zip(
             limits.joint_names, rest, limits.lower, limits.upper, strict=True

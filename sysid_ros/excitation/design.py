@@ -19,11 +19,12 @@ from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ExcitationError, UnreachableError
 from sysid_ros.excitation.basis import Basis
-from sysid_ros.excitation.closed_loops import loop_constraints
+from sysid_ros.excitation.closed_loops import LoopConstraint, from_rest, loop_constraints
 from sysid_ros.excitation.constraints import Check, Constraint, JointLimitConstraint
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.information import Criterion, Information, criterion_of, determinant
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.loop_guard import LoopGuard
 from sysid_ros.excitation.objective import DesignObjective
 from sysid_ros.excitation.verification import Verification, verify
 
@@ -180,17 +181,23 @@ class Designer:
                 there: a margin of position counts from there on, up to the limit itself.
         """
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
+        loops: tuple[Check, ...] = self._loops
         if resting is not None:
+            loops = from_rest(self._loops, self.model.robot, resting)
             here = np.clip(resting, self.limits.lower, self.limits.upper)
             limits = replace(
                 limits, lower=np.minimum(limits.lower, here), upper=np.maximum(limits.upper, here))
         return verify(
-            self.model, limits, motion, (*self.obstacles, *self.checks), self._loops)
+            self.model, limits, motion, (*self.obstacles, *self.checks), loops)
 
     @cached_property
-    def _loops(self) -> tuple[Constraint, ...]:
+    def _loops(self) -> tuple[LoopConstraint, ...]:
         settings = self.settings
         return loop_constraints(self.model.robot, settings.margin, settings.singularity_margin)
+
+    def loop_guard(self) -> LoopGuard | None:
+        """What watches the loops of the robot while it moves; None where it has none."""
+        return LoopGuard.of(self.model.robot, self.limits, self.settings.singularity_margin)
 
     def dense(self, excitation: Excitation) -> Motion:
         """A motion on the grid it is verified on; played slower, it is the same grid of points."""

@@ -33,6 +33,8 @@ _USABLE, _JERK = 0.99, 3.0
 # The longest stop in times from full speed to rest at full deceleration, and in [s].
 _LONGEST_STOP, _LEAST_LONGEST = 4.0, 1.0
 _SHORTEST_BLEND = 0.5
+# Instants per second at which closed loops are stopped to see where that ends.
+_STOPS = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,25 @@ def prepare(
             found=f'{-room[sample, joint]:.3g} too far',
             fix='Plan it with a larger margin, or play it slower',
         )
+    _require_loops(designer, run, dense, reaction_time)
     return PreparedMotion(run, motion, stopping_time(designer, motion))
+
+
+def _require_loops(designer: Designer, run: str, dense: Motion, reaction_time: float) -> None:
+    """Refuse a motion that closed loops could not be stopped on, wherever that is asked for."""
+    guard = designer.loop_guard()
+    if guard is None:
+        return
+    step = max(round(1.0 / (_STOPS * float(np.diff(dense.t).mean()))), 1)
+    for k in range(0, len(dense.t), step):
+        found = guard.findings(
+            dense.q[k], dense.v[k], dense.a[k], reaction_time=reaction_time, over=0.0)
+        if found:
+            raise ExcitationError(
+                'closed loops could not be stopped in time', where=f'{run}: at {dense.t[k]:.3g} s',
+                found=' '.join(found),
+                fix='Plan it with a larger margin or singularity_margin, or play it slower',
+            )
 
 
 def way_in(designer: Designer, prepared: PreparedMotion, q: np.ndarray) -> PreparedMotion | None:

@@ -10,6 +10,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.braking import BrakingPhases
 from sysid_ros.excitation.constraints import ANGULAR_UNITS, LINEAR_UNITS
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.loop_guard import LoopGuard
 
 
 def braking_range(
@@ -100,6 +101,7 @@ class LimitMonitor:
         limits: The robot's limits; tolerances are those of the settings.
         joint_types: Type of each joint, for units in messages.
         settings: What it tolerates.
+        loops: What closed loops add; None for a robot without.
 
     Raises:
         ConfigurationError: There is no limit to brake by.
@@ -108,6 +110,7 @@ class LimitMonitor:
     limits: MotionLimits
     joint_types: tuple[str, ...]
     settings: MonitorSettings = MonitorSettings()
+    loops: LoopGuard | None = None
 
     def __post_init__(self) -> None:
         for name in ('acceleration', 'jerk'):
@@ -150,8 +153,10 @@ class LimitMonitor:
         ]
         if broken:
             return tuple(broken)
+        closed = () if self.loops is None else self.loops.findings(
+            q, v, a, reaction_time=self.settings.reaction_time, over=self.settings.over)
         return (
-            *self._cannot_stop(q, v, a), *self._too_much('velocity', 1, v),
+            *self._cannot_stop(q, v, a), *closed, *self._too_much('velocity', 1, v),
             *([] if effort is None else self._too_much('effort', 4, effort)),
             *([] if commanded is None else self._astray(q, commanded)),
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.loop_guard import LoopGuard
 from sysid_ros.excitation.playback import Setpoint
 from sysid_ros.excitation.safety import LimitMonitor, MonitorSettings, braking_range
 
@@ -104,13 +105,14 @@ class MotionWatch:
         limits: The robot's limits.
         joint_types: Type of each joint, for units in messages.
         settings: What is tolerated.
+        loops: What closed loops add; None for a robot without.
     """
 
     def __init__(
         self, limits: MotionLimits, joint_types: tuple[str, ...],
-        settings: WatchSettings | None = None,
+        settings: WatchSettings | None = None, loops: LoopGuard | None = None,
     ) -> None:
-        self._limits, self._joint_types = limits, joint_types
+        self._limits, self._joint_types, self._loops = limits, joint_types, loops
         self.settings = settings or WatchSettings()
         self._clock_resets = 0
         self._still: frozenset[str] = frozenset()
@@ -168,7 +170,8 @@ class MotionWatch:
         return float(np.min(part, initial=1.0))
 
     def _limit_monitor(self, rate: float) -> LimitMonitor:
-        return LimitMonitor(self._limits, self._joint_types, self.settings.limits(rate))
+        return LimitMonitor(
+            self._limits, self._joint_types, self.settings.limits(rate), self._loops)
 
     def _monitor_lost(self, seen: Observation) -> tuple[str, ...]:
         silence, longest = seen.monitor_silence, self.settings.heartbeat_timeout

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import resting_place
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import UnreachableError
 from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.loop_guard import LoopGuard
 from sysid_ros.excitation.safety import LimitMonitor
 from sysid_ros.excitation.watch import Observation, WatchSettings
 
@@ -72,7 +75,7 @@ class TorqueResidual:
         self._last = -np.inf
         # What is compiled when it is first used is compiled now, not in mid-motion.
         zero = np.zeros((1, len(self._filtered)))
-        model.torque(self._values, zero, zero, zero)
+        model.torque(self._values, resting_place(model.robot)[None], zero, zero)
 
     def use(self, values: np.ndarray) -> None:
         """Predict with other parameter values, shape ``(p,)``, from now on."""
@@ -92,7 +95,11 @@ class TorqueResidual:
         if not 0.0 <= step <= _BREAK:
             self._filtered[:] = 0.0
             step = 0.0
-        torque = self._model.torque(self._values, seen.q[None], seen.v[None], a[None])[0]
+        try:
+            torque = self._model.torque(self._values, seen.q[None], seen.v[None], a[None])[0]
+        except UnreachableError:
+            # No model says what torque loops take that are not closed; the limits say the rest.
+            return self._filtered
         residual = np.nan_to_num(seen.effort - torque, nan=0.0, posinf=0.0, neginf=0.0)
         weight = -np.expm1(-2.0 * np.pi * self._cutoff * step)
         self._filtered = self._filtered + weight * (residual - self._filtered)
@@ -110,15 +117,17 @@ class Watchdog:
         residual: Part of the effort limit that the torque residual may reach.
         cutoff: Of the residual's filter in [Hz].
         rest_velocity: Part of the velocity limit below which a joint is at rest.
+        singularity: Part of the singularity margin of closed loops that motions keep.
     """
 
     def __init__(
         self, model: TorqueModel, limits: MotionLimits, watched: tuple[str, ...],
         settings: WatchSettings, *, residual: float = 0.3, cutoff: float = 5.0,
-        rest_velocity: float = 0.02,
+        rest_velocity: float = 0.02, singularity: float = 0.2,
     ) -> None:
         self._limits, self._settings = limits, settings
         self._joint_types = model.robot.joint_types
+        self._loops = LoopGuard.of(model.robot, limits, singularity)
         self._watched, self._allowed = watched, residual * limits.effort
         self._slow = rest_velocity * limits.velocity
         self.residual = TorqueResidual(model, cutoff)
@@ -187,7 +196,7 @@ class Watchdog:
 
     def _robot(self, now: float, seen: Observation, command: Command | None) -> tuple[str, ...]:
         monitor = LimitMonitor(
-            self._limits, self._joint_types, self._settings.limits(seen.rate))
+            self._limits, self._joint_types, self._settings.limits(seen.rate), self._loops)
         if command is None and not np.isfinite(seen.q).all():
             return ()
         effort = seen.effort if np.isfinite(seen.effort).all() else None

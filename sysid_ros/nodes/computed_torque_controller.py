@@ -19,9 +19,10 @@ from pydantic import Field
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_ros.dynamics.closed_chain import resting_place
 from sysid_ros.dynamics.control import ComputedTorque
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.errors import ConfigurationError, SysidError, UnreachableError
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.follower import Follower, FollowerPhase, Reference
 from sysid_ros.excitation.limits import MotionLimits
@@ -89,7 +90,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         self._order = [names.index(name) for name in self._joints]
         self._law = self._law_of(self._model.parameters.values)
         # Compiled before the robot depends on it.
-        self._law.torque(*np.zeros((4, len(names))))
+        still = np.zeros(len(names))
+        self._law.torque(resting_place(self._model.robot), still, still, still)
         self._follower = Follower(
             self._limits, timeout=settings.reference_timeout, tolerance=settings.tolerance)
         kinds = zip(names, self._model.robot.joint_types, strict=True)
@@ -186,8 +188,12 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         target = follower.tick(moment, here.q, here.v)
         self._acceleration = np.zeros_like(v) if target is None else target.a
         self._change_revision()
-        if target is not None and self.active:
+        if target is None or not self.active:
+            return
+        try:
             self._command(here.q, here.v, target)
+        except UnreachableError as error:
+            follower.lose(str(error))
 
     def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> None:
         command = self._law.command(q, v, target.q, target.v, target.a)

@@ -83,7 +83,8 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         robot = designer.model.robot
         self._joints = designer.limits.joint_names
         self._observer = RobotObserver(self, robot, settings.joint_states, settings.monitor)
-        self._watch = MotionWatch(designer.limits, robot.joint_types, settings.watch)
+        self._watch = MotionWatch(
+            designer.limits, robot.joint_types, settings.watch, designer.loop_guard())
         output = make_output(self, designer)
         self._session = MotionSession(designer, output, self._watch, settings.session)
         self._worker = ThreadPoolExecutor(max_workers=1)
@@ -220,7 +221,9 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         assert self._session is not None
         self._taken = self.settings
         robot = self._designer.model.robot
-        self._watch = MotionWatch(self._designer.limits, robot.joint_types, self._taken.watch)
+        self._watch = MotionWatch(
+            self._designer.limits, robot.joint_types, self._taken.watch,
+            self._designer.loop_guard())
         self._session.adjust(self._watch, self._taken.session)
 
     def _beginning(self) -> np.ndarray:

@@ -117,7 +117,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._model = plan.settings.robot.build(plan.base)
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)
-        self._watchdog = self._watch(MotionLimits.of(self._model.robot, plan.settings.limits))
+        self._watchdog = self._watch(plan)
         self._reasons, self._pulses = (), dict[str, Pulse]()
         self._command: Command | None = None
         self._revision = ''
@@ -162,11 +162,13 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             return DiagnosticStatus.WARN, ' '.join(absent), values
         return DiagnosticStatus.OK, 'all is well', values
 
-    def _watch(self, limits: MotionLimits) -> Watchdog:
+    def _watch(self, plan: ExcitationPlan) -> Watchdog:
         settings = self.settings
         return Watchdog(
-            self._model, limits, self._watched, settings.tolerated, residual=settings.residual,
-            cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
+            self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self._watched,
+            settings.tolerated, residual=settings.residual, cutoff=settings.residual_cutoff,
+            rest_velocity=settings.rest_velocity,
+            singularity=plan.settings.design.singularity_margin,
         )
 
     # What others say

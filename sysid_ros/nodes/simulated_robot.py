@@ -23,12 +23,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_ros.dynamics.closed_chain import resting_place
 from sysid_ros.dynamics.truth import Deviations
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.msg import StopRequest
 from sysid_ros.nodes.node import STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ class SimulatedRobotSettings(NodeSettings):
 
     description: str = Field(
         default='', description='URDF, xacro or MJCF file that says what the robot is like')
+    loops: str = Field(
+        default='', description='YAML file that closes loops of a URDF; only driven joints are '
+        'commanded and published then. Empty: none, or those of an MJCF')
     joints: tuple[str, ...] = Field(
         default=(), description='Order of the joints in commands; empty: that of the description')
     truth: str = Field(
@@ -57,7 +62,8 @@ class SimulatedRobotSettings(NodeSettings):
     write_truth: str = Field(
         default='', description='MJCF file to write with the truth, for a report; empty: none')
     initial_position: tuple[float, ...] = Field(
-        default=(), description='Where it stands at first [rad] or [m]; empty: at zero')
+        default=(), description='Where it stands at first [rad] or [m]; empty: at zero, or where '
+        'its loops are assembled')
     timestep: float = Field(
         default=0.001, ge=1e-5, le=0.01, description='Step of the simulation [s]')
     publish_rate: float = Field(
@@ -94,7 +100,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
     def configure(self) -> None:
         """Load the robot, draw its truth and let it stand where it begins."""
         settings = self.settings
-        robot = _robot(settings.description)
+        robot = _robot(settings.description, settings.loops)
         self._names = settings.joints or robot.joint_names
         if sorted(self._names) != sorted(robot.joint_names):
             raise ConfigurationError(
@@ -159,7 +165,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         return level, drives.mode.value, values
 
     def _make_drives(self, robot: RobotModel) -> tuple[Drives, Plant]:
-        settings, joints = self.settings, len(robot.joint_names)
+        settings = self.settings
         try:
             from sysid_ros.dynamics.plant import Plant  # noqa: PLC0415 (MuJoCo is optional)
             from sysid_ros.dynamics.servo import Drives, DriveSettings  # noqa: PLC0415
@@ -167,7 +173,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
             raise ConfigurationError(
                 f'the robot cannot be simulated: {error}',
                 fix="Install MuJoCo: pip install 'sysid-ros[demo]'") from error
-        start = self._by_joint('initial_position', np.zeros(joints))
+        start = self._by_joint('initial_position', resting_place(robot))
         braking = self._by_joint('deceleration', robot.limits.velocity / _BRAKING_TIME)
         plant = Plant.of(
             robot, self._deviations(robot).of(robot), timestep=settings.timestep,
@@ -286,11 +292,13 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
             self._drives.stop('; '.join(message.reasons) or f'{message.source} asked for it')
 
 
-def _robot(description: str) -> RobotModel:
+def _robot(description: str, loops: str) -> RobotModel:
     if not description:
         raise ConfigurationError(
             'which robot is not said', where='description', fix='Give the path of a URDF or MJCF')
-    return RobotModel.from_description(Path(description).expanduser())
+    return RobotModel.from_description(
+        Path(description).expanduser(),
+        loops=LoopSettings.load(Path(loops).expanduser()) if loops else None)
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ from sysid_ros.report.evidence import comparison_section, friction_section
 from sysid_ros.report.figures import torque_figure
 from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
+from sysid_ros.runs.kept_robot import kept_robot
 
 _ESTIMATE = 'estimate.json'
 _SETTINGS = 'settings.yaml'
@@ -33,8 +34,8 @@ _SETTINGS = 'settings.yaml'
 _PRIOR = {'urdf': 'prior.urdf', 'mjcf': 'prior.xml'}
 _IDENTIFIED = {'urdf': 'identified.urdf', 'mjcf': 'identified.xml'}
 _FILES = (
-    _ESTIMATE, _SETTINGS, *_PRIOR.values(), *_IDENTIFIED.values(), 'identified.yaml',
-    'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
+    _ESTIMATE, _SETTINGS, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
+    'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
     'friction.txt', 'friction.json', 'provenance.json',
 )
@@ -97,13 +98,14 @@ class RunFolder:
     def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
         """Keep the settings and the description, so that the run can be repeated."""
         settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-        description = model.robot.description
-        prior = _PRIOR[description.format]
-        settings['robot'] |= {'xacro_arguments': {}, 'urdf': None, 'description': prior}
+        robot, files = kept_robot(
+            identification, model, _PRIOR[model.robot.description.format])
+        settings['robot'] |= robot
         settings['folder'] = str((identification.base / identification.settings.folder).resolve())
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
         self._write(_SETTINGS, text.encode())
-        self._write(prior, description.xml)
+        for name, content in files.items():
+            self._write(name, content)
 
     def write_study(
         self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None

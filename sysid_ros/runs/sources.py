@@ -13,6 +13,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.recording.bag_storage import bag_files
 from sysid_ros.release.atomic import write_atomically
+from sysid_ros.runs.kept_robot import kept_robot
 from sysid_ros.settings import load_yaml, parse_settings
 
 #: Settings of a recording, beside its bag.
@@ -111,13 +112,14 @@ def write_recording_settings(
         ReleaseError: A file cannot be written.
     """
     settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-    description = model.robot.description
-    name = _DESCRIPTION[description.format]
-    settings['robot'] |= {'xacro_arguments': {}, 'urdf': None, 'description': name}
+    robot, files = kept_robot(
+        identification, model, _DESCRIPTION[model.robot.description.format])
+    settings['robot'] |= robot
     settings['folder'] = '.'
     settings['recording'] |= {'format': 'rosbag', 'file': '.'} | dict(recording)
     parse_settings(IdentificationSettings, settings, str(folder / SETTINGS))
-    write_atomically(folder / name, description.xml)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     write_atomically(folder / SETTINGS, text.encode())
 

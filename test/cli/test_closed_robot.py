@@ -86,6 +86,10 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     for joint in joints:
         assert friction[f'{joint}.viscous_friction'] == pytest.approx(0.05, rel=0.1)
     assert 'left_tip_joint' in (run / 'identified.yaml').read_text()
+    # The run needs no file outside of it.
+    (folder / 'loops.yaml').rename(folder / 'moved.yaml')
+    assert main(['validate', str(run), str(folder / 'settings.yaml')]) in (
+        ExitCode.OK, ExitCode.NOT_COMMITTABLE)
     # Held-out torques move the loops as the prior's parameters do not.
     simulation = json.loads((run / 'evaluation.json').read_text())['simulation']
     assert simulation['joints'] == ['left_joint', 'right_joint']

@@ -1,14 +1,22 @@
 """The MuJoCo plant obeys the equations that Pinocchio writes for the same robot."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from sysid_ros.dynamics.closed_chain import closed_chain, resting_place
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.truth import Deviations, JointDeviation
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.model import RobotModel
 
 mujoco = pytest.importorskip('mujoco')
 
 from sysid_ros.dynamics.plant import Plant, PlantFriction  # noqa: E402
+
+closed = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
 
 
 @pytest.fixture(scope='module')
@@ -54,3 +62,43 @@ def test_viscous_friction_takes_energy(urdf):
 def test_joints_that_do_not_exist_are_refused(urdf):
     with pytest.raises(ModelError, match='other joints'):
         Plant(urdf, ('a', 'b', 'c', 'd'), friction(4))
+
+
+@pytest.mark.parametrize('name', ['four_bar', 'framed_four_bar', 'five_bar', 'spatial', 'leg'])
+def test_a_plant_with_closed_loops_moves_as_its_model_says_and_stays_closed(name):
+    robot = closed['CLOSED'][name]()
+    chain, start = closed_chain(robot), resting_place(robot)
+    truth = Deviations.drawn(robot, np.random.default_rng(1)).of(robot)
+    plant = Plant.of(robot, truth, timestep=1e-3)
+    plant.reset(start)
+    a, still = np.full(len(start), 0.5), np.zeros(len(start))
+    drives = chain.motion(start[None], still[None], a[None])
+    expected = TorqueModel(robot).torque(
+        truth.inertials.ravel(), start[None], still[None], a[None])
+    expected = expected + drives.on_driven((truth.armature * drives.a)[..., None])[:, :, 0]
+    assert plant.torque_for(a) == pytest.approx(expected[0], rel=1e-6, abs=1e-6)
+    for k in range(300):
+        wanted = 3.0 * np.sin(0.03 * k) * np.ones(len(start))
+        plant.step(plant.torque_for(wanted - 40.0 * plant.v - 400.0 * (plant.q - start)))
+    assert np.abs(plant.q - start).max() > 1e-3
+    # MuJoCo's constraints are springs; the softest is the MJCF's own.
+    assert np.abs(chain.positions(plant.q[None])[0] - plant.q_all).max() < 1e-3
+    assert plant.q_all[robot.loops.actuated] == pytest.approx(plant.q)
+
+
+def test_loops_that_mujoco_has_no_constraint_for_are_refused():
+    robot = closed['rod_five_bar']()
+    with pytest.raises(ModelError, match="closure 'rod'.*a rod closes"):
+        Plant.of(robot, Deviations().of(robot))
+
+
+def test_the_truth_of_a_passive_joint_may_differ_too():
+    robot = closed['five_bar']()
+    drive = {'left_tip_joint': JointDeviation(armature=0.3)}
+    truth = Deviations(joints=drive).of(robot)
+    assert truth.armature[robot.opened.joint_index('left_tip_joint')] == 0.3
+    plain, heavy = (Plant.of(robot, Deviations(joints=joints).of(robot)) for joints in ({}, drive))
+    for plant in (plain, heavy):
+        plant.reset(resting_place(robot))
+    a = np.array([1.0, 0.0])
+    assert heavy.torque_for(a)[0] > plain.torque_for(a)[0] + 0.1

@@ -1,0 +1,98 @@
+"""The loop of real node processes with a closed chain: motors in, all of the robot known."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from sysid_ros.cli.demo_folder import share, verify
+from sysid_ros.cli.node_processes import NodeProcesses
+from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.msg import StopRequest
+
+pytest.importorskip('mujoco')
+
+HERE = Path(__file__).parent
+CLAIM = runpy.run_path(str(HERE / 'conftest.py'))['claim_domain']
+NODES = ('simulated_robot', 'monitor_node', 'model_server', 'identification_node',
+         'computed_torque_controller', 'excitation_node')
+LONGEST = 200.0
+# The position that the passive joint of the left crank must not come to, in [rad].
+TIP_LIMIT = -0.4
+
+
+@pytest.fixture
+def domain():
+    number, lock = CLAIM()
+    yield number
+    os.close(lock)
+
+
+def prepared(folder):
+    """The five-bar and its motions, as the nodes look for them."""
+    shutil.copytree(HERE / 'five_bar', folder)
+    (folder / 'data').mkdir()
+    (folder / 'motions').rename(folder / 'data' / 'motions')
+    verify(folder)
+    return folder
+
+
+def test_a_closed_chain_is_excited_identified_committed_and_tracked(domain, tmp_path):
+    folder = prepared(tmp_path / 'five_bar')
+    with NodeProcesses(folder, domain) as nodes:
+        for name in (*NODES, 'demo_operator'):
+            nodes.start(name, name, [share() / 'config' / f'{name}.yaml', folder / 'nodes.yaml'])
+        code = nodes.wait_for('demo_operator', LONGEST)
+    log = (folder / 'log' / 'demo_operator.txt').read_text()
+    results = json.loads((folder / 'results.json').read_text())
+    assert code == 0, log
+    assert results['committable'], results['reasons']
+    assert [info['kind'] for info in results['revisions']] == [2, 1, 0]
+    commit, tracking = results['commit'], results['tracking']
+    assert commit['candidate_error'] < 0.7 * commit['current_error']
+    assert set(tracking['revision']['joint_rms']) == {'left_joint', 'right_joint'}
+    assert tracking['prior']['rms'] > 2.0 * tracking['revision']['rms']
+
+
+def test_the_monitor_stops_a_robot_before_a_passive_joint_comes_to_its_limit(ros):
+    plan = HERE / 'five_bar' / 'excitation.yaml'
+    start, towards = np.array([2.2, 0.9]), np.array([-0.8, 0.5])
+    ros.start('simulated_robot', {
+        'description': str(HERE / 'five_bar' / 'robot.urdf'),
+        'loops': str(HERE / 'five_bar' / 'loops.yaml'), 'initial_position': start.tolist(),
+        'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
+    ros.start('monitor_node', {
+        'plan': str(plan), 'watch': [''], 'reaction_time': 0.15, 'state_timeout': 0.5,
+        'realtime_priority': 20})
+    states = ros.hear(JointState, 'joint_states', 1000)
+    stops = ros.hear(StopRequest, 'sysid/stop')
+    told = ros.client.create_publisher(Float64MultiArray, 'position_commands', 10)
+    ros.wait(lambda: states and told.get_subscription_count()
+             and ros.client.count_publishers('sysid/stop'))
+    begin = ros.client.get_clock().now().nanoseconds
+
+    def pushed_on():
+        elapsed = 1e-9 * (ros.client.get_clock().now().nanoseconds - begin)
+        told.publish(Float64MultiArray(data=(start + min(elapsed, 1.1) * towards).tolist()))
+        return elapsed > 2.0
+
+    ros.wait(pushed_on)
+    chain = closed_chain(ExcitationPlan.load(plan).settings.robot.build(plan.parent).robot)
+    q = np.array([message.position for message in states])
+    tip = chain.positions(q)[:, chain.joint_names.index('left_tip_joint')]
+    # Where the motors were told to go it would be beyond its limit.
+    assert chain.positions((start + 1.1 * towards)[None])[0, 1] > TIP_LIMIT
+    assert any('The passive left_tip_joint' in reason
+               for stop in stops for reason in stop.reasons), ros.output('monitor_node')
+    assert np.ptp(tip) > 0.3
+    assert tip.max() < TIP_LIMIT
+    assert np.abs(states[-1].velocity).max() < 0.05
