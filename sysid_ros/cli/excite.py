@@ -32,8 +32,9 @@ from sysid_ros.excitation.files import (
 )
 from sysid_ros.excitation.geometry import GeometryClearance
 from sysid_ros.excitation.information import CRITERIA, expected_deviations
-from sysid_ros.excitation.preparation import stopping_time
+from sysid_ros.excitation.preparation import require_stoppable_loops, stopping_time
 from sysid_ros.excitation.verification import predicted_torque, resampled
+from sysid_ros.excitation.watch import WatchSettings
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants
 from sysid_ros.report.excitation_summary import excitation_summary, limits_table
@@ -114,6 +115,7 @@ def _check(designer: Designer, path: Path) -> ExitCode:
         _require_joints(path, excitation.joint_names, names)
         found = designer.verify(designer.dense(excitation))
         if found.allowed:
+            _require_stoppable(designer, str(path), excitation)
             print(f'It can be stopped within {stopping_time(designer, excitation):.2g} s.\n')
     else:
         motion = load_motion_csv(path, names)
@@ -214,6 +216,7 @@ def _write(
     """Files of one motion; returns its summary."""
     verification = designer.verify(designer.dense(excitation))
     verification.require()
+    _require_stoppable(designer, folder.name, excitation)
     model, names = designer.model, excitation.joint_names
     rows, drawn = excitation.grid(rate), excitation.grid(max(rate, _least_rate(excitation)))
     torque = predicted_torque(model, rows)
@@ -236,6 +239,12 @@ def _write(
         title=f'{model.robot.name}: motion of {excitation.duration:.4g} s',
     )
     return text
+
+
+def _require_stoppable(designer: Designer, name: str, excitation: Excitation) -> None:
+    """Refuse what the excitation node would refuse, with the time it takes by default to react."""
+    require_stoppable_loops(
+        designer, name, designer.dense(excitation), WatchSettings().reaction_time)
 
 
 def _least_rate(excitation: Excitation) -> float:

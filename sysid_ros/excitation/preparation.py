@@ -90,12 +90,25 @@ def prepare(
             found=f'{-room[sample, joint]:.3g} too far',
             fix='Plan it with a larger margin, or play it slower',
         )
-    _require_loops(designer, run, dense, reaction_time)
+    require_stoppable_loops(designer, run, dense, reaction_time)
     return PreparedMotion(run, motion, stopping_time(designer, motion))
 
 
-def _require_loops(designer: Designer, run: str, dense: Motion, reaction_time: float) -> None:
-    """Refuse a motion that closed loops could not be stopped on, wherever that is asked for."""
+def require_stoppable_loops(
+    designer: Designer, run: str, dense: Motion, reaction_time: float
+) -> None:
+    """Refuse a motion on which closed loops could not be stopped, wherever that is asked for.
+
+    Args:
+        designer: Robot and limits.
+        run: A name for it, for messages.
+        dense: The motion, densely and evenly sampled.
+        reaction_time: Time from a finding until the motors brake in [s].
+
+    Raises:
+        ExcitationError: A passive joint would go beyond its limit, or the loops come too near to
+            a dead point.
+    """
     guard = designer.loop_guard()
     if guard is None:
         return

@@ -9,8 +9,10 @@ import pytest
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 
 robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
@@ -141,3 +143,24 @@ design: {starts: 1, iterations: 5, singularity_margin: 0.3}
     assert code == ExitCode.OK, capsys.readouterr().err
     names = load_excitation(folder / 'motion' / 'excitation.yaml').joint_names
     assert names == ('left_joint', 'right_joint')
+
+
+def test_a_motion_that_the_nodes_would_not_play_is_told_before(capsys, tmp_path):
+    five_bar = Path(__file__).parents[1] / 'ros' / 'five_bar'
+    motion = five_bar / 'motions' / 'identification.yaml'
+    assert main(['excite', str(five_bar / 'excitation.yaml'), '--check', str(motion)]) == (
+        ExitCode.OK)
+    assert 'may be played' in capsys.readouterr().out
+    # Room for a passive joint on the path, and none for motors that brake and leave it.
+    robot = ExcitationPlan.load(five_bar / 'excitation.yaml').designer().model.robot
+    tip = closed_chain(robot).positions(load_excitation(motion).grid(1000.0).q)[:, 1]
+    centre, reach = 0.5 * (tip.min() + tip.max()), 0.501 * np.ptp(tip)
+    for file, old, new in (
+        ('robot.urdf', 'lower="-2.6" upper="-0.4"',
+         f'lower="{centre - reach}" upper="{centre + reach}"'),
+        ('excitation.yaml', 'margin: 0.1,', 'margin: 0.0001,'), ('loops.yaml', '', ''),
+    ):
+        (tmp_path / file).write_text((five_bar / file).read_text().replace(old, new))
+    code = main(['excite', str(tmp_path / 'excitation.yaml'), '--check', str(motion)])
+    assert code == ExitCode.BAD_INPUT
+    assert 'closed loops could not be stopped in time' in capsys.readouterr().err
