@@ -26,11 +26,11 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
-# What a column of a joint term is made of.
-_ONE, _POSITION, _VELOCITY, _ACCELERATION, _SIGN, _FORWARD, _BACKWARD = range(7)
+#: What a column of a joint term is made of.
+ONE, POSITION, VELOCITY, ACCELERATION, SIGN, FORWARD, BACKWARD = range(7)
 _SIGNALS: dict[type, int] = {
-    TorqueOffset: _ONE, Stiffness: _POSITION, ViscousFriction: _VELOCITY,
-    Armature: _ACCELERATION, CoulombFriction: _SIGN,
+    TorqueOffset: ONE, Stiffness: POSITION, ViscousFriction: VELOCITY,
+    Armature: ACCELERATION, CoulombFriction: SIGN,
 }
 
 
@@ -133,13 +133,13 @@ def _columns_of(
     unit = np.eye(len(robot.joint_names))
     if isinstance(term, CoupledAxis):
         along = unit.T @ sum(w * unit[robot.joint_index(joint)] for joint, w in term.weights)
-        dry = [(_SIGN, term.smoothing, along)] if term.dry else []
-        return [(_ACCELERATION, 0.0, along), (_VELOCITY, 0.0, along), *dry]
+        dry = [(SIGN, term.smoothing, along)] if term.dry else []
+        return [(ACCELERATION, 0.0, along), (VELOCITY, 0.0, along), *dry]
     if isinstance(term, AsymmetricCoulombFriction):
         names = [p.name.rsplit('.', 1)[0] for p in term.parameters(robot)[::2]]
         return [
             (signal, term.smoothing, unit[robot.joint_index(name)])
-            for name in names for signal in (_FORWARD, _BACKWARD)
+            for name in names for signal in (FORWARD, BACKWARD)
         ]
     # Of these classes only, not of what is derived from them.
     signal = _SIGNALS.get(type(term))
@@ -191,12 +191,12 @@ def _move(
                 position, speed, rate = (
                     position + share * q[j], speed + share * v[j], rate + share * a[j])
         room.motion[0, i], room.motion[1, i], room.motion[2, i] = position, speed, rate
-        _place(model, room, i)
+        place_body(model, room, i)
         _carry(model, room, i)
 
 
 @njit(**_COMPILED)
-def _place(model: SampleModel, room: SampleRoom, i: int) -> None:
+def place_body(model: SampleModel, room: SampleRoom, i: int) -> None:
     """Pose of a body, by Rodrigues' formula, from that of its parent."""
     x, turns = model.axis[i], model.revolute[i]
     angle = room.motion[0, i] if turns else 0.0
@@ -263,8 +263,8 @@ def _fill_body(model: SampleModel, room: SampleRoom, i: int, rows: np.ndarray) -
     """Ten columns of a body in the rows of all joints that carry it."""
     first, ten, j = model.column[i], room.ten, i
     while j >= 0:
-        _body_columns(room.pose[i], room.inward[i], room.pose[j], room.screw[j],
-                      model.revolute[j], ten)
+        body_columns(room.pose[i], room.inward[i], room.pose[j], room.screw[j],
+                     model.revolute[j], ten)
         for joint in range(len(rows)):
             share = model.coupling[j, joint]
             if share != 0.0:
@@ -274,7 +274,7 @@ def _fill_body(model: SampleModel, room: SampleRoom, i: int, rows: np.ndarray) -
 
 
 @njit(**_COMPILED)
-def _body_columns(
+def body_columns(
     pose: np.ndarray, motion: np.ndarray, carrier: np.ndarray, z: np.ndarray, revolute: bool,
     ten: np.ndarray,
 ) -> None:
@@ -314,16 +314,16 @@ def _fill_term(
     along = 0.0
     for j in range(len(weights)):
         if weights[j] != 0.0:
-            moved = q[j] if signal == _POSITION else a[j] if signal == _ACCELERATION else v[j]
+            moved = q[j] if signal == POSITION else a[j] if signal == ACCELERATION else v[j]
             along += weights[j] * moved
-    if signal >= _SIGN:
+    if signal >= SIGN:
         smoothing = model.smoothing[k]
         along = np.tanh(along / smoothing) if smoothing > 0.0 else np.sign(along)
-        if signal == _FORWARD:
+        if signal == FORWARD:
             along = max(along, 0.0)
-        if signal == _BACKWARD:
+        if signal == BACKWARD:
             along = min(along, 0.0)
-    if signal == _ONE:
+    if signal == ONE:
         along = 1.0
     for j in range(len(weights)):
         if weights[j] != 0.0:

@@ -1,0 +1,203 @@
+"""Compiled: a tree moves through time, and what its motion depends on moves along."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics.sample_regressor import SampleModel
+from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.tree_dynamics import (
+    TreeRoom,
+    TreeValues,
+    accelerate,
+    differentiate,
+    tree_room,
+)
+
+#: Files that are compiled into the simulation.
+SOURCES = (sample_regressor, spatial_vectors, tree_dynamics, tree_terms)
+#: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
+#: they count in sixths.
+STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
+#: A joint beyond this in [rad, m, rad/s, m/s] is not on any recording: it has run away.
+RUNAWAY = 1e6
+
+
+class MarchRoom(NamedTuple):
+    """Room for one step: positions and velocities, and their w derivatives.
+
+    Attributes:
+        tree: Room for one sample.
+        torque: At the time of a stage, shape ``(n,)``.
+        state: At the beginning of the step, ``(2, n)``, as the next three.
+        stage: At a stage.
+        change: Where the stages lead so far.
+        slope: Rate of change at a stage.
+        state_by: Derivatives, shape ``(2, n, w)``, as the next three.
+        stage_by: At a stage.
+        change_by: Where the stages lead so far.
+        slope_by: Rate of change at a stage.
+    """
+
+    tree: TreeRoom
+    torque: np.ndarray
+    state: np.ndarray
+    stage: np.ndarray
+    change: np.ndarray
+    slope: np.ndarray
+    state_by: np.ndarray
+    stage_by: np.ndarray
+    change_by: np.ndarray
+    slope_by: np.ndarray
+
+
+def march_room(model: SampleModel, columns: int, width: int) -> MarchRoom:
+    """Room for the steps of a model.
+
+    Args:
+        model: The model.
+        columns: How many parameters to differentiate by.
+        width: How many derivatives there are in all.
+    """
+    joints = model.coupling.shape[1]
+    state, derivatives = ((2, joints),) * 4, ((2, joints, width),) * 4
+    return MarchRoom(tree_room(model, columns), *(
+        np.zeros(shape) for shape in ((joints,), *state, *derivatives)))
+
+
+@njit(**COMPILED)
+def _look(
+    model: SampleModel, values: TreeValues, room: MarchRoom, q: np.ndarray, v: np.ndarray
+) -> bool:
+    """Rates of change of the stage and of its derivatives; False where it cannot move."""
+    tree, by = room.tree, room.stage_by
+    joints, width = len(q), by.shape[2]
+    if not accelerate(model, values, tree, q, v, room.torque):
+        return False
+    for r in range(joints):
+        room.slope[0, r], room.slope[1, r] = v[r], tree.acceleration[r]
+        if not abs(tree.acceleration[r]) < np.inf:
+            return False
+    if width == 0:
+        return True
+    differentiate(model, values, tree, q, v)
+    first = width - tree.by_parameters.shape[1]
+    for r in range(joints):
+        for c in range(first):
+            room.slope_by[1, r, c] = 0.0
+        for c in range(first, width):
+            room.slope_by[1, r, c] = tree.by_parameters[r, c - first]
+        for m in range(joints):
+            by_q, by_v = tree.by_position[r, m], tree.by_velocity[r, m]
+            for c in range(width):
+                room.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
+        for c in range(width):
+            room.slope_by[0, r, c] = by[1, r, c]
+    return True
+
+
+@njit(**COMPILED)
+def _step(
+    model: SampleModel, values: TreeValues, room: MarchRoom, before: np.ndarray,
+    after: np.ndarray, begin: float, part: float, h: float,
+) -> bool:
+    """One step of the classical Runge-Kutta method, from a part of the way between nodes."""
+    q, v = room.stage[0], room.stage[1]
+    # Not times zero: slopes may not be numbers yet.
+    for r in range(2):
+        for j in range(len(q)):
+            room.slope[r, j], room.change[r, j] = 0.0, room.state[r, j]
+            for c in range(room.slope_by.shape[2]):
+                room.slope_by[r, j, c], room.change_by[r, j, c] = 0.0, room.state_by[r, j, c]
+    for share, weight in STAGES:
+        at = begin + share * part
+        for j in range(len(room.torque)):
+            room.torque[j] = before[j] + at * (after[j] - before[j])
+        _blend(room.state, room.slope, share * h, room.stage)
+        _blend_by(room.state_by, room.slope_by, share * h, room.stage_by)
+        if not _look(model, values, room, q, v):
+            return False
+        _blend(room.change, room.slope, weight * h / 6.0, room.change)
+        _blend_by(room.change_by, room.slope_by, weight * h / 6.0, room.change_by)
+    _blend(room.change, room.change, 0.0, room.state)
+    _blend_by(room.change_by, room.change_by, 0.0, room.state_by)
+    near = True
+    for j in range(len(q)):
+        near &= abs(room.state[0, j]) < RUNAWAY and abs(room.state[1, j]) < RUNAWAY
+    return near
+
+
+@njit(**COMPILED)
+def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    """The first, and the second times a factor, shape ``(2, n)``."""
+    for i in range(2):
+        for r in range(a.shape[1]):
+            out[i, r] = a[i, r] + factor * b[i, r]
+
+
+@njit(**COMPILED)
+def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    """The same of derivatives, shape ``(2, n, w)``."""
+    for i in range(2):
+        for r in range(a.shape[1]):
+            for c in range(a.shape[2]):
+                out[i, r, c] = a[i, r, c] + factor * b[i, r, c]
+
+
+@njit(**COMPILED)
+def _write(room: MarchRoom, state: np.ndarray, slopes: np.ndarray) -> None:
+    """Keep positions, velocities and accelerations with their derivatives, ``(3, n, w)``."""
+    for j in range(state.shape[1]):
+        state[0, j], state[1, j] = room.stage[0, j], room.stage[1, j]
+        state[2, j] = room.slope[1, j]
+        for c in range(slopes.shape[2]):
+            slopes[0, j, c], slopes[1, j, c] = room.stage_by[0, j, c], room.stage_by[1, j, c]
+            slopes[2, j, c] = room.slope_by[1, j, c]
+
+
+def _compiled(sources: str) -> Callable[..., bool]:
+    """The whole simulation as one call.
+
+    Args:
+        sources: Digest of the files whose functions are called. The compiler's cache looks at
+            what a function closes over, but not at other files.
+    """
+
+    @njit(cache=True, **COMPILED)
+    def simulate(
+        model: SampleModel, values: TreeValues, room: MarchRoom, torque: np.ndarray,
+        h: float, substeps: int, states: np.ndarray, slopes: np.ndarray,
+    ) -> bool:
+        sources  # noqa: B018
+        last, part = len(torque) - 1, 1.0 / substeps
+        for node in range(last + 1):
+            for j in range(torque.shape[1]):
+                room.torque[j] = torque[node, j]
+            _blend(room.state, room.state, 0.0, room.stage)
+            _blend_by(room.state_by, room.state_by, 0.0, room.stage_by)
+            if not _look(model, values, room, room.stage[0], room.stage[1]):
+                return False
+            _write(room, states[node], slopes[node])
+            if node < last:
+                for k in range(substeps):
+                    if not _step(model, values, room, torque[node], torque[node + 1],
+                                 k * part, part, h * part):
+                        return False
+        return True
+
+    return simulate
+
+
+#: Simulate from the state in the room: torques at nodes ``(N + 1, n)``, time from node to node
+#: in [s] and steps in between; fills states ``(N + 1, 3, n)`` and derivatives
+#: ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it ended early.
+simulate = _compiled(hashlib.sha256(b''.join(
+    Path(str(module.__file__)).read_bytes() for module in SOURCES
+)).hexdigest())
