@@ -1,0 +1,208 @@
+"""Pieces of stretches that are simulated as one, and what sensors measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.dynamics.sensitivity import Course, SimulatedMotion
+from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.estimation.trajectory.problem import Observation, Stretch
+from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.robot.model import RobotModel
+
+# A sample this near to a node, in steps, is at it.
+_AT_NODE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The samples of one observation that lie in a piece.
+
+    Attributes:
+        sensor: The sensor.
+        values: What it measured, NaN where nothing, shape ``(K, m)``.
+        sigma: Standard deviation of its noise, shape ``(m,)``.
+        rows: Which samples of the observation these are.
+        nodes: Node of the piece at or before every sample, shape ``(K,)``.
+        parts: How far it lies behind that, in steps, shape ``(K,)``.
+    """
+
+    sensor: Sensor
+    values: np.ndarray
+    sigma: np.ndarray
+    rows: slice
+    nodes: np.ndarray
+    parts: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Part of a stretch between two of its nodes.
+
+    Attributes:
+        stretch: Index of the stretch.
+        first: Its node that the piece starts at.
+        last: Its node that the piece ends at.
+        torque: Joint torques at the nodes, shape ``(N + 1, n)``.
+        step: Time from node to node in [s].
+        reaches: One for every observation of the stretch.
+    """
+
+    stretch: int
+    first: int
+    last: int
+    torque: np.ndarray
+    step: float
+    reaches: tuple[Reach, ...]
+
+    def course(self, start: np.ndarray) -> Course:
+        """The piece from a start, shape ``(2, n)``."""
+        return Course(start, self.torque, self.step)
+
+
+class Residuals(NamedTuple):
+    """Of the samples of one reach.
+
+    Attributes:
+        values: Measured less predicted in the sensor's units, NaN where nothing was measured,
+            shape ``(K, m)``.
+        weighted: The same over the noise, zero where nothing was measured.
+        jacobian: Derivatives of the weighted prediction, likewise, shape ``(K, m, w)``.
+    """
+
+    values: np.ndarray
+    weighted: np.ndarray
+    jacobian: np.ndarray
+
+
+def cut(stretches: Sequence[Stretch], horizon: float | None) -> tuple[Piece, ...]:
+    """Cut stretches into pieces of even length.
+
+    Args:
+        stretches: The stretches.
+        horizon: Longest piece in [s]; None for whole stretches.
+    """
+    pieces = []
+    for index, stretch in enumerate(stretches):
+        steps = len(stretch.t) - 1
+        longest = steps if horizon is None else max(int(horizon / stretch.step + _AT_NODE), 1)
+        count = -(-steps // longest)
+        bounds = np.arange(count + 1) * steps // count
+        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+            pieces.append(_piece(stretch, index, int(first), int(last)))
+    return tuple(pieces)
+
+
+def _piece(stretch: Stretch, index: int, first: int, last: int) -> Piece:
+    ends = last == len(stretch.t) - 1
+    reaches = tuple(
+        _reach(observation, stretch, first, last, ends) for observation in stretch.observations)
+    torque = np.ascontiguousarray(stretch.torque[first:last + 1], dtype=float)
+    return Piece(index, first, last, torque, stretch.step, reaches)
+
+
+def _reach(
+    observation: Observation, stretch: Stretch, first: int, last: int, ends: bool
+) -> Reach:
+    """Samples from the first node on, those at the last only where the stretch ends there."""
+    place = (observation.t - stretch.t[0]) / stretch.step
+    node = np.round(place)
+    place = np.where(np.abs(place - node) < _AT_NODE * len(stretch.t), node, place)
+    inside = np.flatnonzero((place >= first) & ((place < last) | ends))
+    rows = slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
+    place = place[rows] - first
+    nodes = np.clip(np.floor(place).astype(int), 0, last - first)
+    return Reach(
+        observation.sensor, observation.values[rows], observation.sigma, rows, nodes,
+        place - nodes)
+
+
+def compare(robot: RobotModel, piece: Piece, motion: SimulatedMotion) -> tuple[Residuals, ...]:
+    """Residuals of a piece and their derivatives, one for every observation.
+
+    Args:
+        robot: The robot.
+        piece: What was measured.
+        motion: What was simulated of it.
+    """
+    return tuple(_compare(robot, reach, motion, piece.step) for reach in piece.reaches)
+
+
+def _compare(
+    robot: RobotModel, reach: Reach, motion: SimulatedMotion, step: float
+) -> Residuals:
+    states, slopes = _between(reach, motion, step)
+    needed = states[:, 2] if reach.sensor.needs_acceleration else None
+    reading = reach.sensor.read(robot, states[:, 0], states[:, 1], needed)
+    jacobian = np.zeros((*reading.value.shape, slopes.shape[-1]))
+    parts = (reading.by_position, reading.by_velocity, reading.by_acceleration)
+    for k, part in enumerate(parts):
+        if part is not None and np.any(part):
+            jacobian += part @ slopes[:, k]
+    values = reach.values - reading.value
+    missing = np.isnan(reach.values)
+    jacobian /= reach.sigma[:, None]
+    jacobian[missing] = 0.0
+    weighted = np.where(missing, 0.0, values / reach.sigma)
+    return Residuals(values, weighted, jacobian)
+
+
+def _between(
+    reach: Reach, motion: SimulatedMotion, step: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """States at samples and their derivatives; between nodes by cubic Hermite polynomials.
+
+    Positions go through positions and velocities of the nodes, velocities through velocities
+    and accelerations; accelerations are the slope of the latter.
+    """
+    if not reach.parts.any():
+        return motion.states[reach.nodes], motion.slopes[reach.nodes]
+    nodes = np.minimum(reach.nodes, len(motion.states) - 2)
+    weights = _hermite(reach.parts + reach.nodes - nodes, step)
+    states, slopes = (
+        np.einsum('Kabc,Kbc...->Ka...', weights, np.stack([x[nodes], x[nodes + 1]], axis=1))
+        for x in motion)
+    return states, slopes
+
+
+def _hermite(part: np.ndarray, step: float) -> np.ndarray:
+    """Weights of both nodes' position, velocity and acceleration, shape ``(K, 3, 2, 3)``."""
+    s, h = part, step
+    values = np.array([
+        [(1.0 + 2.0 * s) * (1.0 - s) ** 2, h * s * (1.0 - s) ** 2],
+        [s**2 * (3.0 - 2.0 * s), h * s**2 * (s - 1.0)]])
+    slopes = np.array([
+        [6.0 * s * (s - 1.0) / h, (1.0 - s) * (1.0 - 3.0 * s)],
+        [6.0 * s * (1.0 - s) / h, s * (3.0 * s - 2.0)]])
+    weights = np.zeros((len(s), 3, 2, 3))
+    weights[:, 0, :, :2] = weights[:, 1, :, 1:] = np.moveaxis(values, 2, 0)
+    weights[:, 2, :, 1:] = np.moveaxis(slopes, 2, 0)
+    return weights
+
+
+def recorded_start(stretch: Stretch, index: int) -> np.ndarray:
+    """The recorded start of a stretch, shape ``(2, n)``.
+
+    Args:
+        stretch: The stretch.
+        index: Its number, for errors.
+
+    Raises:
+        EstimationError: It was not recorded.
+        RecordingError: It is not a position and a velocity of every joint.
+    """
+    if stretch.start is None:
+        raise EstimationError(
+            'the start of a stretch was not recorded', where=f'stretch {index}',
+            fix='Have starts estimated, or record positions and velocities')
+    allowed = (2, stretch.torque.shape[1])
+    if stretch.start.shape != allowed or not np.isfinite(stretch.start).all():
+        raise RecordingError(
+            'the recorded start of a stretch cannot be used', where=f'stretch {index}',
+            found=stretch.start.tolist(), allowed=f'finite numbers, shape {allowed}',
+            fix='Leave the start out, to have it taken from the observations')
+    return stretch.start
