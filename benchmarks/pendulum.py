@@ -1,0 +1,139 @@
+"""Real pendulums by shooting: what a stage of the integration and a fit take, and unseen errors.
+
+Fits begin at uniform rods and are judged on segments that they have not seen. The friction
+models are nested, each fitted from where the smaller one ended.
+"""
+
+from __future__ import annotations
+
+# isort: off
+import _one_core  # noqa: F401 (pins before NumPy is loaded)
+
+# isort: on
+import json
+import os
+import runpy
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.dynamics.sensitivity import Course, Simulator
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+
+PROJECT = Path(__file__).resolve().parents[1]
+pendulums = SimpleNamespace(
+    **runpy.run_path(str(PROJECT / 'test' / 'pendulum_recordings.py')))
+# Steps of 10 ms; 20 ms and short pieces for friction that is not compiled.
+EVERY = 10
+STAGE_BAR, SECONDS_BAR, SINGLE_BAR, DOUBLE_BAR = 4.0, 2.0, 0.02, (0.0055, 0.0078)
+# The general way and the compiled one differ in rounding.
+ROUNDING, REPEATS = 1e-9, 5
+
+
+def figure(name: str, value: float, unit: str, bar: float | None, **more: Any) -> dict[str, Any]:
+    """A figure for the table of all benchmarks, which must not exceed its bar."""
+    return {
+        'name': name, 'value': value, 'unit': unit, 'reference': None, 'ratio': None,
+        'bar': None if bar is None else f'<= {bar:g} {unit}',
+        'ok': bar is None or value <= bar} | more
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Processor time of work in [s], the least of some, after it was compiled."""
+    times = []
+    for _ in range(REPEATS + 1):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times[1:])
+
+
+def problem_of(pendulum: Any, folder: Path, every: int = EVERY) -> TrajectoryProblem:
+    """The fit of a pendulum with viscous friction."""
+    model = pendulum.model()
+    return TrajectoryProblem(
+        model, pendulum.parameters(model), pendulum.stretches(folder, 'id', every))
+
+
+def stage(problem: TrajectoryProblem) -> dict[str, Any]:
+    """A stage of the integration with derivatives by the start and all free parameters."""
+    simulator = Simulator(problem.model, problem.free)
+    courses = [
+        Course(stretch.start, stretch.torque, stretch.step) for stretch in problem.stretches]
+    stages = 4 * sum(len(course.torque) - 1 for course in courses)
+    seconds = seconds_of(lambda: simulator.run(problem.parameters.values, courses))
+    return figure(
+        f'Runge-Kutta stage of two joints, {simulator.width} derivatives each',
+        1e6 * seconds / stages, 'µs', STAGE_BAR)
+
+
+def fit(pendulum: Any, folder: Path, starts: str) -> tuple[list[dict[str, Any]], Any]:
+    """Time and errors of one fit."""
+    problem, unseen = problem_of(pendulum, folder), pendulum.stretches(folder, 'vad')
+    solution = pendulums.fitted(problem, starts=starts)
+    if not solution.status.ok:
+        raise SystemExit(f'{pendulum.name}: {solution.status.value}')
+    seconds = seconds_of(lambda: pendulums.fitted(problem, starts=starts))
+    errors = {
+        kind: pendulums.held_out(problem, solution.values, unseen, kind)
+        for kind in ('recorded', 'estimated')}
+    print(f'{pendulum.name}, starts {starts} in the fit: {seconds:.2f} s')
+    for kind, table in errors.items():
+        print(f'  unseen segments, start {kind} [rad]:\n{np.array2string(table, precision=4)}')
+    name = f'{pendulum.name} fit, starts {starts}'
+    return [figure(name, seconds, 's', SECONDS_BAR)], errors
+
+
+def friction(pendulum: Any, folder: Path) -> dict[str, Any]:
+    """Table of nested friction models; the figure is the largest relative rise of the cost."""
+    unseen = pendulum.stretches(folder, 'vad', EVERY)
+    found = pendulums.nested(
+        pendulum, pendulum.stretches(folder, 'id', 2 * EVERY), horizon=0.7, max_iterations=40)
+    costs = []
+    print(f'{pendulum.name}: friction, cost, errors on unseen segments, start recorded, estimated')
+    for name, (problem, solution) in found.items():
+        costs.append(pendulums.cost(problem, solution))
+        means = ' '.join(
+            np.array2string(
+                pendulums.held_out(problem, solution.values, unseen, kind).mean(axis=0),
+                precision=4)
+            for kind in ('recorded', 'estimated'))
+        print(f'  {name:16s} {costs[-1]:9.2f}  {means}  {solution.status.value}')
+    rise = float(np.max(np.array(costs[1:]) / costs[:-1])) - 1.0
+    return figure(
+        f'{pendulum.name}, cost of a larger friction model over the smaller, less one', rise,
+        '', ROUNDING)
+
+
+def main() -> None:
+    named = os.environ.get('SYSID_DATA')
+    folder = Path(named) if named else PROJECT.parent / 'shared' / 'data'
+    if not (folder / 'multiarm_pendulum').is_dir():
+        print('no recordings; set SYSID_DATA to the folder of the measurements')
+        print('[]')
+        return
+    single, double = pendulums.SINGLE, pendulums.DOUBLE
+    figures = [stage(problem_of(double, folder))]
+    times, errors = fit(single, folder, 'estimated')
+    worst = float(errors['estimated'].max())
+    figures += [*times, figure(
+        'SinglePendulum, worst unseen segment, start estimated', worst, 'rad', SINGLE_BAR,
+        reference=f'from the recorded start {errors["recorded"].max():.4f}')]
+    for starts in ('estimated', 'recorded'):
+        times, errors = fit(double, folder, starts)
+        figures += times
+        for joint, bar in enumerate(DOUBLE_BAR):
+            figures.append(figure(
+                f'DoublePendulum, starts {starts} in the fit, unseen angle {joint + 1}',
+                float(errors['recorded'][:, joint].mean()), 'rad', bar,
+                reference=f'start estimated {errors["estimated"][:, joint].mean():.4f}'))
+    figures += [friction(pendulum, folder) for pendulum in (single, double)]
+    print(json.dumps(figures))
+
+
+if __name__ == '__main__':
+    main()
