@@ -21,6 +21,7 @@ from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
 
 
 class Estimator(Protocol):
@@ -53,7 +54,7 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
 }
 
 TRAJECTORY_ESTIMATORS: dict[str, type] = {
-    estimator.name: estimator for estimator in (CollocatedLeastSquares,)
+    estimator.name: estimator for estimator in (CollocatedLeastSquares, SimulatedLeastSquares)
 }
 #: All of both kinds.
 ESTIMATORS: dict[str, type] = REGRESSION_ESTIMATORS | TRAJECTORY_ESTIMATORS

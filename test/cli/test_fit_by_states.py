@@ -1,4 +1,4 @@
-"""``sysid fit --estimator collocation``: from a settings file to a run folder."""
+"""``sysid fit --estimator collocation|shooting``: from a settings file to a run folder."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ def fit(folder, *options):
     return main(['fit', str(folder / 'fit.yaml'), '-o', str(folder / 'run'), *options])
 
 
-def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys):
-    assert fit(folder, '--holdout', '0.3') == 0
+@pytest.mark.parametrize('estimator', ['collocation', 'shooting'])
+def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys, estimator):
+    assert fit(folder, '--holdout', '0.3', '--estimator', estimator) == 0
     assert 'VERDICT: committable' in capsys.readouterr().out
     estimate = json.loads((folder / 'run' / 'estimate.json').read_text())
-    assert estimate['estimator'] == 'collocation' and estimate['status'] == 'CONVERGED'
+    assert estimate['estimator'] == estimator and estimate['status'] == 'CONVERGED'
     names = estimate['parameters']['names']
     values = dict(zip(names, estimate['parameters']['values'], strict=True))
     deviations = dict(zip(names, estimate['standard_deviation'], strict=True))

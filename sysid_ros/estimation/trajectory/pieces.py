@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.dynamics.sensitivity import Course, SimulatedMotion
-from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch
 from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.robot.model import RobotModel
@@ -193,16 +193,9 @@ def recorded_start(stretch: Stretch, index: int) -> np.ndarray:
 
     Raises:
         EstimationError: It was not recorded.
-        RecordingError: It is not a position and a velocity of every joint.
     """
     if stretch.start is None:
         raise EstimationError(
             'the start of a stretch was not recorded', where=f'stretch {index}',
             fix='Have starts estimated, or record positions and velocities')
-    allowed = (2, stretch.torque.shape[1])
-    if stretch.start.shape != allowed or not np.isfinite(stretch.start).all():
-        raise RecordingError(
-            'the recorded start of a stretch cannot be used', where=f'stretch {index}',
-            found=stretch.start.tolist(), allowed=f'finite numbers, shape {allowed}',
-            fix='Leave the start out, to have it taken from the observations')
     return stretch.start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -32,6 +32,9 @@ class TrajectorySettings(StrictSettings):
         huber: Readings off by more standard deviations than this count by how far.
         prior_strength: Weight of the prior, by which bodies stay consistent.
         estimate_noise: Whether levels of noise are found from the residuals.
+        starts: Whether shooting estimates starts or takes those that were recorded.
+        substeps: Steps of shooting's integration from node to node.
+        horizon: Longest piece that shooting simulates in [s].
     """
 
     step: float | None = Field(default=None, gt=0)
@@ -45,6 +48,9 @@ class TrajectorySettings(StrictSettings):
     huber: float | None = Field(default=None, gt=0)
     prior_strength: float | None = Field(default=None, gt=0)
     estimate_noise: bool | None = None
+    starts: Literal['estimated', 'recorded'] | None = None
+    substeps: int | None = Field(default=None, ge=1)
+    horizon: float | None = Field(default=None, gt=0)
 
     def nodes(self, recording: Recording) -> NodeSettings:
         """How a recording becomes a problem.

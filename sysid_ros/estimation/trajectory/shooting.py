@@ -9,6 +9,7 @@ starts that are estimated the loss of information is small, and chaos is cut off
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,11 +75,25 @@ class Shooting:
                     'the setting of shooting cannot be used', where=name,
                     found=getattr(self, name), allowed=allowed)
 
-    def solve(self, problem: TrajectoryProblem) -> TrajectorySolution:
+    def here(self, problem: TrajectoryProblem) -> TrajectorySolution:
+        """What is known at the values that parameters and starts have, nothing sought.
+
+        Args:
+            problem: What was measured.
+
+        Raises:
+            EstimationError: As for :meth:`solve`.
+        """
+        return _Search(self, problem).solution(Status.CONVERGED, ())
+
+    def solve(
+        self, problem: TrajectoryProblem, progress: Callable[[Iteration], None] | None = None
+    ) -> TrajectorySolution:
         """Fit the free parameters, from the values that they have.
 
         Args:
             problem: What was measured.
+            progress: Told of every step that was tried.
 
         Returns:
             The best that was found, whatever the status.
@@ -92,7 +107,10 @@ class Shooting:
         search, log = _Search(self, problem), list[Iteration]()
         status = Status.ITERATION_LIMIT
         for _ in range(self.max_iterations):
+            before = len(log)
             ended = search.advance(log)
+            if progress is not None and len(log) > before:
+                progress(log[-1])
             if ended is not None:
                 status = ended
                 break

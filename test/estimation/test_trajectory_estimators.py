@@ -1,4 +1,4 @@
-"""The estimator by collocation: scale of free motion, intervals, noise, and bad input."""
+"""Estimators of states and parameters: scale of free motion, intervals, noise, and bad input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
+from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
 
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'trajectory_problems.py')))
+BOTH = pytest.mark.parametrize('kind', [CollocatedLeastSquares, SimulatedLeastSquares])
 
 
 def knowledge(estimate, name):
@@ -36,9 +38,10 @@ def off_prior(problem, truth, factor):
     return replace(problem, parameters=replace(problem.parameters, values=prior, prior=prior))
 
 
-def test_a_free_swing_does_not_tell_the_scale_and_says_so():
+@BOTH
+def test_a_free_swing_does_not_tell_the_scale_and_says_so(kind):
     problem, truth, _ = made.swinging()
-    estimate = CollocatedLeastSquares().fit(off_prior(problem, truth, 0.7))
+    estimate = kind().fit(off_prior(problem, truth, 0.7))
     assert estimate.status is Status.CONVERGED
     assert knowledge(estimate, 'rod.mass') is Knowledge.PRIOR
     group = {'rod.first_moment_z', 'rod.inertia_yy', 'swing.viscous_friction',
@@ -59,7 +62,8 @@ def test_a_free_swing_does_not_tell_the_scale_and_says_so():
     assert np.isfinite(estimate.base_covariance).all()
 
 
-def test_a_torque_tells_the_scale():
+@BOTH
+def test_a_torque_tells_the_scale(kind):
     rng, model = np.random.default_rng(1), made.model_of(made.PENDULUM)
     truth = model.parameters.values
     t = 0.01 * np.arange(301)
@@ -68,7 +72,7 @@ def test_a_torque_tells_the_scale():
     observation = Observation(
         Encoder.of(['swing']), t, q + 1e-3 * rng.normal(size=q.shape), np.array([1e-3]))
     problem = TrajectoryProblem(model, model.parameters, (Stretch(t, torque, (observation,)),))
-    estimate = CollocatedLeastSquares().fit(off_prior(problem, truth, 0.7))
+    estimate = kind().fit(off_prior(problem, truth, 0.7))
     assert not any('was held' in note for note in estimate.notes)
     assert estimate.unidentified == ()
     for name in ('rod.inertia_yy', 'rod.first_moment_z', 'swing.viscous_friction'):
@@ -78,7 +82,8 @@ def test_a_torque_tells_the_scale():
         assert error < 4.0 * estimate.standard_deviation[index] < 0.1 * abs(truth[index])
 
 
-def test_bodies_stay_physically_consistent():
+@BOTH
+def test_bodies_stay_physically_consistent(kind):
     problem, truth, _ = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'))
     # With the true lever, the prior's inertias that are not seen belong to no body.
     prior = truth.copy()
@@ -87,18 +92,19 @@ def test_bodies_stay_physically_consistent():
     parameters = replace(problem.parameters, values=prior, prior=prior)
     wrong = replace(problem, parameters=parameters)
     for strength, consistent in ((None, False), (0.1, True)):
-        estimate = CollocatedLeastSquares(prior_strength=strength).fit(wrong)
+        estimate = kind(prior_strength=strength).fit(wrong)
         assert estimate.status is Status.CONVERGED
         assert estimate.consistent == consistent
         index = estimate.parameters.index('rod.first_moment_z')
         assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=1e-3)
 
 
-def test_intervals_cover_the_truth():
+@BOTH
+def test_intervals_cover_the_truth(kind):
     inside, count = 0, 0
     for seed in range(12):
         problem, truth, _ = made.swinging(seed, fixed=('rod.inertia_yy',), nodes=121)
-        estimate = CollocatedLeastSquares().fit(problem)
+        estimate = kind().fit(problem)
         assert estimate.status is Status.CONVERGED
         for name in ('rod.first_moment_z', 'swing.viscous_friction', 'swing.coulomb_friction'):
             index = estimate.parameters.index(name)
@@ -108,14 +114,15 @@ def test_intervals_cover_the_truth():
     assert inside / count >= 0.8
 
 
-def test_the_level_of_noise_is_found_from_the_residuals():
+@BOTH
+def test_the_level_of_noise_is_found_from_the_residuals(kind):
     problem, _, _ = made.swinging(fixed=('rod.inertia_yy',), noise=3e-3)
     told = [
         replace(stretch, observations=tuple(
             replace(observation, sigma=np.array([1e-4])) for observation in stretch.observations))
         for stretch in problem.stretches]
-    right = CollocatedLeastSquares().fit(problem)
-    found = CollocatedLeastSquares(estimate_noise=True).fit(
+    right = kind().fit(problem)
+    found = kind(estimate_noise=True).fit(
         replace(problem, stretches=tuple(told)))
     note, = (note for note in found.notes if note.startswith('Noise of'))
     assert float(note.rstrip('.').split(':')[1]) == pytest.approx(3e-3, rel=0.1)
@@ -125,16 +132,17 @@ def test_the_level_of_noise_is_found_from_the_residuals():
 
 def test_an_estimate_survives_its_file():
     problem, _, _ = made.swinging(nodes=61)
-    estimate = CollocatedLeastSquares('trapezoidal', process_noise=0.1).fit(problem)
+    estimate = CollocatedLeastSquares(scheme='trapezoidal', process_noise=0.1).fit(problem)
     again = Estimate.from_json(estimate.to_json())
     assert again.settings['scheme'] == 'trapezoidal' and again.settings['huber'] is None
     np.testing.assert_array_equal(again.standard_deviation, estimate.standard_deviation)
 
 
-def test_without_convergence_the_values_are_the_prior():
+@BOTH
+def test_without_convergence_the_values_are_the_prior(kind):
     problem, truth, _ = made.swinging()
     off = off_prior(problem, truth, 0.6)
-    estimate = CollocatedLeastSquares(max_iterations=2).fit(off)
+    estimate = kind(max_iterations=2).fit(off)
     assert estimate.status is Status.ITERATION_LIMIT
     np.testing.assert_array_equal(estimate.parameters.values, off.parameters.prior)
 

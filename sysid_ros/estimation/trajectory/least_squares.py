@@ -1,0 +1,232 @@
+"""What estimators of states and parameters share: from a problem to an honest estimate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.trajectory.assessment import (
+    assess,
+    determined_parameters,
+    grouping,
+)
+from sysid_ros.estimation.trajectory.consistency import Told, consistent_values
+from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
+from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
+from sysid_ros.estimation.trajectory.uncertainty import Determined
+
+# Rounds of estimating noise, and the change of all levels that ends them; and of consistency.
+_ROUNDS, _SETTLED = 10, 1e-2
+# Squared standard deviations by which parameters may move and the motion with them unnoticed.
+_NEGLIGIBLE = 1e-4
+
+#: Told of every step that a solver tried.
+Progress = Callable[[Iteration], None]
+
+
+@dataclass(frozen=True)
+class TrajectoryLeastSquares(ABC):
+    """Least squares for motion and parameters.
+
+    Args:
+        prior_strength: Weight of the log-det divergence of bodies from their priors, in
+            squared standard deviations of the sensors' noise; it keeps them physically
+            consistent, and chooses where no motion could. None for neither.
+        estimate_noise: Whether levels of the sensors' noise are found from the residuals, in
+            place of those given.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+    """
+
+    prior_strength: float | None = 0.1
+    estimate_noise: bool = False
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._require_above_zero('prior_strength')
+
+    def _require_above_zero(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise ConfigurationError(
+                    'the number is not above zero', where=name, found=value)
+
+    @abstractmethod
+    def at(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """What is known at parameters as they are, nothing sought.
+
+        Args:
+            problem: The problem, its parameters where they are looked at.
+            motion: Where the motion is known from; None to smooth it out of what was measured.
+
+        Raises:
+            EstimationError: The motion of a joint was not observed, or cannot be simulated.
+        """
+
+    @abstractmethod
+    def search(
+        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+    ) -> TrajectorySolution:
+        """The motion and free parameters that fit best.
+
+        Args:
+            problem: The problem, its parameters where the search begins.
+            start: Motion to begin with.
+            progress: Told of every step.
+        """
+
+    def fit(self, problem: TrajectoryProblem) -> Estimate:
+        """Infer the parameters of a problem.
+
+        Args:
+            problem: The problem.
+
+        Returns:
+            The estimate; its values are the prior unless the solver converged.
+
+        Raises:
+            EstimationError: The motion of a joint was not observed, or cannot be simulated.
+        """
+        solution, noise = self._solved(problem, None)
+        return assess(
+            problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
+
+    def solve(
+        self, problem: TrajectoryProblem, progress: Progress | None = None
+    ) -> TrajectorySolution:
+        """Find parameters and motion; see :meth:`fit`.
+
+        Args:
+            problem: The problem.
+            progress: Told of every step that was tried.
+        """
+        return self._solved(problem, progress)[0]
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as plain values, None for no limit."""
+        return {
+            name: None if value == np.inf else value for name, value in asdict(self).items()}
+
+    def _solved(
+        self, problem: TrajectoryProblem, progress: Progress | None
+    ) -> tuple[TrajectorySolution, tuple[str, ...]]:
+        found = self._minimised(problem, None, progress)
+        if not self.estimate_noise:
+            return found, ()
+        words: tuple[str, ...] = ()
+        for _ in range(_ROUNDS):
+            if not found.status.ok:
+                return found, words
+            problem, change, words = _with_levels(problem, found)
+            if change <= _SETTLED:
+                return found, words
+            found = self._minimised(problem, found, progress)
+        return replace(found, status=Status.INACCURATE), words
+
+    def _minimised(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None,
+        progress: Progress | None,
+    ) -> TrajectorySolution:
+        """Parameters and motion for noise as it is."""
+        start = self.at(problem, motion)
+        known = determined_parameters(problem, start.information)
+        # What the data do not determine is held where it is, or it would drift.
+        found = self.search(_held(problem, known.held), start, progress)
+        if found.status.ok and self.prior_strength is not None:
+            found = self._made_consistent(problem, known, found, progress)
+        told = self.at(_moved(problem, found.values), found)
+        return replace(told, status=found.status, iterations=found.iterations)
+
+    def _made_consistent(
+        self, problem: TrajectoryProblem, known: Determined, found: TrajectorySolution,
+        progress: Progress | None,
+    ) -> TrajectorySolution:
+        """Parameters that physics allows, and the motion that belongs to them.
+
+        Each round minimises what the cost is to second order, states adapted, with the prior.
+        What no motion determines follows from the prior; what the data lost is held.
+        """
+        lost = np.isin(problem.free, problem.base.independent) & ~known.kept
+        fewer, matrix = _held(problem, np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
+        motion_alone = _held(problem, np.arange(len(problem.free)))
+        for _ in range(_ROUNDS):
+            here = self.at(_moved(problem, found.values), found)
+            told = Told(
+                matrix, here.information[np.ix_(known.kept, known.kept)],
+                here.scores.sum(axis=0)[known.kept])
+            values, status = consistent_values(
+                fewer, found.values, told, self.prior_strength or 0.0)
+            if not status.ok:
+                return replace(found, status=status)
+            moved = (values - found.values)[fewer.free]
+            found = replace(found, values=values)
+            if told.squared(moved) <= _NEGLIGIBLE:
+                return found
+            again = self.search(_moved(motion_alone, values), found, progress)
+            found = replace(again, iterations=(*found.iterations, *again.iterations))
+            if not again.status.ok:
+                return found
+        return replace(found, status=Status.ITERATION_LIMIT)
+
+
+def _moved(problem: TrajectoryProblem, values: np.ndarray) -> TrajectoryProblem:
+    """The problem with its parameters at values, shape ``(p,)``."""
+    return replace(problem, parameters=problem.parameters.with_values(values))
+
+
+def _held(problem: TrajectoryProblem, chosen: np.ndarray) -> TrajectoryProblem:
+    """The problem with some of its free parameters, by their place among these, held."""
+    names = [problem.parameters.names[k] for k in problem.free[chosen]]
+    return replace(problem, parameters=problem.parameters.fixed(*names)) if names else problem
+
+
+def _with_levels(
+    problem: TrajectoryProblem, found: TrajectorySolution
+) -> tuple[TrajectoryProblem, float, tuple[str, ...]]:
+    """The problem with levels of noise as the residuals show them, alike in all stretches.
+
+    Degrees of freedom that states and parameters take are shared out by rows.
+
+    Returns:
+        The problem, the largest relative change of a level, and the levels in words.
+    """
+    squares: dict[str, np.ndarray] = {}
+    counts: dict[str, np.ndarray] = {}
+    rows = 0
+    for stretch, residuals in zip(problem.stretches, found.residuals, strict=True):
+        for observation, residual in zip(stretch.observations, residuals, strict=True):
+            name, known = observation.sensor.name, np.isfinite(residual)
+            squares[name] = squares.get(name, 0.0) + np.nansum(residual**2, axis=0)
+            counts[name] = counts.get(name, 0) + known.sum(axis=0)
+            rows += int(known.sum())
+    starts = sum(2 * positions.shape[1] for positions in found.positions)
+    left = 1.0 - min((starts + len(problem.free)) / rows, 0.9)
+    levels = {
+        name: np.sqrt(total / np.maximum(left * counts[name], 1.0))
+        for name, total in squares.items()}
+    change = 0.0
+
+    def renewed(observation: Observation) -> Observation:
+        nonlocal change
+        level = np.maximum(levels[observation.sensor.name], np.finfo(float).tiny)
+        change = max(change, float(np.max(np.abs(level / observation.sigma - 1.0))))
+        return replace(observation, sigma=level)
+
+    stretches = tuple(
+        replace(stretch, observations=tuple(renewed(o) for o in stretch.observations))
+        for stretch in problem.stretches)
+    words = tuple(
+        f'Noise of {name}: {", ".join(f"{value:.3g}" for value in level)}.'
+        for name, level in levels.items())
+    return replace(problem, stretches=stretches), change, words
