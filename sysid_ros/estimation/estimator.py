@@ -22,6 +22,7 @@ from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
 
 class Estimator(Protocol):
@@ -36,6 +37,9 @@ class TrajectoryEstimator(Protocol):
 
     def fit(self, problem: TrajectoryProblem) -> Estimate:
         """Infer the parameters of a problem."""
+
+    def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
+        """Infer the parameters of a problem, and its motion."""
 
 
 REGRESSION_ESTIMATORS: dict[str, type] = {

@@ -10,6 +10,7 @@ from sysid_ros.errors import ModelError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.simulation import Simulation, simulate
@@ -51,6 +52,7 @@ class Evaluation:
         folds: Cross-validation within the recording, if it was asked for.
         simulation: Stretches of the held-out data, if there are any.
         verdict: What follows.
+        motion: What was found beside the parameters, where states were sought with them.
     """
 
     estimate: Estimate
@@ -59,6 +61,7 @@ class Evaluation:
     folds: CrossValidation | None
     simulation: Simulation | None
     verdict: Verdict
+    motion: TrajectorySolution | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Verdict and evidence as plain values for JSON."""

@@ -123,11 +123,12 @@ class Study:
             EstimationError: There are too few rows, or they are ill-conditioned.
         """
         if self.trajectory is not None:
-            estimate = self.settings.build_trajectory(name).fit(self.trajectory)
+            estimate, motion = self.settings.build_trajectory(name).fitted(self.trajectory)
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
-            return evaluate(estimate, self.training, self.held_out, efforts=self.efforts)
+            judged = evaluate(estimate, self.training, self.held_out, efforts=self.efforts)
+            return replace(judged, motion=motion)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
 

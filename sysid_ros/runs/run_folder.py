@@ -24,6 +24,7 @@ from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.report.evidence import comparison_section, friction_section
 from sysid_ros.report.figures import torque_figure
+from sysid_ros.report.motion_figure import motion_figure
 from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
 from sysid_ros.runs.kept_robot import kept_robot
@@ -170,6 +171,8 @@ class RunFolder:
             )
         if evaluation.simulation is not None:
             simulation_figure(self.path / 'simulation.png', evaluation.simulation)
+        if study.trajectory is not None and evaluation.motion is not None:
+            motion_figure(self.path / 'readings.png', study.trajectory, evaluation.motion)
 
     def write_validation(
         self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem,

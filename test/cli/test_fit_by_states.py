@@ -70,6 +70,7 @@ def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys, estimato
     # Only the part that was not held back.
     assert sum(estimate['residuals']['rows']) < 0.7 * 601
     assert (folder / 'run' / 'identified.urdf').is_file()
+    assert (folder / 'run' / 'readings.png').stat().st_size > 10_000
 
 
 def test_settings_of_the_section_arrive(folder):

@@ -114,6 +114,25 @@ def test_intervals_cover_the_truth(kind):
     assert inside / count >= 0.8
 
 
+@pytest.mark.parametrize('process_noise', [None, 0.05])
+def test_the_motion_is_known_as_well_as_it_says(process_noise):
+    inside, count = 0, 0
+    estimator = CollocatedLeastSquares(process_noise=process_noise)
+    for seed in range(6):
+        problem, _, motion = made.swinging(seed, fixed=('rod.inertia_yy',), nodes=81)
+        solution = estimator.solve(problem)
+        covariances = estimator.state_covariances(problem, solution)
+        assert [part.shape for part in covariances] == [(81, 2, 2)] * 2
+        for k, (q, v) in enumerate(motion):
+            deviation = np.sqrt(np.einsum('kii->ki', covariances[k]))
+            # Far better than one reading of the encoder.
+            assert deviation[:, 0].max() < 1e-3
+            error = np.hstack([solution.positions[k] - q, solution.velocities[k] - v])
+            inside += (np.abs(error) < 1.96 * deviation).sum()
+            count += error.size
+    assert inside / count >= 0.85
+
+
 @BOTH
 def test_the_level_of_noise_is_found_from_the_residuals(kind):
     problem, _, _ = made.swinging(fixed=('rod.inertia_yy',), noise=3e-3)

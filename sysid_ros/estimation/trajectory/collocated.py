@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.collocation import Collocation, Scheme
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
@@ -115,3 +116,34 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             parts.append(replace(part, rows=rows))
         return NormalEquations.of(
             len(states), chain.space.dimension, len(values), parts)
+
+    def state_covariances(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[np.ndarray, ...]:
+        """How well the motion is known, for white noise of the given size.
+
+        Args:
+            problem: The problem that was solved.
+            found: Its solution.
+
+        Returns:
+            Covariances of positions and velocities at the nodes, in that order, shape
+            ``(N + 1, 2 n, 2 n)`` for each stretch.
+
+        Raises:
+            EstimationError: The data do not determine the motion.
+        """
+        there = replace(problem, parameters=problem.parameters.with_values(found.values))
+        chain, free = self._chain(there), found.values[problem.free]
+        states = np.hstack([np.vstack(found.positions), np.vstack(found.velocities)])
+        eliminated = self._equations(chain, states, free).eliminated()
+        if eliminated is None:
+            raise EstimationError(
+                'the data do not determine the motion',
+                where=problem.provenance.get('source'), fix='Observe the position of every joint')
+        kept = np.flatnonzero(determined_parameters(problem, eliminated.information).kept)
+        parameters = np.zeros_like(eliminated.information)
+        known = np.ix_(kept, kept)
+        parameters[known] = np.linalg.inv(eliminated.information[known])
+        covariances = eliminated.state_covariances(parameters)
+        return tuple(np.split(covariances, chain.first_nodes[1:-1]))

@@ -98,9 +98,14 @@ class TrajectoryLeastSquares(ABC):
         Raises:
             EstimationError: The motion of a joint was not observed, or cannot be simulated.
         """
+        return self.fitted(problem)[0]
+
+    def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
+        """Infer the parameters of a problem, and its motion; see :meth:`fit`."""
         solution, noise = self._solved(problem, None)
         return assess(
-            problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
+            problem, solution, estimator=self.name, settings=self.describe(), notes=noise,
+        ), solution
 
     def solve(
         self, problem: TrajectoryProblem, progress: Progress | None = None
