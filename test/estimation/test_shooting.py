@@ -133,7 +133,7 @@ def test_information_and_scores_are_those_of_the_dense_jacobian():
         solution.values, [Course(start, problem.stretches[0].torque, STEP)])[0].slopes
     rows = slopes[:, 0].reshape(-1, slopes.shape[-1]) / 1e-3
     by_start, by_parameters = rows[:, :4], rows[:, 4:]
-    adapted = by_parameters - by_start @ np.linalg.lstsq(by_start, by_parameters)[0]
+    adapted = by_parameters - by_start @ np.linalg.lstsq(by_start, by_parameters, rcond=None)[0]
     np.testing.assert_allclose(solution.information, adapted.T @ adapted, rtol=1e-7)
     weighted = solution.residuals[0][0] / 1e-3
     scores = -np.einsum('Km,Kmk->Kk', weighted, adapted.reshape(*weighted.shape, -1))
@@ -393,7 +393,7 @@ def test_eliminated_equations_give_the_step_of_the_dense_ones(rng):
     equations, dense, right = bordered(rng)
     bound = np.full(5, np.inf)
     shared, own = equations.step(-bound, bound)
-    expected = np.linalg.lstsq(dense, -right)[0]
+    expected = np.linalg.lstsq(dense, -right, rcond=None)[0]
     np.testing.assert_allclose(np.concatenate([shared, own.reshape(-1)]), expected, rtol=1e-8)
     taken = 0.5 * (right @ right - np.sum((right + dense @ expected) ** 2))
     np.testing.assert_allclose(equations.promised(shared, own), taken, rtol=1e-9)

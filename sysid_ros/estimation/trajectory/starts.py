@@ -189,7 +189,7 @@ def _equations(
 def _fitted(design: scipy.sparse.csr_array, target: np.ndarray, joints: int) -> np.ndarray:
     """Coefficients of the smoothest spline that noise explains, shape ``(cells * g,)``."""
     size = design.shape[1]
-    second = scipy.sparse.diags_array(
+    second = scipy.sparse.diags(
         [1.0, -2.0, 1.0], offsets=[0, joints, 2 * joints], shape=(size - 2 * joints, size))
     width = 4 * joints
     normal, penalty = (_banded(part.T @ part, width) for part in (design, second))
