@@ -71,7 +71,7 @@ def test_the_monitor_stops_a_robot_before_a_passive_joint_comes_to_its_limit(ros
         'loops': str(HERE / 'five_bar' / 'loops.yaml'), 'initial_position': start.tolist(),
         'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
     ros.start('monitor_node', {
-        'plan': str(plan), 'watch': [''], 'reaction_time': 0.15, 'state_timeout': 0.5,
+        'plan': str(plan), 'watch': [''], 'reaction_time': 0.25, 'state_timeout': 0.5,
         'realtime_priority': 20})
     states = ros.hear(JointState, 'joint_states', 1000)
     stops = ros.hear(StopRequest, 'sysid/stop')
