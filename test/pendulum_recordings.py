@@ -51,6 +51,26 @@ def hinge(name: str, parent: str, child: str, height: float = 0.0) -> str:
         '<dynamics damping="1e-4"/></joint>')
 
 
+@dataclass(frozen=True, eq=False)
+class Swing:
+    """One recorded segment of free swing, of n links.
+
+    Attributes:
+        t: In [s], shape ``(T,)``.
+        angles: Absolute ones in [rad], zero upright, shape ``(T, n)``.
+        speeds: In [rad/s], shape ``(T, n)``.
+    """
+
+    t: np.ndarray
+    angles: np.ndarray
+    speeds: np.ndarray
+
+    @property
+    def joints(self) -> np.ndarray:
+        """Angles of each link to the one before, and of the first to the vertical below."""
+        return np.diff(self.angles, axis=1, prepend=np.pi)
+
+
 @dataclass(frozen=True)
 class Pendulum:
     """A pendulum and its recordings.
@@ -82,7 +102,7 @@ class Pendulum:
         return replace(parameters, lower=np.array(lower), free=np.array([
             name in self.bodies or name.startswith(joints) for name in parameters.names]))
 
-    def stretches(self, folder: Path, kind: str, every: int = 1) -> tuple[Stretch, ...]:
+    def swings(self, folder: Path, kind: str, every: int = 1) -> tuple[Swing, ...]:
         """Recorded segments.
 
         Args:
@@ -92,18 +112,23 @@ class Pendulum:
         """
         file = f'{self.name}DataForParameterEstimation.mat'
         cells = scipy.io.loadmat(self._folder(folder) / file)[f'Y_{kind}'].ravel()
-        return tuple(self._stretch(np.array(cell.T[::every]), every) for cell in cells)
+        return tuple(
+            Swing(every * SAMPLING * np.arange(len(rows)), *np.split(rows, 2, axis=1))
+            for rows in (np.array(cell.T[::every]) for cell in cells))
+
+    def stretches(self, folder: Path, kind: str, every: int = 1) -> tuple[Stretch, ...]:
+        """The segments as stretches of a trajectory problem; arguments as for :meth:`swings`."""
+        return tuple(map(self._stretch, self.swings(folder, kind, every)))
 
     def _folder(self, folder: Path) -> Path:
         return folder / 'multiarm_pendulum' / 'ParameterEstimation' / self.name
 
-    def _stretch(self, rows: np.ndarray, every: int) -> Stretch:
-        angles, speeds = np.split(rows, 2, axis=1)
-        t = every * SAMPLING * np.arange(len(rows))
-        seen = Observation(self.sensor, t, angles, np.full(angles.shape[1], SIGMA))
+    def _stretch(self, swing: Swing) -> Stretch:
+        seen = Observation(
+            self.sensor, swing.t, swing.angles, np.full(swing.angles.shape[1], SIGMA))
         # From absolute to relative angles.
-        start = np.diff(np.array([angles[0], speeds[0]]), prepend=0.0, axis=1)
-        return Stretch(t, np.zeros_like(angles), (seen,), start)
+        start = np.diff(np.array([swing.angles[0], swing.speeds[0]]), prepend=0.0, axis=1)
+        return Stretch(swing.t, np.zeros_like(swing.angles), (seen,), start)
 
     def published(self, folder: Path) -> np.ndarray:
         """Identified values that came with the recordings."""

@@ -17,6 +17,8 @@ from sysid_ros.estimation.trajectory.shooting import Shooting
 
 pendulums = SimpleNamespace(
     **runpy.run_path(str(Path(__file__).parents[1] / 'pendulum_recordings.py')))
+furuta = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[1] / 'furuta_recordings.py')))
 SINGLE, DOUBLE = pendulums.SINGLE, pendulums.DOUBLE
 # Every tenth sample: steps of 10 ms, in which the integration is 100 times finer than the noise.
 EVERY = 10
@@ -128,3 +130,14 @@ def test_more_friction_never_costs_more_and_dry_friction_foretells_better(record
     assert costs[1] <= costs[0] * (1.0 + 1e-9)
     assert costs[2] <= costs[1] * (1.0 + 1e-9)
     assert (tried[1] < tried[0]).all()
+
+
+def test_periods_of_the_single_pendulum_are_those_of_the_published_parameters(recordings):
+    mass, length, inertia, _, gravity = SINGLE.published(recordings)
+    published = mass * gravity * length / (inertia + mass * length**2)
+    swings = [swing for kind in ('id', 'vad') for swing in SINGLE.swings(recordings, kind)]
+    found = np.concatenate([
+        furuta.stiffness_per_inertia(swing.t, swing.joints[:, 0])[:, 1] for swing in swings])
+    print(f'\nm g l / J from {len(found)} periods: {found.mean():.2f} ± {found.std():.2f} 1/s², '
+          f'published {published:.2f}')
+    assert found == pytest.approx(published, rel=0.005)
