@@ -1,0 +1,1 @@
+"""Rigid bodies that step through time with compliant constraints and dry friction."""

@@ -1,0 +1,249 @@
+r"""Compiled: the equations of a complementarity problem's active variables.
+
+Which variables are active is a guess until the solution of their equations has passed the check
+of every row of the problem, :math:`S z + b = w` with w = 0 where a variable is free or positive,
+and w at least 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+# A value that is not a number must stay one.
+_COMPILED = {'error_model': 'numpy'}
+
+#: Largest error of a row, as part of the sum of its terms' sizes.
+ACCURACY = 1e-10
+# What is rounding, as part of the largest of variables that are scaled alike.
+_ROUNDING = 1e-14
+# Pivots below this, of rows and columns that are scaled to one, are rounding.
+_DEPENDENT = 1e-14
+# Corrections of a linear solve; and how often negative variables are taken out.
+_CORRECTIONS, _DROPS = 2, 4
+
+
+class Room(NamedTuple):
+    """Where the solver works, for problems of n variables.
+
+    Attributes:
+        reduced: The problem, its free variables eliminated; offsets last, shape ``(n, n + 1)``.
+        tableau: Lemke's, shape ``(n, 2 n + 2)``.
+        basis: Variable that belongs to each of its rows, shape ``(n,)``.
+        tied: Rows that may leave, shape ``(n,)``.
+        column: A column of the tableau, or a right-hand side, shape ``(n,)``.
+        system: Equations of the active variables, shape ``(n, n)``.
+        order: Exchanges of its rows, shape ``(n,)``.
+        members: The active variables, shape ``(n,)``.
+        scale: Factors of rows, then of columns, shape ``(2, n)``.
+    """
+
+    reduced: np.ndarray
+    tableau: np.ndarray
+    basis: np.ndarray
+    tied: np.ndarray
+    column: np.ndarray
+    system: np.ndarray
+    order: np.ndarray
+    members: np.ndarray
+    scale: np.ndarray
+
+
+@njit(**_COMPILED)
+def room_for(n: int) -> Room:
+    """Room to solve problems of n variables, one after the other."""
+    return Room(
+        np.empty((n, n + 1)), np.empty((n, 2 * n + 2)), np.empty(n, np.int64),
+        np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty(n, np.int64),
+        np.empty(n, np.int64), np.empty((2, n)))
+
+
+@njit(**_COMPILED)
+def settle(
+    matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
+    active: np.ndarray, room: Room,
+) -> bool:
+    """Solve for the active variables, and check every row of the problem.
+
+    Args:
+        matrix: S, shape ``(n, n)``.
+        offset: b, shape ``(n,)``.
+        free: How many variables, the first, are free.
+        values: Filled with z, shape ``(n,)``.
+        slack: Filled with w, shape ``(n,)``.
+        active: Which variables are free or may be positive, shape ``(n,)``; those that turn out
+            negative are taken out.
+        room: To work in.
+
+    Returns:
+        Whether each row's error is at most ``ACCURACY`` of the sum of its terms' sizes, or is
+        rounding.
+    """
+    for _ in range(_DROPS):
+        count = _gather(matrix, active, room)
+        if not _factor(room, count):
+            return False
+        values[:] = 0.0
+        _solve(matrix, offset, count, values, room)
+        # Where more variables than needed are in the basis, they are zero but for rounding.
+        dropped = False
+        for i in range(free, len(active)):
+            if values[i] < 0.0:
+                active[i], dropped = False, True
+        if not dropped:
+            return _checked(matrix, offset, free, values, slack, count, room)
+    return False
+
+
+@njit(**_COMPILED)
+def _checked(
+    matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
+    count: int, room: Room,
+) -> bool:
+    """Whether all rows of the problem hold; the slack is filled."""
+    n, largest, right = len(offset), 0.0, True
+    for a in range(count):
+        largest = max(largest, abs(values[room.members[a]]) / room.scale[1, a])
+    for i in range(n):
+        error, size = offset[i], abs(offset[i])
+        for j in range(n):
+            error += matrix[i, j] * values[j]
+            size += abs(matrix[i, j] * values[j])
+        slack[i] = 0.0
+        if i >= free and values[i] == 0.0:
+            slack[i] = max(error, 0.0)
+            error = min(error, 0.0)
+        room.column[i] = abs(error) - ACCURACY * size
+        right = right and size < np.inf
+    # What linear solvers leave over is small beside the largest variable, all of one scale.
+    for a in range(count):
+        room.column[room.members[a]] -= _ROUNDING * largest / room.scale[0, a]
+    for i in range(n):
+        right = right and room.column[i] <= 0.0
+    return right
+
+
+@njit(**_COMPILED)
+def slopes(
+    matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray, room: Room
+) -> bool:
+    r"""Derivatives of a solution while the same variables stay active.
+
+    The active rows remain equations, :math:`S_{FF} \dot z_F = -(\dot b + \dot S z)_F`; the other
+    variables remain zero (Appendix D.1 of the paper on discrete multibody dynamics).
+
+    Args:
+        matrix: S, shape ``(n, n)``.
+        active: Which variables are free or positive, shape ``(n,)``.
+        changes: :math:`\dot b + \dot S z`, one row a direction, shape ``(k, n)``.
+        found: Filled with the derivatives of z, shape ``(k, n)``.
+        room: To work in.
+
+    Returns:
+        Whether there are derivatives: whether the equations are regular.
+    """
+    found[:] = 0.0
+    count = _gather(matrix, active, room)
+    if not _factor(room, count):
+        return False
+    for k in range(len(changes)):
+        _solve(matrix, changes[k], count, found[k], room)
+    return True
+
+
+@njit(**_COMPILED)
+def _gather(matrix: np.ndarray, active: np.ndarray, room: Room) -> int:
+    """Collect the equations of the active variables; how many they are."""
+    count = 0
+    for i in range(len(active)):
+        if active[i]:
+            room.members[count] = i
+            count += 1
+    for a in range(count):
+        for b in range(count):
+            room.system[a, b] = matrix[room.members[a], room.members[b]]
+    return count
+
+
+@njit(**_COMPILED)
+def _factor(room: Room, count: int) -> bool:
+    """LU of the collected equations by partial pivoting, once they are scaled."""
+    system, order = room.system, room.order
+    _scale(system, room.scale, count)
+    for k in range(count):
+        best = k
+        for a in range(k + 1, count):
+            if abs(system[a, k]) > abs(system[best, k]):
+                best = a
+        order[k] = best
+        if best != k:
+            for b in range(count):
+                system[k, b], system[best, b] = system[best, b], system[k, b]
+        if not abs(system[k, k]) > _DEPENDENT:
+            return False
+        for a in range(k + 1, count):
+            system[a, k] /= system[k, k]
+            factor = system[a, k]
+            if factor != 0.0:
+                for b in range(k + 1, count):
+                    system[a, b] -= factor * system[k, b]
+    return True
+
+
+@njit(**_COMPILED)
+def _scale(system: np.ndarray, scale: np.ndarray, count: int) -> None:
+    """Make the largest entry of each row one, then that of each column."""
+    for a in range(count):
+        largest = 0.0
+        for b in range(count):
+            largest = max(largest, abs(system[a, b]))
+        scale[0, a] = 1.0 / largest if largest > 0.0 else 1.0
+    for b in range(count):
+        largest = 0.0
+        for a in range(count):
+            largest = max(largest, abs(system[a, b]) * scale[0, a])
+        scale[1, b] = 1.0 / largest if largest > 0.0 else 1.0
+        for a in range(count):
+            system[a, b] *= scale[0, a] * scale[1, b]
+
+
+@njit(**_COMPILED)
+def _solve(
+    matrix: np.ndarray, changes: np.ndarray, count: int, values: np.ndarray, room: Room
+) -> None:
+    """Solve the factored equations, and correct the solution by what it leaves over.
+
+    Args:
+        matrix: S, shape ``(n, n)``.
+        changes: What the equations balance, shape ``(n,)``.
+        count: How many equations there are.
+        values: Zero; the active ones are filled, shape ``(n,)``.
+        room: With the factors.
+    """
+    members, right = room.members, room.column
+    for _ in range(1 + _CORRECTIONS):
+        for a in range(count):
+            i = members[a]
+            rest = changes[i]
+            for b in range(count):
+                rest += matrix[i, members[b]] * values[members[b]]
+            right[a] = -rest * room.scale[0, a]
+        _substitute(room.system, room.order, count, right)
+        for a in range(count):
+            values[members[a]] += room.scale[1, a] * right[a]
+
+
+@njit(**_COMPILED)
+def _substitute(system: np.ndarray, order: np.ndarray, count: int, right: np.ndarray) -> None:
+    """Solve with the factors, in place."""
+    for k in range(count):
+        right[k], right[order[k]] = right[order[k]], right[k]
+    for a in range(count):
+        for b in range(a):
+            right[a] -= system[a, b] * right[b]
+    for a in range(count - 1, -1, -1):
+        for b in range(a + 1, count):
+            right[a] -= system[a, b] * right[b]
+        right[a] /= system[a, a]
