@@ -20,6 +20,7 @@ from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -58,7 +59,8 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
 }
 
 TRAJECTORY_ESTIMATORS: dict[str, type] = {
-    estimator.name: estimator for estimator in (CollocatedLeastSquares, SimulatedLeastSquares)
+    estimator.name: estimator
+    for estimator in (CollocatedLeastSquares, SimulatedLeastSquares, DiscreteLeastSquares)
 }
 #: All of both kinds.
 ESTIMATORS: dict[str, type] = REGRESSION_ESTIMATORS | TRAJECTORY_ESTIMATORS

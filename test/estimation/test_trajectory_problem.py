@@ -207,9 +207,9 @@ def test_torques_of_another_robot_are_refused():
     ([CoulombFriction()], 'jumps where the velocity'),
     ([LoadFriction()], 'grows with the load'),
 ])
-def test_models_whose_torque_jumps_are_refused(terms, match):
+def test_models_whose_torque_jumps_are_refused_where_accelerations_are_needed(terms, match):
     with pytest.raises(ModelError, match=match):
-        problem(stretch(observation()), model=TorqueModel(ROBOT, terms))
+        problem(stretch(observation()), model=TorqueModel(ROBOT, terms)).require_smooth()
 
 
 @pytest.mark.parametrize('sensor', [

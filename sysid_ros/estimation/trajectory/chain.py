@@ -10,12 +10,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 
 from sysid_ros.estimation.trajectory import chain_kernels
+
+
+class ChainPart(Protocol):
+    """Weighted residuals of one kind, as normal equations need them; see :class:`Residuals`."""
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Node of each, or the first of two, shape ``(K,)``."""
+
+    @property
+    def pairs(self) -> bool:
+        """Whether they touch the next node too."""
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Derivatives and values."""
+
+    @property
+    def cost(self) -> float:
+        """What they add to the cost."""
+
+    def reweighted(self) -> ChainPart:
+        """The residuals whose squares have the slope of the cost here."""
+
+    def add_to(self, chain: np.ndarray, corner: np.ndarray) -> None:
+        """Add them to the normal equations of a chain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +95,16 @@ class Residuals:
         near = np.minimum(size, self.huber)
         return float(np.sum(near * (size - 0.5 * near)))
 
+    def add_to(self, chain: np.ndarray, corner: np.ndarray) -> None:
+        """Add them to the normal equations of a chain.
+
+        Args:
+            chain: As in :class:`NormalEquations`; is added to.
+            corner: Likewise.
+        """
+        add = chain_kernels.add_pairs if self.pairs else chain_kernels.add_nodes
+        add(self.nodes, self.reweighted().rows, chain, corner)
+
     def reweighted(self) -> Residuals:
         """The residuals whose squares have the slope of the cost here."""
         size = np.abs(self.values)
@@ -96,7 +133,7 @@ class NormalEquations:
 
     @classmethod
     def of(
-        cls, nodes: int, dimension: int, parameters: int, residuals: Iterable[Residuals]
+        cls, nodes: int, dimension: int, parameters: int, residuals: Iterable[ChainPart]
     ) -> NormalEquations:
         """Add up residuals; each kind may come in several parts, so that memory stays small.
 
@@ -110,8 +147,7 @@ class NormalEquations:
         corner, linked = np.zeros((parameters, parameters + 1)), np.zeros(nodes, dtype=bool)
         cost = 0.0
         for part in residuals:
-            add = chain_kernels.add_pairs if part.pairs else chain_kernels.add_nodes
-            add(part.nodes, part.reweighted().rows, chain, corner)
+            part.add_to(chain, corner)
             if part.pairs:
                 linked[part.nodes] = True
             cost += part.cost
@@ -214,7 +250,7 @@ class Eliminated:
         chain_kernels.adapted(self.chain, self.linked, slopes)
         return slopes
 
-    def scores(self, residuals: Iterable[Residuals]) -> np.ndarray:
+    def scores(self, residuals: Iterable[ChainPart]) -> np.ndarray:
         """Gradient by the parameters, the states adapted, node by node, shape ``(N, p)``."""
         scores = np.zeros((len(self.chain), len(self.corner)))
         for part in residuals:

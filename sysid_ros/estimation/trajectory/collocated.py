@@ -99,6 +99,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             positions=q, velocities=v)
 
     def _chain(self, problem: TrajectoryProblem) -> Collocation:
+        problem.require_smooth()
         joints = len(problem.model.robot.joint_names)
         noise = None if self.process_noise is None else np.full(joints, self.process_noise)
         return Collocation(problem, self.scheme, noise, self.huber)

@@ -17,15 +17,17 @@ import numpy as np
 from sysid_ros.dynamics.acceleration import Acceleration, linearised_accelerations
 from sysid_ros.estimation.trajectory.chain import Residuals
 from sysid_ros.estimation.trajectory.interpolation import Between
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
-from sysid_ros.estimation.trajectory.sensors import Encoder
+from sysid_ros.estimation.trajectory.problem import (
+    Observation,
+    Stretch,
+    TrajectoryProblem,
+    position_unit,
+)
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 
 Scheme = Literal['trapezoidal', 'hermite_simpson']
 # Unit in which velocities have to agree: what drifts as far as a sensor's noise in this time [s].
 _DRIFT = 1.0
-# Where nothing measures positions these are compared in units of this, in [rad] or [m].
-_UNMEASURED = 1e-3
 
 
 class _Slopes(NamedTuple):
@@ -115,20 +117,7 @@ class Collocation:
 
     @cached_property
     def _position_unit(self) -> np.ndarray:
-        """The least noise of any encoder of a joint, shape ``(n,)``."""
-        joints = len(self.problem.model.robot.joint_names)
-        still = np.zeros((1, joints))
-        unit = np.full(joints, np.inf)
-        for stretch in self.problem.stretches:
-            for observation in stretch.observations:
-                if not isinstance(observation.sensor, Encoder):
-                    continue
-                slope = observation.sensor.read(
-                    self.problem.model.robot, still, still, still).by_position[0]
-                with np.errstate(divide='ignore'):
-                    felt = np.min(observation.sigma[:, None] / np.abs(slope), axis=0)
-                unit = np.minimum(unit, felt)
-        return np.where(np.isfinite(unit), unit, _UNMEASURED)
+        return position_unit(self.problem)
 
     def _dynamics(
         self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import Eliminated, NormalEquations, Residuals
+from sysid_ros.estimation.trajectory.chain import ChainPart, Eliminated, NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.solution import Iteration
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 
@@ -44,7 +44,7 @@ class ChainProblem(Protocol):
     def space(self) -> StateSpace:
         """Where states live."""
 
-    def residuals(self, states: np.ndarray, values: np.ndarray) -> Iterable[Residuals]:
+    def residuals(self, states: np.ndarray, values: np.ndarray) -> Iterable[ChainPart]:
         """Weighted residuals with their derivatives.
 
         Args:
@@ -241,7 +241,7 @@ class _Search:
         return NormalEquations.of(
             len(states), self.problem.space.dimension, len(values), self._all(states, values))
 
-    def _all(self, states: np.ndarray, values: np.ndarray) -> Iterator[Residuals]:
+    def _all(self, states: np.ndarray, values: np.ndarray) -> Iterator[ChainPart]:
         yield from self.problem.residuals(states, values)
         root = np.sqrt(self.weight)
         for index, part in enumerate(self.problem.equations(states, values)):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from sysid_ros.dynamics.acceleration import require_smooth
 from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
-from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor
 from sysid_ros.robot.parameters import ParameterSet
 
 # Steps between nodes may differ by this part of their length.
 _UNEVEN = 1e-6
+# Where nothing measures positions these are compared in units of this, in [rad] or [m].
+_UNMEASURED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +138,9 @@ class TrajectoryProblem:
     """Stretches of motion of one robot, whose parameters are sought with its states.
 
     Attributes:
-        model: Torque model of the robot, without jumps.
-        parameters: Prior, bounds and free/fixed mask, p parameters.
+        model: Torque model of the robot.
+        parameters: Prior, bounds and free/fixed mask, p parameters: the model's and, behind
+            them, those that only some estimators know.
         stretches: The motion, in stretches that have nothing but parameters in common.
         provenance: Where they came from.
         warnings: What the data had to be mended for, in words.
@@ -144,7 +148,7 @@ class TrajectoryProblem:
     Raises:
         EstimationError: The parameters are not the model's, there is no motion, or too little
             was measured.
-        ModelError: The torque of the model jumps, or the robot lacks what a sensor is mounted on.
+        ModelError: The robot lacks what a sensor is mounted on.
         RecordingError: The torques or the start do not fit the robot.
     """
 
@@ -155,8 +159,8 @@ class TrajectoryProblem:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_smooth(self.model)
-        if self.parameters.names != self.model.parameters.names:
+        own = self.model.parameters.names
+        if self.parameters.names[:len(own)] != own:
             raise EstimationError('the parameters are not those of the model')
         joints = len(self.model.robot.joint_names)
         for stretch in self.stretches:
@@ -184,6 +188,47 @@ class TrajectoryProblem:
     @cached_property
     def base(self) -> BaseParameters:
         """What torques at all joints would tell of the free parameters; no motion tells more."""
-        parameters = self.parameters
-        model = self.model if self.model.is_linear else self.model.linearised(parameters.values)
-        return base_parameters(model, free=parameters.free)
+        values, free = self.parameters.values, self.parameters.free
+        own = len(self.model.parameters)
+        model = self.model if self.model.is_linear else self.model.linearised(values[:own])
+        base = base_parameters(model, free=free[:own])
+        # Nothing else is known of the others than that they are no combination of these.
+        others = own + np.flatnonzero(free[own:])
+        matrix = scipy.linalg.block_diag(base.matrix, np.eye(len(free) - own)[others - own])
+        return replace(
+            base, names=self.parameters.names, matrix=matrix,
+            independent=np.concatenate([base.independent, others]))
+
+    def require_smooth(self) -> None:
+        """Refuse what estimators that differentiate accelerations cannot work with.
+
+        Raises:
+            ModelError: The torque of the model jumps.
+            EstimationError: There are parameters beside those of the model.
+        """
+        require_smooth(self.model)
+        others = self.parameters.names[len(self.model.parameters):]
+        if others:
+            raise EstimationError(
+                'the estimator does not know some parameters', found=', '.join(others),
+                fix='Use the estimator discrete')
+
+
+def position_unit(problem: TrajectoryProblem) -> np.ndarray:
+    """The least noise of any encoder of each joint in [rad] or [m], shape ``(n,)``.
+
+    Args:
+        problem: The problem; joints that nothing measures get a thousandth.
+    """
+    joints = len(problem.model.robot.joint_names)
+    still = np.zeros((1, joints))
+    unit = np.full(joints, np.inf)
+    for stretch in problem.stretches:
+        for observation in stretch.observations:
+            if type(observation.sensor) is Encoder:
+                slope = observation.sensor.read(
+                    problem.model.robot, still, still, still).by_position[0]
+                with np.errstate(divide='ignore'):
+                    felt = np.min(observation.sigma[:, None] / np.abs(slope), axis=0)
+                unit = np.minimum(unit, felt)
+    return np.where(np.isfinite(unit), unit, _UNMEASURED)

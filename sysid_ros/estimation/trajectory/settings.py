@@ -35,6 +35,12 @@ class TrajectorySettings(StrictSettings):
         starts: Whether shooting estimates starts or takes those that were recorded.
         substeps: Steps of shooting's integration from node to node.
         horizon: Longest piece that shooting simulates in [s].
+        state_error_weight: What discrete dynamics weigh; see
+            :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
+            for this and what follows.
+        compliance: Of joints' forces in [m/N].
+        angular_compliance: Of their moments in [rad/(N·m)].
+        damping: Time in which constraints' violations decay in [s].
     """
 
     step: float | None = Field(default=None, gt=0)
@@ -51,6 +57,10 @@ class TrajectorySettings(StrictSettings):
     starts: Literal['estimated', 'recorded'] | None = None
     substeps: int | None = Field(default=None, ge=1)
     horizon: float | None = Field(default=None, gt=0)
+    state_error_weight: float | None = Field(default=None, gt=0)
+    compliance: float | None = Field(default=None, gt=0)
+    angular_compliance: float | None = Field(default=None, gt=0)
+    damping: float | None = Field(default=None, ge=0)
 
     def nodes(self, recording: Recording) -> NodeSettings:
         """How a recording becomes a problem.

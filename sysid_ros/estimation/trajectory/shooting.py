@@ -143,6 +143,7 @@ class _Search:
 
     def __init__(self, settings: Shooting, problem: TrajectoryProblem) -> None:
         self._settings, self._problem = settings, problem
+        problem.require_smooth()
         self._free = problem.free
         self._pieces = cut(problem.stretches, settings.horizon)
         self._simulator = Simulator(

@@ -1,0 +1,124 @@
+"""What rows are at many states: gaps, angles and speeds, and their derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.errors import ModelError
+from sysid_ros.estimation.trajectory.discrete import sweep
+from sysid_ros.estimation.trajectory.discrete.machine import room_for
+from sysid_ros.estimation.trajectory.discrete.mechanism import JointRow, Mechanism
+from sysid_ros.estimation.trajectory.discrete.rows import COSINE, WORLD, Rows
+
+
+class Look(NamedTuple):
+    """m rows at S states.
+
+    Attributes:
+        value: Shape ``(S, m)``.
+        speed: Shape ``(S, m)``.
+        by_state: Derivatives of values by the steps of states, shape ``(S, m, 12 b)``.
+        speed_by_state: And of speeds.
+    """
+
+    value: np.ndarray
+    speed: np.ndarray
+    by_state: np.ndarray
+    speed_by_state: np.ndarray
+
+
+def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
+    """Look at rows.
+
+    Args:
+        mechanism: Bodies, b of them.
+        rows: The rows.
+        states: Shape ``(S, 13 b)``.
+    """
+    samples, count, bodies = len(states), len(rows.kind), len(mechanism.bodies)
+    value = np.empty((samples, count))
+    direction, slope = np.empty((samples, count, 12)), np.empty((samples, count, 12, 12))
+    sweep.look_along(rows, states, room_for(bodies, 0, 0), value, direction, slope)
+    # The world is behind all bodies.
+    twists = np.concatenate(
+        [states.reshape(samples, bodies, 13)[:, :, 7:], np.zeros((samples, 1, 6))], axis=1)
+    twist = np.concatenate([twists[:, rows.first], twists[:, rows.second]], axis=2)
+    turned = np.einsum('skr,skrc->skc', twist, slope)
+    by_state, speed_by_state = np.zeros((2, samples, count, 12 * bodies))
+    for k in range(count):
+        for own, body in ((slice(0, 6), rows.first[k]), (slice(6, 12), rows.second[k])):
+            if body != WORLD:
+                pose, speed = slice(12 * body, 12 * body + 6), slice(12 * body + 6, 12 * body + 12)
+                by_state[:, k, pose] = direction[:, k, own]
+                speed_by_state[:, k, pose] = turned[:, k, own]
+                speed_by_state[:, k, speed] = direction[:, k, own]
+    return Look(value, np.einsum('skc,skc->sk', direction, twist), by_state, speed_by_state)
+
+
+class JointMotion(NamedTuple):
+    """Coordinates of j joints at S states, and their derivatives.
+
+    Attributes:
+        position: In [rad] or [m], angles between -π and π, shape ``(S, j)``.
+        velocity: Shape ``(S, j)``.
+        by_state: Of positions, then velocities, by the steps of states, ``(S, 2 j, 12 b)``.
+    """
+
+    position: np.ndarray
+    velocity: np.ndarray
+    by_state: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Hinges and prismatic joints of a mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        joints: Names of joints, j of them.
+
+    Raises:
+        ModelError: A joint neither turns nor slides.
+    """
+
+    mechanism: Mechanism
+    joints: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in self.joints:
+            kind = self.mechanism.joint(name).kind
+            if kind not in ('hinge', 'prismatic'):
+                raise ModelError('the joint has no coordinate', where=name, found=kind,
+                                 allowed='hinge, prismatic')
+
+    def of(self, states: np.ndarray) -> JointMotion:
+        """Coordinates at states, shape ``(S, 13 b)``."""
+        count = len(self.joints)
+        found = look(self.mechanism, self._rows, states)
+        position, by_state = found.value[:, :count].copy(), found.by_state[:, :count].copy()
+        for k in np.flatnonzero(self.turning):
+            c, s = found.value[:, count + 2 * k], found.value[:, count + 2 * k + 1]
+            dc, ds = found.by_state[:, count + 2 * k], found.by_state[:, count + 2 * k + 1]
+            position[:, k] = np.arctan2(s, c)
+            by_state[:, k] = (c[:, None] * ds - s[:, None] * dc) / (c**2 + s**2)[:, None]
+        return JointMotion(
+            position, found.speed[:, :count],
+            np.concatenate([by_state, found.speed_by_state[:, :count]], axis=1))
+
+    @cached_property
+    def turning(self) -> np.ndarray:
+        """Which joints turn, shape ``(j,)``."""
+        return np.array([self.mechanism.joint(name).kind == 'hinge' for name in self.joints])
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """Directions of motion, then of each joint the two cosines that tell its angle."""
+        joints = [self.mechanism.joint(name) for name in self.joints]
+        moving = [(joint, joint.drives[0]) for joint in joints]
+        dials = [
+            (joint, JointRow(COSINE, here=0, there=axis)) for joint in joints for axis in (0, 1)]
+        return self.mechanism.rows_of([*moving, *dials])

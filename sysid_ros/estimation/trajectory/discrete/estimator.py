@@ -1,0 +1,179 @@
+"""The estimator by discrete multibody dynamics: states of all bodies and parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.chain import NormalEquations
+from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
+    DiscreteChain,
+    Residual,
+    RotationResidual,
+)
+from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
+from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.starts import initial_states
+
+# Part of a step in which violations decay.
+_DAMPED = 0.25
+#: Gyroscopic forces of a step.
+Gyroscopic = Literal['averaged', 'explicit']
+# Part of their own curvature that is added to states that nothing determines.
+_BREATH = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteSolution(TrajectorySolution):
+    """A solution with the states of all bodies.
+
+    Attributes:
+        states: Of all stretches at their nodes, shape ``(N, 13 b)``.
+    """
+
+    states: np.ndarray
+
+
+@dataclass(frozen=True)
+class DiscreteLeastSquares(TrajectoryLeastSquares):
+    r"""Joint least squares for the states of all bodies, in maximal coordinates, and parameters.
+
+    Args:
+        prior_strength: As for all.
+        estimate_noise: As for all.
+        state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
+            squared, over a reading of a position that is off by one [rad] or [m].
+        compliance: Of the forces of joints in [m/N].
+        angular_compliance: Of their moments in [rad/(N·m)].
+        damping: Time in which violations of constraints decay in [s]; a quarter of a step, which
+            makes the least errors, where it is None.
+        gyroscopic: ``averaged`` over both ends of a step, or ``explicit``, as published.
+        residual: ``implicit`` for any stiffness, or ``published``.
+        rotation: ``exact`` or ``small_angle``.
+        huber: Readings that are off by more standard deviations than this count by how far.
+        max_iterations: Most iterations of the solver.
+        tolerance: Relative decrease of the cost that ends it.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+
+    References:
+        Joint state and parameter estimation for regularized discrete multibody dynamics with
+        dry friction, section 3.
+    """
+
+    state_error_weight: float = 100.0
+    compliance: float = 1e-8
+    angular_compliance: float = 1e-8
+    damping: float | None = None
+    gyroscopic: Gyroscopic = 'averaged'
+    residual: Residual = 'implicit'
+    rotation: RotationResidual = 'exact'
+    huber: float = np.inf
+    max_iterations: int = 300
+    tolerance: float = 1e-10
+
+    name: ClassVar[str] = 'discrete'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_above_zero('state_error_weight', 'compliance', 'angular_compliance', 'huber')
+        for name, known in (
+            ('gyroscopic', ('averaged', 'explicit')), ('residual', ('implicit', 'published')),
+            ('rotation', ('exact', 'small_angle')),
+        ):
+            if getattr(self, name) not in known:
+                raise ConfigurationError(
+                    'there is no such choice', where=name, found=repr(getattr(self, name)),
+                    allowed=', '.join(known))
+        if self.damping is not None and not self.damping >= 0.0:
+            raise ConfigurationError(
+                'the damping time is negative', where='damping', found=self.damping)
+
+    def at(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """What is known with the motion as it is; see :class:`TrajectoryLeastSquares`."""
+        chain = self._chain(problem, motion)
+        states, values = chain.start, problem.parameters.values
+        free = values[problem.free]
+        equations = NormalEquations.of(
+            len(states), chain.space.dimension, len(free), chain.residuals(states, free))
+        if not np.isfinite(equations.cost):
+            raise EstimationError(
+                'no step can be made with these parameters', where=problem.provenance.get('source'),
+                fix='Give every body a mass and moments of inertia, and raise compliances')
+        eliminated = equations.eliminated(_BREATH * equations.curvature[0])
+        information, scores = np.zeros((len(free),) * 2), np.zeros((len(states), len(free)))
+        if eliminated is not None:
+            information = eliminated.information
+            scores = eliminated.scores(chain.residuals(states, free))
+        return _told(chain, states, TrajectorySolution(
+            values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
+            residuals=chain.innovations(states, free), information=information, scores=scores))
+
+    def search(
+        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+    ) -> TrajectorySolution:
+        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
+        parameters, free = problem.parameters, problem.free
+        chain = self._chain(problem, start)
+        found = LevenbergMarquardt(
+            max_iterations=self.max_iterations, tolerance=self.tolerance,
+        ).minimise(
+            chain, chain.start, parameters.values[free], parameters.lower[free],
+            parameters.upper[free], progress)
+        values = parameters.values.copy()
+        values[free] = found.values
+        return _told(chain, found.states, replace(
+            start, values=values, status=found.status, iterations=found.iterations))
+
+    def mechanism(self, problem: TrajectoryProblem) -> RobotMechanism:
+        """The robot of a problem in maximal coordinates.
+
+        Raises:
+            ModelError: It has joints, bodies or terms that cannot be stepped.
+        """
+        damping = self.damping
+        if damping is None:
+            damping = _DAMPED * problem.stretches[0].step
+        return RobotMechanism(
+            problem.model, problem.parameters.names,
+            Softness(self.compliance, self.angular_compliance, damping),
+            self.gyroscopic == 'averaged')
+
+    def _chain(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> DiscreteChain:
+        robot = self.mechanism(problem)
+        if isinstance(motion, DiscreteSolution):
+            states, positions = motion.states, motion.positions
+        else:
+            pairs = initial_states(problem) if motion is None else tuple(
+                zip(motion.positions, motion.velocities, strict=True))
+            states = np.vstack([robot.states(*pair) for pair in pairs])
+            positions = tuple(q for q, _ in pairs)
+        # The published weights count readings in their unit, and impulses in theirs.
+        unit = float(np.min(position_unit(problem)))
+        return DiscreteChain(
+            problem, robot, states, np.vstack(positions),
+            np.sqrt(self.state_error_weight) / unit, self.residual, self.rotation, self.huber)
+
+
+def _told(
+    chain: DiscreteChain, states: np.ndarray, solution: TrajectorySolution
+) -> DiscreteSolution:
+    """A solution with its motion."""
+    motions = [
+        chain.joint_motion(states, index) for index in range(len(chain.problem.stretches))]
+    known = {name.name: getattr(solution, name.name) for name in fields(TrajectorySolution)}
+    known['positions'] = tuple(motion.position for motion in motions)
+    known['velocities'] = tuple(motion.velocity for motion in motions)
+    return DiscreteSolution(**known, states=states)

@@ -1,0 +1,78 @@
+"""How named parameters make up those that compiled steps of a mechanism work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.errors import ModelError
+from sysid_ros.estimation.trajectory.discrete.machine import (
+    DRIVE_FIELDS,
+    STRIBECK_VELOCITY,
+    Amounts,
+    Sought,
+)
+
+#: Names of the parameters that turn gravity, a rotation vector in [rad].
+TILT = ('gravity.tilt_x', 'gravity.tilt_y', 'gravity.tilt_z')
+
+
+@dataclass(frozen=True, eq=False)
+class Makeup:
+    """How p parameters make up, linearly, those of compiled steps.
+
+    Attributes:
+        base: What the latter are without the former, shape ``(s,)``.
+        source: Of each dependence, which of the latter depends, ascending, shape ``(z,)``.
+        parameter: On which of the former, shape ``(z,)``.
+        factor: By how much, shape ``(z,)``.
+    """
+
+    base: np.ndarray
+    source: np.ndarray
+    parameter: np.ndarray
+    factor: np.ndarray
+
+    def amounts(self, values: np.ndarray, bodies: int, gravity: np.ndarray) -> Amounts:
+        """Parameter values as compiled steps work with them; see :meth:`Mechanism.amounts`."""
+        flat = self.base.copy()
+        np.add.at(flat, self.source, self.factor * values[self.parameter])
+        first, last = 10 * bodies, len(flat) - len(TILT)
+        drives = flat[first:last].reshape(-1, len(DRIVE_FIELDS))
+        if (drives[:, STRIBECK_VELOCITY] <= 0.0).any():
+            raise ModelError(
+                "Stribeck's velocity is not above zero", found=drives[:, STRIBECK_VELOCITY].min())
+        turned, slope = _turned(flat[last:], gravity)
+        return Amounts(flat[:first].reshape(bodies, 10), drives.copy(), turned, slope)
+
+    def sought(self, chosen: np.ndarray) -> Sought:
+        """How some of the parameters make them up.
+
+        Args:
+            chosen: Their indices, shape ``(k,)``.
+        """
+        column = np.full(int(self.parameter.max(initial=-1)) + 1, -1, dtype=np.int64)
+        inside = chosen[chosen < len(column)]
+        column[inside] = np.flatnonzero(chosen < len(column))
+        used = column[self.parameter] >= 0
+        return Sought(
+            self.source[used], column[self.parameter[used]], self.factor[used])
+
+
+def _turned(vector: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gravity turned by a rotation vector, and the derivative by it, ``(3, 3)``."""
+    angle = float(np.linalg.norm(vector))
+    cross = _cross_matrix(vector)
+    if angle < 1e-4:
+        first, second, third = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0
+    else:
+        first, second = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
+        third = (angle - np.sin(angle)) / angle**3
+    turned = gravity + first * cross @ gravity + second * cross @ cross @ gravity
+    left = np.eye(3) + second * cross + third * cross @ cross
+    return turned, -_cross_matrix(turned) @ left
+
+
+def _cross_matrix(x: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])

@@ -1,0 +1,301 @@
+"""Mechanisms of rigid bodies in maximal coordinates: bodies, joints, contacts and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from sysid_ros.errors import ModelError, did_you_mean
+from sysid_ros.estimation.trajectory.discrete.machine import DRIVE_FIELDS, Amounts, Machine
+from sysid_ros.estimation.trajectory.discrete.makeup import TILT, Makeup
+from sysid_ros.estimation.trajectory.discrete.rows import (
+    COSINE,
+    DISTANCE,
+    PLACE,
+    SLIDE,
+    TURN,
+    WORLD,
+    Rows,
+)
+from sysid_ros.robot.inertia import INERTIAL_FIELDS
+from sysid_ros.robot.parameters import Parameter, ParameterSet, inertial_parameter_list
+
+#: Name of what does not move.
+GROUND = 'world'
+JointKind = Literal['hinge', 'prismatic', 'spherical', 'weld', 'distance', 'contact']
+
+_X, _Y, _Z = range(3)
+# Units of the fields of drives, of joints that turn and of those that slide.
+_UNITS = {
+    'viscous_friction': ('N·m·s/rad', 'N·s/m'), 'coulomb_friction': ('N·m', 'N'),
+    'stribeck_friction': ('N·m', 'N'), 'stribeck_velocity': ('rad/s', 'm/s'),
+    'bearing_friction': ('m', ''), 'stribeck_bearing_friction': ('m', ''),
+    'armature': ('kg·m²', 'kg'), 'drive_gain': ('', ''), 'torque_offset': ('N·m', 'N')}
+_SIGNED = ('drive_gain', 'torque_offset')
+# Fields that make friction dry.
+_DRY = ('coulomb_friction', 'stribeck_friction', 'bearing_friction', 'stribeck_bearing_friction')
+_UNTOUCHED = {'drive_gain': 1.0, 'stribeck_velocity': 0.1}
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body.
+
+    Attributes:
+        name: Name.
+        inertial: Inertial parameters at its origin, in its axes, shape ``(10,)``. Steps are the
+            more accurate the nearer the origin is to the centre of mass.
+    """
+
+    name: str
+    inertial: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class JointRow:
+    """An elementary constraint of a joint.
+
+    Attributes:
+        kind: One of those of :mod:`~sysid_ros.estimation.trajectory.discrete.rows`.
+        axis: An axis of the world.
+        here: Which axis of the joint's frame in the child.
+        there: And in the parent.
+    """
+
+    kind: int
+    axis: np.ndarray | None = None
+    here: int | None = None
+    there: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """What is between a body and another one, or the ground.
+
+    Attributes:
+        name: Name.
+        kind: ``hinge`` and ``prismatic`` move about or along the z axis of the parent's frame;
+            ``contact`` keeps the child's point on the positive side of the plane through the
+            parent's frame, normal to z.
+        child: Name of the body.
+        parent: Name of the other one, or :data:`GROUND`.
+        child_pose: The joint's frame in the child, shape ``(4, 4)``.
+        parent_pose: And in the parent.
+        compliance: Of forces in [m/N], above zero.
+        angular_compliance: Of moments in [rad/(N·m)], above zero.
+        damping: Time in which a violation decays in [s].
+        length: What ``distance`` keeps in [m].
+        drive: Parameters of the motion by the names of :data:`DRIVE_FIELDS`. A contact has
+            ``bearing_friction`` alone, its coefficient of friction.
+        levers: What a unit of the joint's force, and of its moment, presses on its friction;
+            ``bearing_friction`` times the first is a radius times a coefficient of friction.
+    """
+
+    name: str
+    kind: JointKind
+    child: str
+    parent: str = GROUND
+    child_pose: np.ndarray = field(default_factory=lambda: np.eye(4))
+    parent_pose: np.ndarray = field(default_factory=lambda: np.eye(4))
+    compliance: float = 1e-8
+    angular_compliance: float = 1e-8
+    damping: float = 0.01
+    length: float = 0.0
+    drive: Mapping[str, float] = field(default_factory=dict)
+    levers: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ('compliance', 'angular_compliance'):
+            if not getattr(self, name) > 0.0:
+                raise ModelError(
+                    'a constraint has no compliance', where=f'{self.name}.{name}',
+                    found=getattr(self, name), allowed='above zero, however small')
+        if not self.damping >= 0.0:
+            raise ModelError(
+                'a damping time is negative', where=self.name, found=self.damping)
+        known = DRIVE_FIELDS if self.kind in ('hinge', 'prismatic') else (
+            ('bearing_friction',) if self.kind == 'contact' else ())
+        for name in self.drive:
+            if name not in known:
+                raise ModelError(
+                    f'a {self.kind} has no such parameter', where=self.name, found=repr(name),
+                    allowed=', '.join(known) or 'none', fix=did_you_mean(name, known))
+
+    @property
+    def rows(self) -> list[JointRow]:
+        """The constraints."""
+        place = [JointRow(PLACE, axis) for axis in np.eye(3)]
+        upright = [JointRow(COSINE, here=_X, there=_Z), JointRow(COSINE, here=_Y, there=_Z)]
+        along = [JointRow(COSINE, here=_X, there=_Y)]
+        across = [JointRow(SLIDE, there=_X), JointRow(SLIDE, there=_Y)]
+        return {
+            'hinge': place + upright, 'prismatic': across + upright + along,
+            'spherical': place, 'weld': place + upright + along,
+            'distance': [JointRow(DISTANCE)], 'contact': [JointRow(SLIDE, there=_Z)],
+        }[self.kind]
+
+    @property
+    def drives(self) -> list[JointRow]:
+        """The directions of motion that have friction, or are driven."""
+        return {
+            'hinge': [JointRow(TURN, there=_Z)], 'prismatic': [JointRow(SLIDE, there=_Z)],
+            'contact': [JointRow(SLIDE, there=_X), JointRow(SLIDE, there=_Y)],
+        }.get(self.kind, [])
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Rigid bodies and joints.
+
+    Attributes:
+        bodies: The bodies, b of them.
+        joints: What is between them.
+        gravity: Its acceleration without tilt in [m/s²], shape ``(3,)``.
+        averaged: Whether gyroscopic forces are a mean of both ends of a step, or those before,
+            as published.
+
+    Raises:
+        ModelError: Names are not unique, or a joint names a body that does not exist.
+    """
+
+    bodies: Sequence[Body]
+    joints: Sequence[Joint]
+    gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    averaged: bool = True
+
+    def __post_init__(self) -> None:
+        for kind, things in (('bodies', self.bodies), ('joints', self.joints)):
+            names = [thing.name for thing in things]
+            twice = sorted({name for name in names if names.count(name) > 1 or name == GROUND})
+            if twice:
+                raise ModelError(f'names of {kind} are not unique', found=', '.join(twice))
+        for joint in self.joints:
+            for name in (joint.child, joint.parent):
+                if name != GROUND and name not in self._place:
+                    raise ModelError(
+                        'there is no such body', where=joint.name, found=repr(name),
+                        allowed=', '.join(self._place), fix=did_you_mean(name, self._place))
+            if joint.child == GROUND:
+                raise ModelError('the child of a joint does not move', where=joint.name)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {body.name: k for k, body in enumerate(self.bodies)}
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What compiled steps work on; m constraints, f drives."""
+        constraints = self.constraints
+        angular = np.array([row.kind == COSINE for _, row in constraints], dtype=bool)
+
+        def of(name: str) -> np.ndarray:
+            return np.array([getattr(joint, name) for joint, _ in constraints], dtype=float)
+
+        levers = np.array([joint.levers for joint, _ in constraints]).reshape(-1, 2)
+        return Machine(
+            rows=self.rows_of([*constraints, *self.drives]),
+            compliance=np.where(angular, of('angular_compliance'), of('compliance')),
+            damping=of('damping'),
+            one_sided=np.array([joint.kind == 'contact' for joint, _ in constraints], dtype=bool),
+            arms=np.where(angular, levers[:, 1], levers[:, 0]),
+            dry=np.array([
+                any(name in joint.drive for name in _DRY) for joint, _ in self.drives], dtype=bool),
+            loaded=self._loaded, averaged=self.averaged)
+
+    @cached_property
+    def constraints(self) -> list[tuple[Joint, JointRow]]:
+        """Joints by their elementary constraints."""
+        return [(joint, row) for joint in self.joints for row in joint.rows]
+
+    @cached_property
+    def drives(self) -> list[tuple[Joint, JointRow]]:
+        """Joints by their directions of motion; a contact comes twice."""
+        return [(joint, row) for joint in self.joints for row in joint.drives]
+
+    @cached_property
+    def _loaded(self) -> np.ndarray:
+        ends = np.cumsum([0, *(len(joint.rows) for joint in self.joints)])
+        place = {joint.name: k for k, joint in enumerate(self.joints)}
+        return np.array(
+            [(ends[place[joint.name]], ends[place[joint.name] + 1]) for joint, _ in self.drives],
+            dtype=np.int64).reshape(-1, 2)
+
+    def joint(self, name: str) -> Joint:
+        """A joint by name.
+
+        Raises:
+            ModelError: There is none of that name; the others are listed.
+        """
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        names = [joint.name for joint in self.joints]
+        raise ModelError(
+            'there is no such joint', found=repr(name), allowed=', '.join(names),
+            fix=did_you_mean(name, names))
+
+    def rows_of(self, rows: list[tuple[Joint, JointRow]]) -> Rows:
+        """Rows as compiled steps work with them."""
+        count = len(rows)
+        ends = np.array([
+            (self._place[joint.child], self._place.get(joint.parent, WORLD))
+            for joint, _ in rows], dtype=np.int64).reshape(count, 2)
+        here, there, axis = np.zeros((3, count, 3))
+        for k, (joint, row) in enumerate(rows):
+            child, parent = joint.child_pose, joint.parent_pose
+            here[k] = child[:3, 3] if row.here is None else child[:3, row.here]
+            cosine = row.kind == COSINE
+            there[k] = parent[:3, row.there] if cosine else parent[:3, 3]
+            if row.axis is not None:
+                axis[k] = row.axis
+            elif row.there is not None and not cosine:
+                axis[k] = parent[:3, row.there]
+        return Rows(
+            kind=np.array([row.kind for _, row in rows], dtype=np.int64),
+            first=ends[:, 0].copy(), second=ends[:, 1].copy(), here=here, there=there, axis=axis,
+            offset=np.array([
+                joint.length if row.kind == DISTANCE else 0.0 for joint, row in rows]))
+
+    @cached_property
+    def parameters(self) -> ParameterSet:
+        """Inertial parameters of the bodies, what was said of drives, and the tilt of gravity."""
+        parameters = [
+            parameter for body in self.bodies
+            for parameter in inertial_parameter_list(body.name, body.inertial)]
+        for joint in self.joints:
+            for name, value in joint.drive.items():
+                unit = _UNITS[name][joint.kind != 'hinge']
+                lower = -np.inf if name in _SIGNED else 0.0
+                parameters.append(Parameter(f'{joint.name}.{name}', unit, float(value), lower))
+        parameters += [Parameter(name, 'rad') for name in TILT]
+        return ParameterSet.of(parameters)
+
+    @cached_property
+    def makeup(self) -> Makeup:
+        """How :attr:`parameters` make up what compiled steps work with."""
+        names, first = self.parameters.names, len(self.bodies) * len(INERTIAL_FIELDS)
+        base = np.zeros(first + len(self.drives) * len(DRIVE_FIELDS) + len(TILT))
+        pairs = [(k, k) for k in range(first)]
+        for j, (joint, _) in enumerate(self.drives):
+            for k, name in enumerate(DRIVE_FIELDS):
+                place = first + j * len(DRIVE_FIELDS) + k
+                base[place] = _UNTOUCHED.get(name, 0.0)
+                if name in joint.drive:
+                    base[place] = 0.0
+                    pairs.append((place, names.index(f'{joint.name}.{name}')))
+        pairs += [
+            (len(base) - len(TILT) + c, len(names) - len(TILT) + c) for c in range(len(TILT))]
+        source, parameter = np.array(pairs, dtype=np.int64).T
+        return Makeup(base, source, parameter, np.ones(len(pairs)))
+
+    def amounts(self, values: np.ndarray) -> Amounts:
+        """Parameter values as compiled steps work with them.
+
+        Args:
+            values: Of :attr:`parameters`, shape ``(p,)``.
+        """
+        return self.makeup.amounts(values, len(self.bodies), self.gravity)

@@ -1,0 +1,254 @@
+"""Mechanisms of robots: bodies at their centres of mass, hinges, loops, and parameters by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sysid_ros.dynamics.drive_gain import DriveGain
+from sysid_ros.dynamics.kinematics import body_poses
+from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
+from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ModelError
+from sysid_ros.estimation.trajectory.discrete.coordinates import look
+from sysid_ros.estimation.trajectory.discrete.makeup import TILT, Makeup
+from sysid_ros.estimation.trajectory.discrete.mechanism import (
+    GROUND,
+    Body,
+    Joint,
+    JointKind,
+    Mechanism,
+)
+from sysid_ros.robot.inertia import transform_inertial
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import Parameter
+
+# What a mechanism's joints can have of a torque model.
+_TERMS = (
+    ViscousFriction, CoulombFriction, StribeckFriction, Armature, TorqueOffset, DriveGain)
+_CLOSURES: dict[str, JointKind] = {'point': 'spherical', 'frame': 'weld', 'rod': 'distance'}
+# Step of central differences of poses in [s], of motions at speeds of about one.
+_MOMENT = 1e-5
+
+
+@dataclass(frozen=True)
+class Softness:
+    """How soft the constraints of joints are.
+
+    Args:
+        compliance: Of forces in [m/N], above zero.
+        angular_compliance: Of moments in [rad/(N·m)], above zero.
+        damping: Time in which a violation decays in [s].
+    """
+
+    compliance: float = 1e-8
+    angular_compliance: float = 1e-8
+    damping: float = 0.01
+
+
+def tilt_parameters() -> list[Parameter]:
+    """A rotation of gravity, as of a base that does not stand upright."""
+    return [Parameter(name, 'rad') for name in TILT]
+
+
+def bearing_parameters(joints: tuple[str, ...]) -> list[Parameter]:
+    """Friction of joints by the forces that their bearings transmit, as a radius."""
+    return [Parameter(f'{joint}.bearing_friction', 'm', lower=0.0) for joint in joints]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotMechanism:
+    """A robot in maximal coordinates.
+
+    Args:
+        model: Torque model of the robot; its Coulomb friction is taken for what it is, dry.
+        names: Parameters: the model's, then those of :func:`tilt_parameters` and
+            :func:`bearing_parameters`, as far as they are wanted.
+        softness: How soft constraints are.
+        averaged: As of a mechanism.
+
+    Raises:
+        ModelError: The robot has joints that follow others or bodies without mass, or the model
+            a term that steps of a mechanism do not know.
+    """
+
+    model: TorqueModel
+    names: tuple[str, ...]
+    softness: Softness = Softness()
+    averaged: bool = True
+
+    def __post_init__(self) -> None:
+        tree = self.robot.tree
+        if tree.is_coupled or tree.massless.any():
+            raise ModelError(
+                'joints that follow others, geared rotors and bodies without mass cannot be '
+                'stepped', where=self.robot.name, fix='Use the estimator collocation')
+        for term in self.model.terms:
+            stribeck = isinstance(term, StribeckFriction) and (
+                term.identify_exponent or term.exponent != 2.0)
+            if not isinstance(term, _TERMS) or stribeck:
+                raise ModelError(
+                    'steps of a mechanism do not know the term', where=type(term).__name__,
+                    allowed=', '.join(kind.__name__ for kind in _TERMS), fix='Leave it out')
+
+    @property
+    def robot(self) -> RobotModel:
+        """The robot's tree, loops opened."""
+        return self.model.robot.opened
+
+    @cached_property
+    def centres(self) -> np.ndarray:
+        """Centres of mass of the prior in the bodies' frames in [m], shape ``(b, 3)``."""
+        prior = self.robot.reference_inertials
+        return np.asarray(prior[:, 1:4] / prior[:, :1])
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """Bodies with their origins at the prior's centres of mass, and joints."""
+        robot = self.robot
+        bodies = [
+            Body(name, transform_inertial(prior, _shifted(-centre)))
+            for name, prior, centre in zip(
+                robot.body_names, robot.reference_inertials, self.centres, strict=True)]
+        joints = [self._joint(k) for k in range(len(robot.joint_names))]
+        loops = self.model.robot.loops
+        for closure in () if loops is None else loops.closures:
+            places = [robot.place_of(link) for link in closure.links]
+            ends = [
+                (self._body(body), self._from_centre(body, pose @ own))
+                for (body, pose), own in zip(places, closure.poses, strict=True)]
+            # The child is the one that moves.
+            (child, here), (parent, there) = ends if places[0][0] >= 0 else ends[::-1]
+            joints.append(Joint(
+                closure.name, _CLOSURES[closure.kind], child, parent, here, there,
+                length=closure.length, **vars(self.softness)))
+        return Mechanism(bodies, joints, robot.gravity, self.averaged)
+
+    @cached_property
+    def makeup(self) -> Makeup:
+        """How the parameters make up those of compiled steps."""
+        own, names = self.mechanism.makeup, self.names
+        source, parameter, factor = [], [], []
+        for body, name in enumerate(self.robot.body_names):
+            first = names.index(f'{name}.mass')
+            shift = _shifted(-self.centres[body])
+            matrix = np.column_stack([transform_inertial(e, shift) for e in np.eye(10)])
+            row, column = np.nonzero(matrix)
+            source.append(10 * body + row)
+            parameter.append(first + column)
+            factor.append(matrix[row, column])
+        moments = 10 * len(self.robot.body_names)
+        known = self.mechanism.parameters.names
+        for place, old in zip(own.source, own.parameter, strict=True):
+            if place >= moments and known[old] in names:
+                source.append(np.array([place]))
+                parameter.append(np.array([names.index(known[old])]))
+                factor.append(np.ones(1))
+        return Makeup(
+            own.base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor))
+
+    def commands(self, torque: np.ndarray) -> np.ndarray:
+        """Commands of all drives, from those of the robot's driven joints, ``(K, f)``.
+
+        Args:
+            torque: Shape ``(K, n)``.
+        """
+        commands = np.zeros((len(torque), len(self.robot.joint_names)))
+        driven = [self.robot.joint_index(name) for name in self.model.robot.joint_names]
+        commands[:, driven] = torque
+        return commands
+
+    def states(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """States without violations.
+
+        Args:
+            q: Positions of the driven joints in [rad] or [m], shape ``(S, n)``.
+            v: Their velocities, shape ``(S, n)``.
+
+        Returns:
+            Shape ``(S, 13 b)``.
+        """
+        place, turn = self._poses(q)
+        before, after = (self._poses(q + sign * _MOMENT * v) for sign in (-1.0, 1.0))
+        moved = (after[1] - before[1]) / (2.0 * _MOMENT) @ turn.transpose(0, 1, 3, 2)
+        spin = 0.5 * np.stack([
+            moved[..., 2, 1] - moved[..., 1, 2], moved[..., 0, 2] - moved[..., 2, 0],
+            moved[..., 1, 0] - moved[..., 0, 1]], axis=-1)
+        speed = (after[0] - before[0]) / (2.0 * _MOMENT)
+        parts = np.concatenate([place, _quaternions(turn), speed, spin], axis=2)
+        return parts.reshape(len(q), -1)
+
+    def violations(self, states: np.ndarray) -> Violations:
+        """How much states violate the constraints.
+
+        Args:
+            states: Shape ``(S, 13 b)``.
+        """
+        constraints = self.mechanism.constraints
+        found = look(self.mechanism, self.mechanism.rows_of(constraints), states)
+        value = np.concatenate([found.value, found.speed], axis=1)
+        return Violations(value, np.concatenate([found.by_state, found.speed_by_state], axis=1))
+
+    def _poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centres and orientations of the bodies."""
+        poses = body_poses(self.model.robot, q)
+        return poses.points(np.arange(len(self.centres)), self.centres), poses.rotation
+
+    def _joint(self, k: int) -> Joint:
+        robot, tree = self.robot, self.robot.tree
+        parent, name = int(tree.parent[k]), robot.joint_names[k]
+        aligned = np.eye(4)
+        aligned[:3, :3] = _with_axis(tree.axis[k])
+        mount = np.eye(4)
+        mount[:3, :3], mount[:3, 3] = tree.rotation[k], tree.translation[k]
+        fields = [
+            own.removeprefix(f'{name}.') for own in self.names if own.startswith(f'{name}.')]
+        return Joint(
+            name, 'hinge' if tree.revolute[k] else 'prismatic', self._body(k),
+            self._body(parent), self._from_centre(k, aligned),
+            self._from_centre(parent, mount @ aligned),
+            drive=dict.fromkeys(fields, 0.0), **vars(self.softness))
+
+    def _body(self, k: int) -> str:
+        return GROUND if k < 0 else self.robot.body_names[k]
+
+    def _from_centre(self, body: int, pose: np.ndarray) -> np.ndarray:
+        """A pose in a body's frame, seen from its centre of mass."""
+        return pose if body < 0 else _shifted(-self.centres[body]) @ pose
+
+
+class Violations(NamedTuple):
+    """How much S states violate m constraints.
+
+    Attributes:
+        value: Gaps, then their speeds, shape ``(S, 2 m)``.
+        by_state: Shape ``(S, 2 m, 12 b)``.
+    """
+
+    value: np.ndarray
+    by_state: np.ndarray
+
+
+def _shifted(by: np.ndarray) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, 3] = by
+    return pose
+
+
+def _with_axis(axis: np.ndarray) -> np.ndarray:
+    """A rotation whose z axis is given, ``(3, 3)``."""
+    other = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(other, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def _quaternions(rotation: np.ndarray) -> np.ndarray:
+    """Unit quaternions (x, y, z, w) of rotation matrices, ``(..., 3, 3)`` to ``(..., 4)``."""
+    flat = rotation.reshape(-1, 3, 3)
+    return Rotation.from_matrix(flat).as_quat().reshape(*rotation.shape[:-2], 4)

@@ -1,0 +1,235 @@
+"""Regularised steps of mechanisms: derivatives against differences, and against one another."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
+from sysid_ros.estimation.trajectory.discrete import sweep
+from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, look
+from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
+from sysid_ros.estimation.trajectory.discrete.machine import room_for
+from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
+from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
+from sysid_ros.estimation.trajectory.discrete.sweep import Modes
+
+mechanisms = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'mechanisms.py')))
+every_kind, random_states, space_of = (
+    mechanisms.every_kind, mechanisms.random_states, mechanisms.space_of)
+H = 0.01
+# Half a step of central differences.
+STEP = 1e-6
+
+
+def predicted(
+    mechanism: Mechanism, values: np.ndarray, states: np.ndarray, torques: np.ndarray,
+    h: float = H,
+) -> tuple[np.ndarray, np.ndarray, Modes]:
+    """Next velocities with derivatives by states and all parameters, and modes."""
+    machine, amounts = mechanism.machine, mechanism.amounts(values)
+    sought = mechanism.makeup.sought(np.arange(len(values)))
+    bodies, m, f = len(mechanism.bodies), len(machine.compliance), len(machine.dry)
+    room, modes = room_for(bodies, m, f), Modes.of(len(torques), m, f)
+    n, width = 6 * bodies, 12 * bodies + len(values)
+    velocities, slopes = np.empty((len(torques), n)), np.empty((len(torques), n, width))
+    table, first = np.empty((n + m + f, width)), 0
+    while first >= 0:
+        first = sweep.predict(
+            machine, amounts, sought, h, states, torques, first, modes, room, table, velocities,
+            slopes)
+        if first >= 0:
+            complement(machine, amounts, h, states[first], torques[first], room)
+            remember(modes, first, room)
+            sweep.respond_in_modes(
+                machine, amounts, sought, h, states[first], torques[first], room, table,
+                velocities[first], slopes[first])
+            first = first + 1 if first + 1 < len(torques) else -1
+    return velocities, slopes, modes
+
+
+def same(one: Modes, other: Modes) -> np.ndarray:
+    """Steps of which all modes are alike."""
+    return np.all([
+        (a == b).all(axis=1) for a, b in zip(one, other, strict=True)], axis=0)
+
+
+@pytest.mark.parametrize('averaged', [True, False], ids=['averaged', 'as published'])
+@pytest.mark.parametrize('rough', [1.0, 1e4], ids=['slipping', 'sticking'])
+def test_derivatives_of_a_step_are_those_of_central_differences(rough, averaged):
+    rng = np.random.default_rng(5)
+    mechanism = replace(every_kind(rng), averaged=averaged)
+    states = random_states(rng, mechanism, 40)
+    torques = 0.05 * rng.normal(size=(40, len(mechanism.drives)))
+    values = mechanism.parameters.values + 0.0
+    values[-3:] = 0.2, -0.1, 0.3
+    dry = [name.endswith('coulomb_friction') for name in mechanism.parameters.names]
+    values[dry] *= rough
+    velocities, slopes, modes = predicted(mechanism, values, states, torques)
+    space = space_of(mechanism)
+    worst, seen = 0.0, 0
+    for column in range(slopes.shape[2]):
+        pair = []
+        for sign in (-1.0, 1.0):
+            moved, changed = states, values.copy()
+            if column < space.dimension:
+                step = np.zeros((len(states), space.dimension))
+                step[:, column] = sign * STEP
+                moved = space.moved(states, step)
+            else:
+                changed[column - space.dimension] += sign * STEP
+            pair.append(predicted(mechanism, changed, moved, torques))
+        smooth = same(pair[0][2], modes) & same(pair[1][2], modes)
+        numeric = (pair[1][0] - pair[0][0]) / (2.0 * STEP)
+        size = np.maximum(np.abs(slopes[:, :, column]).max(axis=1), np.abs(velocities).max(axis=1))
+        error = np.abs(numeric - slopes[:, :, column]).max(axis=1) / size
+        worst, seen = max(worst, error[smooth].max()), seen + smooth.sum()
+    assert seen > 0.9 * slopes.shape[0] * slopes.shape[2]
+    sticking = (modes.slip[:, :2] == 0.0).mean()
+    assert sticking > 0.9 if rough > 1.0 else sticking < 0.6
+    assert worst <= 1e-6
+
+
+def test_derivatives_of_published_residuals_are_those_of_central_differences():
+    rng = np.random.default_rng(6)
+    mechanism = every_kind(rng)
+    states = random_states(rng, mechanism, 20)
+    # Poses a step apart are near each other.
+    space = space_of(mechanism)
+    close = [states[0]]
+    for state in states[1:]:
+        step = 0.05 * rng.normal(size=(1, space.dimension))
+        moved = space.moved(close[-1][None], step)[0]
+        moved.reshape(-1, 13)[:, 7:] = state.reshape(-1, 13)[:, 7:]
+        close.append(moved)
+    states = np.array(close)
+    torques = 0.05 * rng.normal(size=(19, len(mechanism.drives)))
+    values = mechanism.parameters.values
+    for exact in (True, False):
+        rows = published(mechanism, values, states, torques, exact)
+        size, whole = np.abs(rows).max(axis=(1, 2)), space.dimension
+        for column in range(rows.shape[2] - 1):
+            pair = []
+            for sign in (-1.0, 1.0):
+                moved, changed = states, values.copy()
+                if column < 2 * whole:
+                    # Of every other pair of states, one is moved at a time.
+                    step = np.zeros((len(states), whole))
+                    step[column // whole::2, column % whole] = sign * STEP
+                    moved = space.moved(states, step)
+                else:
+                    changed[column - 2 * whole] += sign * STEP
+                pair.append(published(mechanism, changed, moved, torques, exact)[:, :, -1])
+            numeric = (pair[1] - pair[0]) / (2.0 * STEP)
+            chosen = slice(None) if column >= 2 * whole else slice(0, None, 2)
+            error = np.abs(numeric - rows[:, :, column])[chosen].max(axis=1) / size[chosen]
+            # A speed or an impulse may change its sign in between.
+            assert np.sort(error)[-2] <= 1e-6, column
+
+
+def published(
+    mechanism: Mechanism, values: np.ndarray, states: np.ndarray, torques: np.ndarray,
+    exact: bool,
+) -> np.ndarray:
+    """Rows of published residuals."""
+    machine, bodies = mechanism.machine, len(mechanism.bodies)
+    n, m, f, p = 6 * bodies, len(machine.compliance), len(machine.dry), len(values)
+    rows = np.empty((len(torques), 2 * n, 4 * n + p + 1))
+    sought = mechanism.makeup.sought(np.arange(p))
+    assert sweep.published(
+        machine, mechanism.amounts(values), sought, H, states, torques, exact,
+        room_for(bodies, m, f), np.empty((n + m + f, 2 * n + p)), np.empty((n, n)), np.empty(n),
+        rows, np.empty((2, bodies, 3, 3))) == -1
+    return rows
+
+
+def test_what_is_published_is_the_missing_impulse_times_the_stiff_mass():
+    # Eq. 3.13, without contacts and dry friction: M_Σ (v⁺ - v*) is the residual.
+    rng = np.random.default_rng(7)
+    mechanism = every_kind(rng)
+    smooth = Mechanism(mechanism.bodies, [
+        joint for joint in mechanism.joints if joint.kind in ('spherical', 'weld', 'distance')])
+    states, values = random_states(rng, smooth, 8), smooth.parameters.values
+    torques = np.zeros((7, 0))
+    rows = published(smooth, values, states, torques, True)
+    velocities, _, _ = predicted(smooth, values, states[:-1], torques)
+    n = velocities.shape[1]
+    after = states[1:].reshape(7, -1, 13)[:, :, 7:].reshape(7, -1)
+    by_next = rows[:, :n, 2 * n:4 * n].reshape(7, n, n // 6, 12)[:, :, :, 6:].reshape(7, n, n)
+    told = np.einsum('krc,kc->kr', by_next, after - velocities)
+    assert told == pytest.approx(rows[:, :n, -1], rel=1e-9, abs=1e-9 * np.abs(told).max())
+
+
+def test_missing_impulses_add_up_as_their_rows_do():
+    rng = np.random.default_rng(8)
+    mechanism = every_kind(rng)
+    states, values = random_states(rng, mechanism, 6), mechanism.parameters.values
+    torques = np.zeros((5, len(mechanism.drives)))
+    velocities, slopes, _ = predicted(mechanism, values, states[:-1], torques)
+    weights, n = rng.uniform(0.5, 2.0, velocities.shape[1]), velocities.shape[1]
+    missing, turns = np.empty((5, 2 * n)), np.empty((5, 2, n // 6, 3, 3))
+    fill_missing(H, states, velocities, weights, True, missing, turns)
+    part = MissingImpulses(np.arange(5), missing, slopes, turns, weights, H)
+    whole = Residuals(np.arange(5), part.rows, pairs=True)
+    one, other = (
+        NormalEquations.of(6, 2 * n, len(values), [kind]) for kind in (part, whole))
+    upper = np.triu(np.ones((2 * n, 2 * n)))
+    assert part.cost == pytest.approx(whole.cost)
+    assert one.chain[:, :, :2 * n] * upper == pytest.approx(
+        other.chain[:, :, :2 * n] * upper, rel=1e-10, abs=1e-8)
+    assert one.chain[:, :, 2 * n:] == pytest.approx(
+        other.chain[:, :, 2 * n:], rel=1e-10, abs=1e-8)
+    assert np.triu(one.corner) == pytest.approx(np.triu(other.corner), rel=1e-10, abs=1e-8)
+
+
+def test_derivatives_of_missing_impulses_are_those_of_central_differences():
+    rng = np.random.default_rng(9)
+    mechanism = every_kind(rng)
+    space, n = space_of(mechanism), 6 * len(mechanism.bodies)
+    start = random_states(rng, mechanism, 1)
+    states = np.vstack([start, space.moved(start, 0.3 * rng.normal(size=(1, 2 * n)))])
+    velocities, weights = rng.normal(size=(1, n)), np.ones(n)
+
+    def missing(moved: np.ndarray, exact: bool) -> tuple[np.ndarray, np.ndarray]:
+        values, turns = np.empty((1, 2 * n)), np.empty((1, 2, n // 6, 3, 3))
+        fill_missing(H, moved, velocities, weights, exact, values, turns)
+        return values, turns
+
+    for exact in (True, False):
+        values, turns = missing(states, exact)
+        rows = MissingImpulses(
+            np.arange(1), values, np.zeros((1, n, 2 * n)), turns, weights, H).rows[0]
+        for column in range(4 * n):
+            step = np.zeros((2, 2 * n))
+            step[column // (2 * n), column % (2 * n)] = STEP
+            numeric = (missing(space.moved(states, step), exact)[0]
+                       - missing(space.moved(states, -step), exact)[0])[0] / (2.0 * STEP)
+            assert rows[:, column] == pytest.approx(numeric, abs=1e-6 * np.abs(values).max())
+
+
+def test_derivatives_of_gaps_speeds_and_angles_are_those_of_central_differences():
+    rng = np.random.default_rng(10)
+    mechanism = every_kind(rng)
+    states, space = random_states(rng, mechanism, 5), space_of(mechanism)
+    rows = mechanism.rows_of(mechanism.constraints)
+    coordinates = Coordinates(mechanism, ('hinge_a', 'prismatic_b'))
+    found, joints = look(mechanism, rows, states), coordinates.of(states)
+    for column in range(space.dimension):
+        step = np.zeros((5, space.dimension))
+        step[:, column] = STEP
+        pair = [space.moved(states, sign * step) for sign in (-1.0, 1.0)]
+        low, high = (look(mechanism, rows, part) for part in pair)
+        assert found.by_state[:, :, column] == pytest.approx(
+            (high.value - low.value) / (2.0 * STEP), abs=1e-7)
+        assert found.speed_by_state[:, :, column] == pytest.approx(
+            (high.speed - low.speed) / (2.0 * STEP), abs=1e-7)
+        low_joints, high_joints = (coordinates.of(part) for part in pair)
+        told = np.concatenate([
+            high_joints.position - low_joints.position,
+            high_joints.velocity - low_joints.velocity], axis=1) / (2.0 * STEP)
+        assert joints.by_state[:, :, column] == pytest.approx(told, abs=1e-7)
