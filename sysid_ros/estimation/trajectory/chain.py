@@ -172,14 +172,7 @@ class NormalEquations:
             states: Of the states, shape ``(N, n)``.
             parameters: Of the parameters, shape ``(p,)``.
         """
-        n, p = states.shape[1], len(parameters)
-        upper = np.triu(self.chain[:, :, :n])
-        whole = 2.0 * (upper @ states[:, :, None])[..., 0] - self.curvature[0] * states
-        whole[:-1] += 2.0 * (self.chain[:-1, :, n:2 * n] @ states[1:, :, None])[..., 0]
-        whole += 2.0 * (self.chain[:, :, 2 * n:2 * n + p] @ parameters)
-        corner = np.triu(self.corner[:, :-1])
-        own = 2.0 * corner @ parameters - np.diagonal(corner) * parameters
-        return float(np.sum(whole * states) + own @ parameters)
+        return float(chain_kernels.bend(self.chain, self.corner, states, parameters))
 
     def eliminated(
         self, states: np.ndarray | float = 0.0, parameters: np.ndarray | float = 0.0

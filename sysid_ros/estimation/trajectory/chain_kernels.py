@@ -114,6 +114,38 @@ def _add_corner(sign: float, rows: np.ndarray, first: int, corner: np.ndarray) -
 
 
 @njit(**_COMPILED)
+def bend(
+    chain: np.ndarray, corner: np.ndarray, states: np.ndarray, parameters: np.ndarray
+) -> float:
+    """Second derivative of the cost along a step.
+
+    Args:
+        chain: As :func:`add_pairs` filled it.
+        corner: Likewise.
+        states: Steps of the states, shape ``(N, n)``.
+        parameters: Of the parameters, shape ``(p,)``.
+    """
+    n, p, total = states.shape[1], len(parameters), 0.0
+    for k in range(len(chain)):
+        for i in range(n):
+            row, rest = chain[k, i], 0.0
+            for j in range(i + 1, n):
+                rest += row[j] * states[k, j]
+            if k + 1 < len(chain):
+                for j in range(n):
+                    rest += row[n + j] * states[k + 1, j]
+            for j in range(p):
+                rest += row[2 * n + j] * parameters[j]
+            total += states[k, i] * (row[i] * states[k, i] + 2.0 * rest)
+    for i in range(p):
+        rest = 0.0
+        for j in range(i + 1, p):
+            rest += corner[i, j] * parameters[j]
+        total += parameters[i] * (corner[i, i] * parameters[i] + 2.0 * rest)
+    return total
+
+
+@njit(**_COMPILED)
 def eliminate(chain: np.ndarray, corner: np.ndarray, linked: np.ndarray) -> int:
     """Eliminate the states from the normal equations, in place.
 

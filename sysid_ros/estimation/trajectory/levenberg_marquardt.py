@@ -91,6 +91,7 @@ class LevenbergMarquardt:
         closed: How far equations that must hold may be off.
         damping: The first damping.
         weight: The first weight of equations that must hold.
+        relief: Part that damping falls to, at most, after a step that came true.
     """
 
     max_iterations: int = 200
@@ -99,6 +100,7 @@ class LevenbergMarquardt:
     closed: float = 1e-9
     damping: float = 1e-4
     weight: float = 1e4
+    relief: float = 1.0 / 3.0
 
     def minimise(
         self, problem: ChainProblem, states: np.ndarray, values: np.ndarray,
@@ -207,7 +209,7 @@ class _Search:
         small = promised <= least and self.damping <= _FREE
         if taken:
             (self.states, self.values), self.equations = moved, trial
-            self.damping *= max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0)**3)
+            self.damping *= max(self.settings.relief, 1.0 - (2.0 * gain - 1.0)**3)
             self.raised = 2.0
             return small and decrease <= least
         self.damping *= self.raised
@@ -218,7 +220,7 @@ class _Search:
     def _change(self, states: np.ndarray, values: np.ndarray) -> float:
         """What the quadratic model changes by."""
         gradient, slope = self.equations.gradient
-        linear = float(np.sum(gradient * states) + slope @ values)
+        linear = float(np.vdot(gradient, states) + slope @ values)
         return linear + 0.5 * self.equations.bend(states, values)
 
     def _steepness(self) -> float:

@@ -16,11 +16,11 @@ from sysid_ros.estimation.trajectory.discrete.rows import COSINE, WORLD, Rows
 
 
 class Look(NamedTuple):
-    """m rows at S states.
+    """Rows, m of them, at S states.
 
     Attributes:
         value: Shape ``(S, m)``.
-        speed: Shape ``(S, m)``.
+        speed: Of the first ones, as many as were wanted.
         by_state: Derivatives of values by the steps of states, shape ``(S, m, 12 b)``.
         speed_by_state: And of speeds.
     """
@@ -31,32 +31,40 @@ class Look(NamedTuple):
     speed_by_state: np.ndarray
 
 
-def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
+def look(
+    mechanism: Mechanism, rows: Rows, states: np.ndarray, moving: int | None = None
+) -> Look:
     """Look at rows.
 
     Args:
         mechanism: Bodies, b of them.
         rows: The rows.
         states: Shape ``(S, 13 b)``.
+        moving: Of how many, the first ones, speeds are wanted; of all by default.
     """
-    samples, count, bodies = len(states), len(rows.kind), len(mechanism.bodies)
-    value = np.empty((samples, count))
-    direction, slope = np.empty((samples, count, 12)), np.empty((samples, count, 12, 12))
+    samples, every, bodies = len(states), len(rows.kind), len(mechanism.bodies)
+    count = every if moving is None else moving
+    value = np.empty((samples, every))
+    direction, slope = np.empty((samples, every, 12)), np.empty((samples, count, 12, 12))
     sweep.look_along(rows, states, room_for(bodies, 0, 0), value, direction, slope)
     # The world is behind all bodies.
     twists = np.concatenate(
         [states.reshape(samples, bodies, 13)[:, :, 7:], np.zeros((samples, 1, 6))], axis=1)
-    twist = np.concatenate([twists[:, rows.first], twists[:, rows.second]], axis=2)
-    turned = np.einsum('skr,skrc->skc', twist, slope)
-    by_state, speed_by_state = np.zeros((2, samples, count, 12 * bodies))
-    for k in range(count):
+    twist = np.concatenate([twists[:, rows.first[:count]], twists[:, rows.second[:count]]], axis=2)
+    turned = (twist[:, :, None] @ slope)[:, :, 0]
+    by_state = np.zeros((samples, every, 12 * bodies))
+    speed_by_state = np.zeros((samples, count, 12 * bodies))
+    for k in range(every):
         for own, body in ((slice(0, 6), rows.first[k]), (slice(6, 12), rows.second[k])):
-            if body != WORLD:
-                pose, speed = slice(12 * body, 12 * body + 6), slice(12 * body + 6, 12 * body + 12)
-                by_state[:, k, pose] = direction[:, k, own]
+            if body == WORLD:
+                continue
+            pose, speed = slice(12 * body, 12 * body + 6), slice(12 * body + 6, 12 * body + 12)
+            by_state[:, k, pose] = direction[:, k, own]
+            if k < count:
                 speed_by_state[:, k, pose] = turned[:, k, own]
                 speed_by_state[:, k, speed] = direction[:, k, own]
-    return Look(value, np.einsum('skc,skc->sk', direction, twist), by_state, speed_by_state)
+    speed = np.einsum('skc,skc->sk', direction[:, :count], twist)
+    return Look(value, speed, by_state, speed_by_state)
 
 
 class JointMotion(NamedTuple):
@@ -98,7 +106,7 @@ class Coordinates:
     def of(self, states: np.ndarray) -> JointMotion:
         """Coordinates at states, shape ``(S, 13 b)``."""
         count = len(self.joints)
-        found = look(self.mechanism, self._rows, states)
+        found = look(self.mechanism, self._rows, states, count)
         position, by_state = found.value[:, :count].copy(), found.by_state[:, :count].copy()
         for k in np.flatnonzero(self.turning):
             c, s = found.value[:, count + 2 * k], found.value[:, count + 2 * k + 1]
@@ -106,8 +114,7 @@ class Coordinates:
             position[:, k] = np.arctan2(s, c)
             by_state[:, k] = (c[:, None] * ds - s[:, None] * dc) / (c**2 + s**2)[:, None]
         return JointMotion(
-            position, found.speed[:, :count],
-            np.concatenate([by_state, found.speed_by_state[:, :count]], axis=1))
+            position, found.speed, np.concatenate([by_state, found.speed_by_state], axis=1))
 
     @cached_property
     def turning(self) -> np.ndarray:

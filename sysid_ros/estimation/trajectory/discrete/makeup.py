@@ -14,6 +14,8 @@ from sysid_ros.estimation.trajectory.discrete.machine import (
     Sought,
 )
 
+# Below this angle in [rad] series replace what would be divided by it.
+_SMALL = 1e-4
 #: Names of the parameters that turn gravity, a rotation vector in [rad].
 TILT = ('gravity.tilt_x', 'gravity.tilt_y', 'gravity.tilt_z')
 
@@ -61,17 +63,23 @@ class Makeup:
 
 
 def _turned(vector: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gravity turned by a rotation vector, and the derivative by it, ``(3, 3)``."""
+    """Gravity turned by a rotation vector, and the derivative by it, ``(3, 3)``.
+
+    The vector's part along gravity, which could tell nothing, is left out.
+    """
+    size = float(np.linalg.norm(gravity))
+    across = np.eye(3) if size == 0.0 else np.eye(3) - np.outer(gravity, gravity) / size**2
+    vector = across @ vector
     angle = float(np.linalg.norm(vector))
     cross = _cross_matrix(vector)
-    if angle < 1e-4:
+    if angle < _SMALL:
         first, second, third = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0
     else:
         first, second = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
         third = (angle - np.sin(angle)) / angle**3
     turned = gravity + first * cross @ gravity + second * cross @ cross @ gravity
     left = np.eye(3) + second * cross + third * cross @ cross
-    return turned, -_cross_matrix(turned) @ left
+    return turned, -_cross_matrix(turned) @ left @ across
 
 
 def _cross_matrix(x: np.ndarray) -> np.ndarray:

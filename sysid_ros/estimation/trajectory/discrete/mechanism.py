@@ -129,7 +129,8 @@ class Joint:
     def rows(self) -> list[JointRow]:
         """The constraints."""
         place = [JointRow(PLACE, axis) for axis in np.eye(3)]
-        upright = [JointRow(COSINE, here=_X, there=_Z), JointRow(COSINE, here=_Y, there=_Z)]
+        # Their moments are about the parent's axes.
+        upright = [JointRow(COSINE, here=_Z, there=_Y), JointRow(COSINE, here=_Z, there=_X)]
         along = [JointRow(COSINE, here=_X, there=_Y)]
         across = [JointRow(SLIDE, there=_X), JointRow(SLIDE, there=_Y)]
         return {

@@ -17,51 +17,61 @@ from sysid_ros.estimation.trajectory.discrete.poses import carry
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bend, look
 from sysid_ros.estimation.trajectory.discrete.step import speed_of, spread, turn
 
-# Newton's steps back to a gap: steps that are accepted leave less than rounding after two.
-_ROUNDS = 3
+# Corrections, all with the matrix of the first: what is left then is of fourth order.
+_ROUNDS = 2
 # Part of the mean of what constraints feel of themselves that is added, for redundant ones.
 _REDUNDANT = 1e-12
 
 
 @njit(**COMPILED)
-def keep_gaps(
+def move(
     machine: Machine, light: np.ndarray, state: np.ndarray, step: np.ndarray, after: np.ndarray,
     room: Room, wanted: np.ndarray,
 ) -> None:
-    """Take back across the constraints what a step has too much.
+    """A state after a step.
 
     Args:
         machine: The bodies and constraints.
         light: Inverse masses and moments of inertia by which bodies are moved back, ``(n,)``.
         state: Before the step, shape ``(13 b,)``.
         step: The step, shape ``(12 b,)``.
-        after: The state after it; is changed.
+        after: Is filled.
         room: Room.
         wanted: Room, shape ``(2, m)``.
     """
     m = len(room.gap)
     _want(machine, state, step, room, wanted)
-    for _ in range(_ROUNDS):
-        _look(machine, after, room)
+    for body in range(len(room.positions)):
+        for c in range(6):
+            room.velocity[6 * body + c] = step[12 * body + c]
+            room.momentum[6 * body + c] = (
+                state[13 * body + 7 + c] + step[12 * body + 6 + c])
+    _shift(1.0, state, room, after)
+    _look(machine, after, room)
+    count = _factorise(machine, light, room)
+    for turn_back in range(_ROUNDS + 1):
+        last = turn_back == _ROUNDS
         for k in range(m):
             room.left[k] = room.gap[k] - wanted[0, k]
-        if not _across(machine, light, room):
-            return
-        for body in range(len(room.positions)):
-            for c in range(6):
-                # Velocities are kept in place while the pose is carried.
-                room.momentum[6 * body + c] = after[13 * body + 7 + c]
-        carry(-1.0, after, room.velocity, after)
-        for body in range(len(room.positions)):
-            for c in range(6):
-                after[13 * body + 7 + c] = room.momentum[6 * body + c]
-    _look(machine, after, room)
-    for k in range(m):
-        room.left[k] = speed_of(room.whole, k, after) - wanted[1, k]
-    if _across(machine, light, room):
-        for body in range(len(room.positions)):
-            for c in range(6):
-                after[13 * body + 7 + c] -= room.velocity[6 * body + c]
+            if last:
+                room.left[k] = speed_of(room.whole, k, after) - wanted[1, k]
+        _across(light, count, room)
+        if last:
+            break
+        _shift(-1.0, after, room, after)
+        _look(machine, after, room)
+    for body in range(len(room.positions)):
+        for c in range(6):
+            after[13 * body + 7 + c] -= room.velocity[6 * body + c]
+
+
+@njit(**COMPILED)
+def _shift(way: float, state: np.ndarray, room: Room, after: np.ndarray) -> None:
+    """Poses by ``room.velocity``, forwards or backwards, with velocities of ``room.momentum``."""
+    carry(way, state, room.velocity, after)
+    for body in range(len(room.positions)):
+        for c in range(6):
+            after[13 * body + 7 + c] = room.momentum[6 * body + c]
 
 
 @njit(**COMPILED)
@@ -100,18 +110,15 @@ def _look(machine: Machine, state: np.ndarray, room: Room) -> None:
 
 
 @njit(**COMPILED)
-def _across(machine: Machine, light: np.ndarray, room: Room) -> bool:
-    """The least motion of bodies that changes the gaps of joints by what is in ``room.left``.
-
-    It is left in ``room.velocity``; contacts may open and close.
-    """
-    m, n, count, mean = len(room.gap), len(light), 0, 0.0
-    for k in range(m):
+def _factorise(machine: Machine, light: np.ndarray, room: Room) -> int:
+    """Factors of what constraints of joints feel of each other, and how many there are."""
+    n, count, mean = len(light), 0, 0.0
+    for k in range(len(room.gap)):
+        # Contacts may open and close.
         if not machine.one_sided[k]:
             room.active[count] = k
             count += 1
     for a in range(count):
-        room.left[a] = room.left[room.active[a]]
         for b in range(count):
             total = 0.0
             for r in range(n):
@@ -120,11 +127,19 @@ def _across(machine: Machine, light: np.ndarray, room: Room) -> bool:
         mean += room.schur[a, a] / count
     for a in range(count):
         room.schur[a, a] += _REDUNDANT * mean
-    if not decompose(room.schur, room.pivot, count):
-        return False
+    return count if decompose(room.schur, room.pivot, count) else 0
+
+
+@njit(**COMPILED)
+def _across(light: np.ndarray, count: int, room: Room) -> None:
+    """The least motion of bodies that changes gaps by what is in ``room.left``.
+
+    It is left in ``room.velocity``.
+    """
+    for a in range(count):
+        room.left[a] = room.left[room.active[a]]
     solve(room.schur, room.pivot, count, room.left, 0)
-    for r in range(n):
+    for r in range(len(light)):
         room.velocity[r] = 0.0
         for a in range(count):
             room.velocity[r] += light[r] * room.whole[room.active[a], r] * room.left[a]
-    return True

@@ -34,7 +34,7 @@ from sysid_ros.estimation.trajectory.discrete.modes import (
     speed_along,
 )
 from sysid_ros.estimation.trajectory.discrete.poses import carry, twist_between
-from sysid_ros.estimation.trajectory.discrete.retraction import keep_gaps
+from sysid_ros.estimation.trajectory.discrete.retraction import move
 from sysid_ros.estimation.trajectory.discrete.rows import Rows, bend, look
 from sysid_ros.estimation.trajectory.discrete.slopes import differentiate, respond
 from sysid_ros.estimation.trajectory.discrete.step import prepare, turn
@@ -318,6 +318,7 @@ def _looking(sources: str) -> Callable[..., None]:
                 turn(states[k], body, room)
             for r in range(len(rows.kind)):
                 values[k, r] = look(rows, r, room.positions, room.rotations, directions[k])
+            for r in range(slopes.shape[1]):
                 bend(rows, r, room.positions, room.rotations, slopes[k])
 
     return look_along
@@ -331,7 +332,7 @@ def _retraction(sources: str) -> Callable[..., None]:
     ) -> None:
         sources  # noqa: B018
         for k in range(len(states)):
-            keep_gaps(machine, light, states[k], steps[k], after[k], room, wanted)
+            move(machine, light, states[k], steps[k], after[k], room, wanted)
 
     return retract
 
@@ -354,8 +355,7 @@ published = _publication(_DIGEST)
 assemble = _assembly(_DIGEST)
 #: Its solution in the modes of the room; False if it is singular.
 try_modes = _tried(_DIGEST)
-#: Values, directions and slopes of rows at K states.
+#: Values and directions of rows at K states, and slopes of as many as there is room for.
 look_along = _looking(_DIGEST)
-#: Takes back what K steps have too much; see
-#: :func:`~sysid_ros.estimation.trajectory.discrete.retraction.keep_gaps`.
+#: K states after steps; see :func:`~sysid_ros.estimation.trajectory.discrete.retraction.move`.
 retract = _retraction(_DIGEST)
