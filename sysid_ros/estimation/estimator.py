@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, Protocol
 
 from sysid_ros.errors import ConfigurationError
@@ -19,10 +21,7 @@ from sysid_ros.estimation.regression.least_squares import (
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
 
@@ -58,12 +57,12 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
     )
 }
 
-TRAJECTORY_ESTIMATORS: dict[str, type] = {
-    estimator.name: estimator
-    for estimator in (CollocatedLeastSquares, SimulatedLeastSquares, DiscreteLeastSquares)
+#: Module and class of each: their compiled parts are loaded by those who ask for them.
+TRAJECTORY_ESTIMATORS: dict[str, str] = {
+    'collocation': 'collocated.CollocatedLeastSquares',
+    'shooting': 'simulated.SimulatedLeastSquares',
+    'discrete': 'discrete.estimator.DiscreteLeastSquares',
 }
-#: All of both kinds.
-ESTIMATORS: dict[str, type] = REGRESSION_ESTIMATORS | TRAJECTORY_ESTIMATORS
 
 
 def make_estimator(name: str, **settings: Any) -> Estimator:
@@ -76,7 +75,8 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
-    made: Estimator = _made(_registered(name, REGRESSION_ESTIMATORS), name, settings)
+    _require_known(name, REGRESSION_ESTIMATORS)
+    made: Estimator = _made(_class_of(name), name, settings)
     return made
 
 
@@ -90,7 +90,8 @@ def make_trajectory_estimator(name: str, **settings: Any) -> TrajectoryEstimator
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
-    made: TrajectoryEstimator = _made(_registered(name, TRAJECTORY_ESTIMATORS), name, settings)
+    _require_known(name, TRAJECTORY_ESTIMATORS)
+    made: TrajectoryEstimator = _made(_class_of(name), name, settings)
     return made
 
 
@@ -109,14 +110,22 @@ def settings_of(name: str) -> frozenset[str]:
     Raises:
         ConfigurationError: There is no such estimator.
     """
-    return frozenset(field.name for field in fields(_registered(name, ESTIMATORS)))
+    _require_known(name, [*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS])
+    return frozenset(field.name for field in fields(_class_of(name)))
 
 
-def _registered(name: str, known: dict[str, type]) -> type:
+def _class_of(name: str) -> type:
+    if name in REGRESSION_ESTIMATORS:
+        return REGRESSION_ESTIMATORS[name]
+    module, _, kind = TRAJECTORY_ESTIMATORS[name].rpartition('.')
+    found: type = getattr(import_module(f'sysid_ros.estimation.trajectory.{module}'), kind)
+    return found
+
+
+def _require_known(name: str, known: Collection[str]) -> None:
     if name not in known:
         nearest = difflib.get_close_matches(name, known, n=1)
         raise ConfigurationError(
             'there is no such estimator', found=repr(name), allowed=', '.join(known),
             fix=f'Did you mean {nearest[0]!r}' if nearest else None,
         )
-    return known[name]

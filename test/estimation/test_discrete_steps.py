@@ -41,7 +41,7 @@ def predicted(
     table, first = np.empty((n + m + f, width)), 0
     while first >= 0:
         first = sweep.predict(
-            machine, amounts, sought, h, states, torques, first, modes, room, table, velocities,
+            machine, amounts, sought, h, states, torques, first, modes, False, room, table, velocities,
             slopes)
         if first >= 0:
             complement(machine, amounts, h, states[first], torques[first], room)

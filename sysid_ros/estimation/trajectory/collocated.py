@@ -11,10 +11,11 @@ from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.chain import NormalEquations
-from sysid_ros.estimation.trajectory.collocation import Collocation, Scheme
+from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from sysid_ros.estimation.trajectory.problem import (
     TrajectoryProblem,
     position_unit,
 )
+from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 
-Scheme = Literal['trapezoidal', 'hermite_simpson']
 # Unit in which velocities have to agree: what drifts as far as a sensor's noise in this time [s].
 _DRIFT = 1.0
 

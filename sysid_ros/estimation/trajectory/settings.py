@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sysid_ros.estimation.trajectory.collocation import Scheme
 from sysid_ros.estimation.trajectory.from_recording import NodeSettings
 from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings
 
+#: Rules of collocation between nodes.
+Scheme = Literal['trapezoidal', 'hermite_simpson']
 # What of the section says how a recording becomes a problem.
 _NODES = tuple(name for name in NodeSettings.model_fields if name != 'step')
 

@@ -71,6 +71,7 @@ class DiscreteChain:
         rotation: Which rotation between poses.
         huber: Readings that are off by more standard deviations than this count by how far,
             not by the square of it.
+        frozen: Whether modes stay what they were found to be, so that nothing has a kink.
     """
 
     problem: TrajectoryProblem
@@ -81,6 +82,7 @@ class DiscreteChain:
     residual: Residual = 'implicit'
     rotation: RotationResidual = 'exact'
     huber: float = np.inf
+    frozen: bool = False
     _modes: dict[int, Modes] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -115,6 +117,10 @@ class DiscreteChain:
     def equations(self, states: np.ndarray, values: np.ndarray) -> Iterable[Residuals]:
         """None: impulses may be missing everywhere."""
         return ()
+
+    def cost(self, states: np.ndarray, values: np.ndarray) -> float:
+        """The cost, in the modes that belong to states and parameters."""
+        return sum(part.cost for part in self.residuals(states, values))
 
     def full(self, values: np.ndarray) -> np.ndarray:
         """All parameters ``(p,)`` from the free ones ``(k,)``."""
@@ -194,8 +200,8 @@ class DiscreteChain:
         first = 0
         while first < steps:
             first = sweep.predict(
-                machine, amounts, sought, step, states, torques, first, modes, room, table,
-                velocities, slopes)
+                machine, amounts, sought, step, states, torques, first, modes, self.frozen, room,
+                table, velocities, slopes)
             if first < 0:
                 break
             # Trying did not find the modes of this step.

@@ -17,7 +17,10 @@ from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
 )
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
-from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
+from sysid_ros.estimation.trajectory.levenberg_marquardt import (
+    ChainSolution,
+    LevenbergMarquardt,
+)
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
@@ -25,6 +28,9 @@ from sysid_ros.estimation.trajectory.starts import initial_states
 # First damping, and the least part that is left of it after a step that came true: from poor starts
 # with wrong parameters to the last digits in few iterations.
 _DAMPING, _RELIEF = 0.03, 0.02
+# Iterations after which modes are held to find a minimum in them, and the part of the cost that
+# has to be gained by holding them once more.
+_PATIENCE, _KINK = 20, 1e-3
 # Part of a step in which violations decay.
 _DAMPED = 0.25
 #: Gyroscopic forces of a step.
@@ -52,7 +58,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         prior_strength: As for all.
         estimate_noise: As for all.
         state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
-            squared, over a reading of a position that is off by one [rad] or [m].
+            squared, over a reading of a position that is off by one [rad] or [m]; published 100.
         compliance: Of the forces of joints in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which violations of constraints decay in [s]; a quarter of a step, which
@@ -72,7 +78,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         dry friction, section 3.
     """
 
-    state_error_weight: float = 100.0
+    state_error_weight: float = 1e4
     compliance: float = 1e-8
     angular_compliance: float = 1e-8
     damping: float | None = None
@@ -128,16 +134,38 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
         parameters, free = problem.parameters, problem.free
         chain = self._chain(problem, start)
-        found = LevenbergMarquardt(
-            max_iterations=self.max_iterations, tolerance=self.tolerance, damping=_DAMPING,
-            relief=_RELIEF,
-        ).minimise(
+        found = self._minimised_in_modes(
             chain, chain.start, parameters.values[free], parameters.lower[free],
             parameters.upper[free], progress)
         values = parameters.values.copy()
         values[free] = found.values
         return _told(chain, found.states, replace(
             start, values=values, status=found.status, iterations=found.iterations))
+
+    def _minimised_in_modes(
+        self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
+        upper: np.ndarray, progress: Progress | None,
+    ) -> ChainSolution:
+        """The minimum, with modes that change; where these make it zigzag, in turns with them."""
+        solver = LevenbergMarquardt(
+            max_iterations=min(_PATIENCE, self.max_iterations), tolerance=self.tolerance,
+            damping=_DAMPING, relief=_RELIEF)
+        found = solver.minimise(chain, states, values, lower, upper, progress)
+        frozen = replace(chain, frozen=True)
+        log, best = list(found.iterations), found
+        while not best.status.ok and len(log) < self.max_iterations:
+            # The modes of the best motion so far.
+            before = chain.cost(best.states, best.values)
+            smooth = solver.minimise(frozen, best.states, best.values, lower, upper, progress)
+            log += smooth.iterations
+            after = chain.cost(smooth.states, smooth.values)
+            if after < before:
+                best = replace(smooth, status=Status.ITERATION_LIMIT)
+            if not smooth.status.ok or after < (1.0 - _KINK) * before:
+                continue
+            # In these modes nothing is better, and others are no better either.
+            best = replace(best, status=Status.CONVERGED)
+        return replace(best, iterations=tuple(log))
 
     def mechanism(self, problem: TrajectoryProblem) -> RobotMechanism:
         """The robot of a problem in maximal coordinates.

@@ -128,8 +128,8 @@ def _prediction(sources: str) -> Callable[..., int]:
     @njit(**_COMPILED)
     def predict(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
-        torques: np.ndarray, first: int, modes: Modes, room: Room, table: np.ndarray,
-        velocities: np.ndarray, slopes: np.ndarray,
+        torques: np.ndarray, first: int, modes: Modes, frozen: bool, room: Room,
+        table: np.ndarray, velocities: np.ndarray, slopes: np.ndarray,
     ) -> int:
         sources  # noqa: B018
         for k in range(first, len(torques)):
@@ -137,9 +137,13 @@ def _prediction(sources: str) -> Callable[..., int]:
             if not prepare(machine, amounts, h, states[k], torques[k], room):
                 return k
             reach(room)
-            if not settle(machine, room):
+            if frozen:
+                if not in_modes(machine, room):
+                    return k
+            elif not settle(machine, room):
                 return k
-            _keep(modes, k, room)
+            else:
+                _keep(modes, k, room)
             _derive(
                 machine, amounts, sought, h, states[k], torques[k], room, table, velocities[k],
                 slopes[k])
@@ -343,7 +347,8 @@ _DIGEST = digest(*SOURCES)
 #: were not found, or -1. The modes of the first step are where it begins.
 simulate = _simulation(_DIGEST)
 #: Next velocities of K states, and their derivatives by pose and velocity of one body after the
-#: other, then by parameters, shape ``(K, n, 12 b + k)``. Returns like :data:`simulate`.
+#: other, then by parameters, shape ``(K, n, 12 b + k)``; in the modes that are given, if these are
+#: frozen. Returns like :data:`simulate`.
 predict = _prediction(_DIGEST)
 #: The same of one state, whose problem and modes are in the room.
 respond_in_modes = _response(_DIGEST)
