@@ -129,8 +129,8 @@ class Joint:
     def rows(self) -> list[JointRow]:
         """The constraints."""
         place = [JointRow(PLACE, axis) for axis in np.eye(3)]
-        # Their moments are about the parent's axes.
-        upright = [JointRow(COSINE, here=_Z, there=_Y), JointRow(COSINE, here=_Z, there=_X)]
+        # Moments are about axes of the parent, as forces are along those of the world.
+        upright = [JointRow(COSINE, here=_Z, there=_X), JointRow(COSINE, here=_Z, there=_Y)]
         along = [JointRow(COSINE, here=_X, there=_Y)]
         across = [JointRow(SLIDE, there=_X), JointRow(SLIDE, there=_Y)]
         return {
