@@ -8,7 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from sysid_ros.estimation.trajectory.discrete import stepper, sweep
+from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
 
 TEST = Path(__file__).parents[1]
@@ -85,3 +88,120 @@ def test_a_furuta_pendulum_with_loaded_dry_friction_converges_to_the_exact_one()
         errors.append(np.abs(angles(mechanism, motion)[::every] - exact.q).max())
     assert errors[-1] <= 2.5e-3
     assert np.log2(errors[-2] / errors[-1]) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize('friction', [0.0, 0.3])
+def test_a_box_slides_down_a_slope_with_what_friction_leaves_of_gravity(friction):
+    slope, h = 0.5, 1e-3
+    mechanism = scenes.box(slope, friction)
+    motion = stepped(mechanism, scenes.on_slope(slope, 0.05, 0.2), 1000, h)
+    down = Rotation.from_rotvec((0.0, slope, 0.0)).as_matrix()
+    speed = motion.states[:, 7:10] @ down
+    wanted = G * (np.sin(slope) - friction * np.cos(slope))
+    assert np.diff(speed[500:, 0]) / h == pytest.approx(wanted, rel=1e-10)
+    assert np.abs(speed[:, 1]).max() <= 1e-12
+    # The four corners bear the box, the lower ones more of it, and give by their compliance.
+    forces = motion.impulses[-1, :4] / h
+    assert forces.sum() == pytest.approx(2.0 * G * np.cos(slope), rel=1e-9)
+    tipping = friction * 0.05 * 2.0 * G * np.cos(slope)
+    assert 0.1 * (forces[:2].sum() - forces[2:].sum()) == pytest.approx(tipping, abs=1e-7)
+
+
+@pytest.mark.parametrize('part', [0.99, 1.01])
+def test_a_box_sticks_below_the_angle_of_friction_and_slides_above(part):
+    friction, h = 0.4, 1e-3
+    slope = part * np.arctan(friction)
+    mechanism = scenes.box(slope, friction)
+    motion = stepped(mechanism, scenes.on_slope(slope, 0.05), 1000, h)
+    down = Rotation.from_rotvec((0.0, slope, 0.0)).apply((1.0, 0.0, 0.0))
+    moved = (motion.states[-1, :3] - motion.states[0, :3]) @ down
+    if part < 1.0:
+        # Corners give while they take the load; then friction gives way at 1e-8 of what a step
+        # of gravity would do, about 1e-10 m/s.
+        assert abs(moved) <= 1e-7
+        assert abs(motion.states[-1, 7:10] @ down) <= 1e-9
+    else:
+        wanted = 0.5 * G * (np.sin(slope) - friction * np.cos(slope))
+        assert moved == pytest.approx(wanted, rel=3e-3)
+
+
+def test_a_box_that_slides_comes_to_rest_where_friction_stops_it():
+    slope, friction, speed, h = 0.1, 0.5, 1.0, 1e-3
+    mechanism = scenes.box(slope, friction)
+    motion = stepped(mechanism, scenes.on_slope(slope, 0.05, speed), 1000, h)
+    down = Rotation.from_rotvec((0.0, slope, 0.0)).apply((1.0, 0.0, 0.0))
+    braking = G * (friction * np.cos(slope) - np.sin(slope))
+    moved = (motion.states[-1, :3] - motion.states[0, :3]) @ down
+    assert moved == pytest.approx(speed**2 / (2.0 * braking), abs=speed * h)
+    assert np.linalg.norm(motion.states[-1, 7:]) <= 1e-10
+
+
+def step_of(mechanism, state, h, solve):
+    """Impulses, velocity and modes of one step, found by a function of its problem."""
+    machine = mechanism.machine
+    amounts = mechanism.amounts(mechanism.parameters.values)
+    room = room_for(len(mechanism.bodies), len(machine.compliance), len(machine.dry))
+    solve(machine, amounts, h, state, np.zeros(len(machine.dry)), room)
+    return room
+
+
+def by_trying(machine, amounts, h, state, torque, room):
+    """The step as compiled simulations take it; an impossible one is none."""
+    states, m = np.vstack([state, state]), len(machine.compliance)
+    modes = sweep.Modes.of(1, m, len(machine.dry))
+    impulses = np.zeros((1, m + len(machine.dry)))
+    assert sweep.simulate(
+        machine, amounts, h, torque[None], 0, states, impulses, modes, room) == -1
+
+
+def scattered(kind, rng):
+    """A mechanism with dry friction and a state of it, at rest or not."""
+    if kind == 'box':
+        slope = rng.uniform(0.0, 0.6)
+        state = scenes.on_slope(slope, 0.05 - 1e-6, rng.choice([0.0, 0.3]))
+        state[7:] += rng.choice([0.0, 0.1]) * rng.normal(size=6)
+        return scenes.box(slope, rng.uniform(0.1, 0.8)), state
+    load, speed = rng.uniform(0.0, 0.005, 2), rng.choice([0.0, 3.0])
+    plant = Furuta(friction=(
+        Friction(dry=0.2, load=load[0], extra=0.3, rate=2.0), Friction(dry=0.1, load=load[1])))
+    return scenes.furuta(plant), scenes.furuta_state(
+        plant, rng.uniform(-np.pi, np.pi, 2), speed * rng.normal(size=2))
+
+
+@pytest.mark.parametrize('kind', ['furuta', 'box'])
+def test_complementarity_finds_what_trying_the_modes_finds(kind, rng):
+    sticking = 0
+    for _ in range(60):
+        mechanism, state = scattered(kind, rng)
+        tried, told = (
+            step_of(mechanism, state, 1e-3, solve) for solve in (by_trying, stepper.complement))
+        sticking += (tried.slip == 0.0).any()
+        scale = np.abs(tried.velocity).max() + 1e-3 * G
+        assert told.velocity == pytest.approx(tried.velocity, abs=1e-6 * scale)
+        # Which of the friction that holds a box twice is not said.
+        sure = slice(None) if kind == 'furuta' else slice(0, 4)
+        assert told.impulse[sure] == pytest.approx(
+            tried.impulse[sure], rel=1e-6, abs=1e-6 * np.abs(tried.impulse).max())
+    assert 10 <= sticking <= 55
+
+
+def test_a_simulation_turns_to_complementarity_where_trying_goes_round_in_circles(
+    monkeypatch, rng
+):
+    asked, solve = [], stepper.complement
+
+    def counted(*arguments):
+        asked.append(arguments[3].copy())
+        solve(*arguments)
+
+    monkeypatch.setattr(stepper, 'complement', counted)
+    mechanism = scenes.box(0.0, 0.7)
+    for _ in range(40):
+        state = scenes.on_slope(0.0, 0.06)
+        state[7:] = rng.normal(size=6) * (1.0, 1.0, 1.0, 5.0, 5.0, 5.0)
+        motion = stepped(mechanism, state, 400, 1e-3)
+        # All steps, those that were asked for too, keep what friction and contacts demand.
+        normal, across = np.repeat(motion.impulses[:, :4], 2, axis=1), motion.impulses[:, 4:]
+        assert (normal >= -1e-12 * normal.max()).all()
+        assert (np.abs(across) <= 0.7 * normal + 1e-9 * normal.max()).all()
+    assert asked

@@ -15,14 +15,22 @@ from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
 
 # Parts of the largest impulse or speed below which a contradiction is rounding.
 _ROUNDING = 1e-12
-# Most attempts to find the modes.
-_ATTEMPTS = 30
+# Most attempts to find the modes: changing all that are contradicted, then, as that may go round
+# in circles, the first of them only.
+_ATTEMPTS, _ONE_BY_ONE = 10, 60
+# Part of what an impulse of a drive does to its own speed by which it gives way where it sticks.
+# Without it, more friction than sticks to something, as at the corners of a box, is no problem with
+# one solution. It is far above rounding, and the creeping far below what anybody sees.
+_GIVE = 1e-8
+# Part of the largest impulse below which sticking friction is not too much: what rounding leaves
+# open of how such corners share it.
+_SHARED = 1e-7
 
 
 @njit(**COMPILED)
 def reach(room: Room) -> None:
-    """Directions times the inverse of either factor of the mass matrix."""
-    n, mass = len(room.velocity), room.mass
+    """Directions times the inverse of either factor of the mass matrix, and how drives give."""
+    n, m, mass = len(room.velocity), len(room.gap), room.mass
     for k in range(len(room.pushed)):
         for r in range(n):
             pushed, felt = room.whole[k, r], room.whole[k, r]
@@ -30,6 +38,11 @@ def reach(room: Room) -> None:
                 pushed -= mass[r, c] * room.pushed[k, c]
                 felt -= mass[c, r] * room.felt[k, c]
             room.pushed[k, r], room.felt[k, r] = pushed, felt / mass[r, r]
+    for k in range(m, len(room.pushed)):
+        own = 0.0
+        for r in range(n):
+            own += room.felt[k, r] * room.pushed[k, r]
+        room.stable[1, k] = _GIVE * own
 
 
 @njit(**COMPILED)
@@ -44,10 +57,10 @@ def settle(machine: Machine, room: Room) -> bool:
     Returns:
         False where trying did not find the modes, or the problem is singular.
     """
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS + _ONE_BY_ONE):
         if not in_modes(machine, room):
             return False
-        if not contradict(machine, room):
+        if not contradict(machine, room, attempt >= _ATTEMPTS):
             return True
     return False
 
@@ -108,8 +121,7 @@ def _schur(machine: Machine, room: Room, count: int) -> None:
             for r in range(n):
                 total += room.felt[room.active[a], r] * room.pushed[room.active[b], r]
             room.schur[a, b] = total
-        if room.active[a] < m:
-            room.schur[a, a] += room.stable[1, room.active[a]]
+        room.schur[a, a] += room.stable[1, room.active[a]]
     for j in range(len(room.slip)):
         if not machine.dry[j] or room.slip[j] == 0.0 or room.bound[j, 1] == 0.0:
             continue
@@ -172,32 +184,55 @@ def pressure(machine: Machine, room: Room, j: int) -> float:
 
 
 @njit(**COMPILED)
-def contradict(machine: Machine, room: Room) -> bool:
-    """Change modes that the solution contradicts; whether there were any."""
-    m, f, changed = len(room.gap), len(room.slip), False
+def contradict(machine: Machine, room: Room, single: bool) -> bool:
+    """Change modes that the solution contradicts, or the first only; whether there were any."""
     largest, fastest = 0.0, 0.0
-    for k in range(m + f):
+    for k in range(len(room.impulse)):
         largest = max(largest, np.abs(room.impulse[k]))
     for r in range(len(room.velocity)):
         fastest = max(fastest, np.abs(room.velocity[r]))
-    small, slow = _ROUNDING * largest, _ROUNDING * fastest
-    for k in range(m):
-        if machine.one_sided[k]:
-            if room.pushing[k] and room.impulse[k] < -small:
-                room.pushing[k], changed = False, True
-            elif not room.pushing[k] and speed_along(room, k, room.velocity) < room.right[k] - slow:
-                room.pushing[k], changed = True, True
-        elif room.sign[k] * room.impulse[k] < -small:
-            room.sign[k], changed = -room.sign[k], True
-    for j in range(f):
-        if not machine.dry[j]:
-            continue
-        if room.slip[j] != 0.0:
-            if room.slip[j] * speed_along(room, m + j, room.velocity) < -slow:
-                room.slip[j], changed = 0.0, True
-        elif np.abs(room.impulse[m + j]) > bound(machine, room, j) + small:
-            room.slip[j], changed = -np.sign(room.impulse[m + j]), True
+    small, slow, changed = _ROUNDING * largest, _ROUNDING * fastest, False
+    for k in range(len(room.gap)):
+        changed |= _change_row(machine, room, k, small, slow)
+        if changed and single:
+            return True
+    for j in range(len(room.slip)):
+        changed |= machine.dry[j] and _change_drive(machine, room, j, small, slow)
+        if changed and single:
+            return True
     return changed
+
+
+@njit(**COMPILED)
+def _change_row(machine: Machine, room: Room, k: int, small: float, slow: float) -> bool:
+    """Change whether a contact pushes, or which way a row does, if that is contradicted."""
+    if not machine.one_sided[k]:
+        if room.sign[k] * room.impulse[k] >= -small:
+            return False
+        room.sign[k] = -room.sign[k]
+        return True
+    if room.pushing[k]:
+        wrong = room.impulse[k] < -small
+    else:
+        wrong = speed_along(room, k, room.velocity) < room.right[k] - slow
+    if wrong:
+        room.pushing[k] = not room.pushing[k]
+    return wrong
+
+
+@njit(**COMPILED)
+def _change_drive(machine: Machine, room: Room, j: int, small: float, slow: float) -> bool:
+    """Change whether a drive slips, if that is contradicted."""
+    k = len(room.gap) + j
+    if room.slip[j] != 0.0:
+        if room.slip[j] * speed_along(room, k, room.velocity) >= -slow:
+            return False
+        room.slip[j] = 0.0
+        return True
+    if np.abs(room.impulse[k]) <= bound(machine, room, j) + _SHARED / _ROUNDING * small:
+        return False
+    room.slip[j] = -np.sign(room.impulse[k])
+    return True
 
 
 @njit(**COMPILED)

@@ -13,6 +13,13 @@ from sysid_ros.estimation.trajectory.discrete.complementarity import solve_mlcp
 from sysid_ros.estimation.trajectory.discrete.machine import Amounts, Machine, Room, room_for
 from sysid_ros.estimation.trajectory.discrete.poses import carry
 from sysid_ros.estimation.trajectory.discrete.sweep import Modes
+from sysid_ros.robot.inertia import central_inertia
+
+# By which parts friction gives way, the later ones where there is too much of it for the pivots as
+# it is: for modes to begin with.
+_EASED = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+# Error of a quaternion's length that is no rounding.
+_UNIT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +42,30 @@ class Motion:
 def simulate(
     machine: Machine, amounts: Amounts, start: np.ndarray, torques: np.ndarray, step: float
 ) -> Motion:
-    """Simulate a mechanism with regularised steps (SPOOK).
+    r"""Simulate a mechanism with regularised steps (SPOOK).
+
+    Velocities are those of half a step before the poses that they come with: a start whose
+    velocities are meant at its poses shifts the motion by half a step. Errors are then of second
+    order in the step if damping times are a part of it, and but for viscous friction, of backward
+    Euler, and dry friction. A damping time :math:`\gamma` that stays draws a joint that turns apart
+    by :math:`\gamma h / 2` times the acceleration across it, of first order.
 
     Args:
         machine: Bodies and constraints.
         amounts: Parameter values.
         start: First state, shape ``(13 b,)``.
-        torques: Commands of the drives from each step to the next, shape ``(K, f)``.
+        torques: Commands of the drives from each step to the next in [N·m] or [N] before their
+            gain, shape ``(K, f)``.
         step: Length of a step in [s].
 
     Raises:
-        EstimationError: A mass matrix is not positive definite, or no impulses fulfil what
-            contacts and dry friction demand.
+        EstimationError: Start, torques or step are not such; a mass matrix is not positive definite
+            or a body turns too far within a step; no impulses fulfil what contacts and dry friction
+            demand.
     """
     count, bodies = len(torques), len(amounts.bodies)
     constraints, drives = len(machine.compliance), len(machine.dry)
+    _check(start, torques, step, bodies, drives)
     room = room_for(bodies, constraints, drives)
     states = np.empty((count + 1, 13 * bodies))
     states[0] = start
@@ -69,6 +85,28 @@ def simulate(
                 remember(modes, place, room)
         first = stuck + 1
     return Motion(states, impulses, modes)
+
+
+def _check(
+    start: np.ndarray, torques: np.ndarray, step: float, bodies: int, drives: int
+) -> None:
+    """Raise if compiled steps would read what is not there."""
+    for name, array, shape in (
+            ('the start', start, (13 * bodies,)), ('the torques', torques, (len(torques), drives))):
+        if np.shape(array) != shape:
+            raise EstimationError(
+                f'the shape of {name} does not fit the mechanism', where='simulation',
+                found=f'shape {np.shape(array)}', allowed=shape)
+        if not np.isfinite(array).all():
+            raise EstimationError(f'{name} with a value that is not finite', where='simulation')
+    if not 0.0 < step < np.inf:
+        raise EstimationError(
+            'the length of a step is none', where='simulation', found=step, allowed='above zero')
+    sizes = np.linalg.norm(np.reshape(start, (bodies, 13))[:, 3:7], axis=1)
+    if np.abs(sizes - 1.0).max(initial=0.0) > _UNIT:
+        raise EstimationError(
+            'a quaternion of the start is not of unit length', where='simulation',
+            found=sizes[np.abs(sizes - 1.0).argmax()], fix='Normalise it')
 
 
 def remember(modes: Modes, step: int, room: Room) -> None:
@@ -95,19 +133,34 @@ def complement(
         EstimationError: As for :func:`simulate`.
     """
     if not sweep.assemble(machine, amounts, step, state, torque, room):
-        raise EstimationError(
-            'the mass matrix of the bodies is not positive definite',
-            fix='Give every body a mass and moments of inertia')
-    problem = _Complementarity(machine, room)
-    found = solve_mlcp(problem.matrix, problem.offset, problem.free)
-    if not found.status.ok:
-        raise EstimationError(
-            f'no impulses fulfil what contacts and dry friction demand: {found.status.value}',
-            fix='Shorten the step, or raise compliances')
-    problem.adopt(found.values)
-    if not sweep.try_modes(machine, room):
-        raise EstimationError('the constraints of a step contradict each other',
-                              fix='Raise compliances')
+        raise _without_mass(amounts, step, state)
+    for eased in _EASED:
+        problem = _Complementarity(machine, room, eased)
+        found = solve_mlcp(problem.matrix, problem.offset, problem.free)
+        if found.status.ok:
+            problem.adopt(found.values)
+            if sweep.try_modes(machine, room, True):
+                return
+            # Where modes are on the verge of others, each contradicts the other by rounding.
+            problem.adopt(found.values)
+            if eased == 0.0 and sweep.try_modes(machine, room, False):
+                return
+    raise EstimationError(
+        'no impulses fulfil what contacts and dry friction demand',
+        found=found.status.value.rstrip('.'), fix='Shorten the step, or raise compliances')
+
+
+def _without_mass(amounts: Amounts, step: float, state: np.ndarray) -> EstimationError:
+    """Why a mass matrix, gyroscopic forces included, is not positive definite."""
+    for k, own in enumerate(amounts.bodies):
+        if not (own[0] > 0.0 and np.linalg.eigvalsh(central_inertia(own)[2])[0] > 0.0):
+            return EstimationError(
+                'the mass matrix of a body is not positive definite', where=f'body {k}',
+                found=f'mass {own[0]:.4g} kg', fix='Give it a mass and moments of inertia')
+    turned = step * np.linalg.norm(state.reshape(-1, 13)[:, 10:], axis=1).max()
+    return EstimationError(
+        'a body turns too far within a step', found=f'{turned:.3g} rad',
+        fix='Shorten the step; if the motion should be slow, give constraints a damping time')
 
 
 class _Complementarity:
@@ -116,9 +169,15 @@ class _Complementarity:
     Its unknowns z are impulses that may have either sign; then, at least zero, those of rows
     that press on friction, forwards and backwards, of contacts, of the friction of drives,
     forwards and backwards, and the speeds at which drives slip.
+
+    Args:
+        machine: Bodies and constraints.
+        room: With the problem of the step.
+        eased: Part of what friction does to its own speed by which it gives way. It is none of the
+            tiny one that modes are solved with: pivots of that size would be rounding.
     """
 
-    def __init__(self, machine: Machine, room: Room) -> None:
+    def __init__(self, machine: Machine, room: Room, eased: float) -> None:
         m = len(room.gap)
         self.machine, self.room = machine, room
         dry = np.flatnonzero(machine.dry)
@@ -134,15 +193,17 @@ class _Complementarity:
             np.ones(len(either) + len(both)), -np.ones(len(both)),
             np.ones(len(contacts) + len(dry)), -np.ones(len(dry))])
         self.free, self.dry = len(either), dry
-        self._fill(m)
+        self._fill(m, eased)
 
-    def _fill(self, m: int) -> None:
+    def _fill(self, m: int, eased: float) -> None:
         room, machine, dry = self.room, self.machine, self.dry
         size, slips = len(self.rows), len(dry)
         pushed, felt = (self.ways[:, None] * part[self.rows] for part in (room.pushed, room.felt))
-        soft = np.concatenate([room.stable[1], np.zeros(len(room.slip))])[self.rows]
         matrix = np.zeros((size + slips,) * 2)
-        matrix[:size, :size] = felt @ pushed.T + np.diag(soft)
+        matrix[:size, :size] = felt @ pushed.T
+        own = np.diag(matrix)[:size]
+        matrix[range(size), range(size)] += np.where(
+            self.rows < m, room.stable[1, self.rows], eased * own)
         ahead = scipy.linalg.solve_triangular(
             room.mass, room.momentum, lower=True, unit_diagonal=True)
         offset = np.zeros(size + slips)

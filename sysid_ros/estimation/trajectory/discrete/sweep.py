@@ -303,9 +303,9 @@ def _assembly(sources: str) -> Callable[..., bool]:
 
 def _tried(sources: str) -> Callable[..., bool]:
     @njit(**_COMPILED)
-    def try_modes(machine: Machine, room: Room) -> bool:
+    def try_modes(machine: Machine, room: Room, change: bool) -> bool:
         sources  # noqa: B018
-        return in_modes(machine, room)
+        return settle(machine, room) if change else in_modes(machine, room)
 
     return try_modes
 
@@ -358,7 +358,8 @@ respond_in_modes = _response(_DIGEST)
 published = _publication(_DIGEST)
 #: The problem of one step but its modes; False if the mass matrix is not positive definite.
 assemble = _assembly(_DIGEST)
-#: Its solution in the modes of the room; False if it is singular.
+#: Its solution in the modes of the room, or in those they lead to if they may change; False if it
+#: is singular, or no modes are found.
 try_modes = _tried(_DIGEST)
 #: Values and directions of rows at K states, and slopes of as many as there is room for.
 look_along = _looking(_DIGEST)
