@@ -136,6 +136,21 @@ def test_a_box_that_slides_comes_to_rest_where_friction_stops_it():
     assert np.linalg.norm(motion.states[-1, 7:]) <= 1e-10
 
 
+def test_a_box_falls_freely_lands_and_rests():
+    h, height = 1e-3, 0.05
+    mechanism = scenes.box(0.0, 0.3, compliance=1e-6)
+    motion = stepped(mechanism, moving((0.0, 0.0, 0.05 + height)), 1000, h)
+    fall = int(0.95 * np.sqrt(2.0 * height / G) / h)
+    k = np.arange(fall + 1)
+    free = 0.05 + height - 0.5 * G * h**2 * k * (k + 1)
+    assert motion.states[:fall + 1, 2] == pytest.approx(free, abs=1e-12)
+    assert not motion.impulses[:fall].any()
+    assert not motion.modes.pushing[1:fall].any()
+    # At rest each corner gives by its compliance times a quarter of the weight.
+    assert motion.states[-1, 2] == pytest.approx(0.05 - 1e-6 * 0.25 * 2.0 * G, rel=1e-9)
+    assert motion.impulses[-1, :4] == pytest.approx(np.full(4, 0.25 * 2.0 * G * h), rel=1e-6)
+
+
 def step_of(mechanism, state, h, solve):
     """Impulses, velocity and modes of one step, found by a function of its problem."""
     machine = mechanism.machine

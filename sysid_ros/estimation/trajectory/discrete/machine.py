@@ -70,7 +70,9 @@ class Room(NamedTuple):
         direction: Of rows and, behind them, drives, for their two bodies, ``(m + f, 12)``.
         whole: The same for all bodies, shape ``(m + f, n)``.
         slope: Their derivatives, shape ``(m + f, 12, 12)``.
-        stable: :math:`\Upsilon` and :math:`\Sigma`, drives behind, shape ``(2, m + f)``.
+        stable: What rows keep of their speeds, :math:`\Upsilon`, how they give, :math:`\Sigma`, and
+            the speed at which they close a gap, :math:`4 \Upsilon / h`; drives, that only give,
+            are behind; shape ``(3, m + f)``.
         right: Right sides of rows, and zeros for drives that stick, shape ``(m + f,)``.
         bound: Friction without load, and the part of the load, Stribeck's part included, and
             the derivatives of both by the speed, shape ``(f, 4)``.
@@ -137,7 +139,7 @@ def room_for(bodies: int, rows: int, drives: int) -> Room:
         inertia=np.zeros((bodies, 4, 3)), mass=np.zeros((n, n)), momentum=np.zeros(n),
         gap=np.zeros(rows),
         direction=np.zeros((every, 12)), whole=np.zeros((every, n)),
-        slope=np.zeros((every, 12, 12)), stable=np.zeros((2, every)), right=np.zeros(every),
+        slope=np.zeros((every, 12, 12)), stable=np.zeros((3, every)), right=np.zeros(every),
         bound=np.zeros((drives, 4)), speed=np.zeros(drives),
         pushing=np.ones(rows, dtype=bool), sign=np.ones(rows), slip=np.zeros(drives),
         active=np.zeros(every, dtype=np.int64), pushed=np.zeros((every, n)),

@@ -70,7 +70,7 @@ def differentiate(
     for j in range(len(room.slip)):
         _by_drive(machine, amounts, h, state, torque, j, u, room, table)
     for a in range(count):
-        _by_row(machine, h, state, u, a, room, table)
+        _by_row(machine, state, u, a, room, table)
     by_parameters(machine, amounts, sought, h, state, torque, u, room, table)
 
 
@@ -216,12 +216,11 @@ def _turned(
 
 @njit(**COMPILED)
 def _by_row(
-    machine: Machine, h: float, state: np.ndarray, u: np.ndarray, a: int, room: Room,
-    table: np.ndarray,
+    machine: Machine, state: np.ndarray, u: np.ndarray, a: int, room: Room, table: np.ndarray,
 ) -> None:
     """Of an active row of F, or of a drive that sticks."""
-    row, m, k = len(u) + a, len(room.gap), room.active[a]
-    softness = room.stable[0, k] if k < m else 0.0
+    row, k = len(u) + a, room.active[a]
+    softness, closing = room.stable[0, k], room.stable[2, k]
     _turned(machine, k, u, 1.0, state, -softness, room)
     bodies = (machine.rows.first[k], machine.rows.second[k])
     for p in range(2):
@@ -229,9 +228,9 @@ def _by_row(
             continue
         column = 12 * bodies[p]
         for c in range(6):
-            along = softness * room.direction[k, 6 * p + c]
-            table[row, column + c] -= room.left[6 * p + c] + 4.0 / h * along
-            table[row, column + 6 + c] += along
+            along = room.direction[k, 6 * p + c]
+            table[row, column + c] -= room.left[6 * p + c] + closing * along
+            table[row, column + 6 + c] += softness * along
 
 
 @njit(**COMPILED)
