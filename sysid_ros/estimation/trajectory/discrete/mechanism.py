@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -29,6 +29,8 @@ GROUND = 'world'
 JointKind = Literal['hinge', 'prismatic', 'spherical', 'weld', 'distance', 'contact']
 
 _X, _Y, _Z = range(3)
+# Error of a pose's rotation that is no rounding.
+_RIGID = 1e-6
 # Units of the fields of drives, of joints that turn and of those that slide.
 _UNITS = {
     'viscous_friction': ('N·m·s/rad', 'N·s/m'), 'coulomb_friction': ('N·m', 'N'),
@@ -53,6 +55,12 @@ class Body:
 
     name: str
     inertial: np.ndarray
+
+    def __post_init__(self) -> None:
+        if np.shape(self.inertial) != (10,) or not np.isfinite(self.inertial).all():
+            raise ModelError(
+                'inertial parameters are not ten finite numbers', where=self.name,
+                found=np.asarray(self.inertial).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +117,26 @@ class Joint:
     levers: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(JointKind):
+            raise ModelError(
+                'there is no such kind of joint', where=self.name, found=repr(self.kind),
+                allowed=', '.join(get_args(JointKind)),
+                fix=did_you_mean(self.kind, get_args(JointKind)))
         for name in ('compliance', 'angular_compliance'):
-            if not getattr(self, name) > 0.0:
+            if not 0.0 < getattr(self, name) < np.inf:
                 raise ModelError(
                     'a constraint has no compliance', where=f'{self.name}.{name}',
                     found=getattr(self, name), allowed='above zero, however small')
-        if not self.damping >= 0.0:
+        if not 0.0 <= self.damping < np.inf:
             raise ModelError(
-                'a damping time is negative', where=self.name, found=self.damping)
+                'a damping time is negative, or none', where=f'{self.name}.damping',
+                found=self.damping, allowed='zero or above')
+        if self.kind == 'distance' and not 0.0 < self.length < np.inf:
+            raise ModelError(
+                'a distance has no length', where=f'{self.name}.length', found=self.length,
+                allowed='above zero', fix='Use a spherical joint where points coincide')
+        for name in ('child_pose', 'parent_pose'):
+            _check_pose(getattr(self, name), f'{self.name}.{name}')
         known = DRIVE_FIELDS if self.kind in ('hinge', 'prismatic') else (
             ('bearing_friction',) if self.kind == 'contact' else ())
         for name in self.drive:
@@ -124,6 +144,11 @@ class Joint:
                 raise ModelError(
                     f'a {self.kind} has no such parameter', where=self.name, found=repr(name),
                     allowed=', '.join(known) or 'none', fix=did_you_mean(name, known))
+        for name, value in self.drive.items():
+            if not (np.isfinite(value) and (value >= 0.0 or name in _SIGNED)):
+                raise ModelError(
+                    'a parameter of a drive has no such value', where=f'{self.name}.{name}',
+                    found=value, allowed='finite' if name in _SIGNED else 'zero or above')
 
     @property
     def rows(self) -> list[JointRow]:
@@ -146,6 +171,20 @@ class Joint:
             'hinge': [JointRow(TURN, there=_Z)], 'prismatic': [JointRow(SLIDE, there=_Z)],
             'contact': [JointRow(SLIDE, there=_X), JointRow(SLIDE, there=_Y)],
         }.get(self.kind, [])
+
+
+def _check_pose(pose: np.ndarray, where: str) -> None:
+    """Raise if a matrix does not turn and move a frame."""
+    pose = np.asarray(pose)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all():
+        raise ModelError(
+            'a pose is no finite matrix of four rows and columns', where=where, found=pose.shape)
+    turn = pose[:3, :3]
+    away = max(np.abs(turn @ turn.T - np.eye(3)).max(), abs(np.linalg.det(turn) - 1.0))
+    if away > _RIGID:
+        raise ModelError(
+            'the axes of a pose are not orthonormal and right-handed', where=where,
+            found=f'{away:.2g} off')
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,5 +337,12 @@ class Mechanism:
 
         Args:
             values: Of :attr:`parameters`, shape ``(p,)``.
+
+        Raises:
+            ModelError: They are not as many, or Stribeck's velocity is not above zero.
         """
+        if np.shape(values) != np.shape(self.parameters.values):
+            raise ModelError(
+                'the values are not those of the parameters', found=f'shape {np.shape(values)}',
+                allowed=np.shape(self.parameters.values))
         return self.makeup.amounts(values, len(self.bodies), self.gravity)
