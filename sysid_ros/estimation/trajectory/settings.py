@@ -39,6 +39,7 @@ class TrajectorySettings(StrictSettings):
         state_error_weight: What discrete dynamics weigh; see
             :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
             for this and what follows.
+        lever: Length in [m] at which missing forces weigh like moments.
         compliance: Of joints' forces in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which constraints' violations decay in [s].
@@ -59,6 +60,7 @@ class TrajectorySettings(StrictSettings):
     substeps: int | None = Field(default=None, ge=1)
     horizon: float | None = Field(default=None, gt=0)
     state_error_weight: float | None = Field(default=None, gt=0)
+    lever: float | None = Field(default=None, gt=0)
     compliance: float | None = Field(default=None, gt=0)
     angular_compliance: float | None = Field(default=None, gt=0)
     damping: float | None = Field(default=None, ge=0)

@@ -59,6 +59,10 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         estimate_noise: As for all.
         state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
             squared, over a reading of a position that is off by one [rad] or [m]; published 100.
+        lever: Length in [m] at which a missing force weighs like its moment, and every body's
+            moment of inertia is then that about its joint; about the length of the links. Where
+            it is None impulses weigh in their units, as published: like a lever of 1 m, which
+            lets a thin body turn for nothing, and makes it seem the heavier for that.
         compliance: Of the forces of joints in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which violations of constraints decay in [s]; a quarter of a step, which
@@ -79,6 +83,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
     """
 
     state_error_weight: float = 1e4
+    lever: float | None = None
     compliance: float = 1e-8
     angular_compliance: float = 1e-8
     damping: float | None = None
@@ -93,7 +98,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_above_zero('state_error_weight', 'compliance', 'angular_compliance', 'huber')
+        self._require_above_zero(
+            'state_error_weight', 'lever', 'compliance', 'angular_compliance', 'huber')
         for name, known in (
             ('gyroscopic', ('averaged', 'explicit')), ('residual', ('implicit', 'published')),
             ('rotation', ('exact', 'small_angle')),
@@ -196,7 +202,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         unit = float(np.min(position_unit(problem)))
         return DiscreteChain(
             problem, robot, states, np.vstack(positions),
-            np.sqrt(self.state_error_weight) / unit, self.residual, self.rotation, self.huber)
+            np.sqrt(self.state_error_weight) / unit, self.residual, self.rotation, self.huber,
+            lever=self.lever)
 
 
 def _told(

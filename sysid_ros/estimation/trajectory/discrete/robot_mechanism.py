@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from sysid_ros.estimation.trajectory.discrete.mechanism import (
 )
 from sysid_ros.robot.inertia import transform_inertial
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.parameters import Parameter
+from sysid_ros.robot.parameters import Parameter, ParameterSet
 
 # What a mechanism's joints can have of a torque model.
 _TERMS = (
@@ -59,6 +60,23 @@ def tilt_parameters() -> list[Parameter]:
 def bearing_parameters(joints: tuple[str, ...]) -> list[Parameter]:
     """Friction of joints by the forces that their bearings transmit, as a radius."""
     return [Parameter(f'{joint}.bearing_friction', 'm', lower=0.0) for joint in joints]
+
+
+def with_parameters(own: ParameterSet, more: Sequence[Parameter]) -> ParameterSet:
+    """Parameters of a torque model, and others behind them.
+
+    Args:
+        own: The model's, at any values.
+        more: Those of :func:`tilt_parameters` and :func:`bearing_parameters`.
+
+    Raises:
+        ParameterError: A name comes twice.
+    """
+    behind = ParameterSet.of(more)
+    return ParameterSet(
+        own.names + behind.names, own.units + behind.units, *(
+            np.concatenate([getattr(own, name), getattr(behind, name)])
+            for name in ('values', 'prior', 'lower', 'upper', 'free')))
 
 
 @dataclass(frozen=True, eq=False)
