@@ -41,8 +41,8 @@ def predicted(
     table, first = np.empty((n + m + f, width)), 0
     while first >= 0:
         first = sweep.predict(
-            machine, amounts, sought, h, states, torques, first, modes, False, room, table, velocities,
-            slopes)
+            machine, amounts, sought, h, states, torques, first, modes, False, room, table,
+            velocities, slopes)
         if first >= 0:
             complement(machine, amounts, h, states[first], torques[first], room)
             remember(modes, first, room)

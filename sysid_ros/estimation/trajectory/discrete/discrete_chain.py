@@ -72,8 +72,8 @@ class DiscreteChain:
         huber: Readings that are off by more standard deviations than this count by how far,
             not by the square of it.
         frozen: Whether modes stay what they were found to be, so that nothing has a kink.
-        lever: Length in [m] at which a missing force weighs like its moment; None for forces
-            and moments about centres of mass as they are in their units.
+        lever: Length in [m] at which a missing force weighs like its moment; None for both as
+            they are in their units.
     """
 
     problem: TrajectoryProblem
@@ -159,17 +159,17 @@ class DiscreteChain:
 
     @cached_property
     def _masses(self) -> np.ndarray:
-        """Masses and mean moments of inertia of the prior, by velocity, shape ``(b, 6)``."""
+        """Masses and moments of inertia about joints, of the prior, by velocity, ``(b, 6)``."""
         values = self.problem.parameters.prior
         bodies = len(self.robot.robot.body_names)
         own = self.robot.makeup.amounts(values, bodies, self.robot.mechanism.gravity).bodies
-        moment = (own[:, 4] + own[:, 6] + own[:, 9]) / 3.0
+        # A thin body turns about its joint; by its own moment of inertia alone, what turns it
+        # would be missing for next to nothing.
+        joints = self.robot.mechanism.joints[:bodies]
+        away = np.array([joint.child_pose[:3, 3] for joint in joints])
+        moment = (own[:, 4] + own[:, 6] + own[:, 9]) / 3.0 + own[:, 0] * np.sum(away**2, axis=1)
         if self.lever is not None:
-            # A thin body turns about its joint; by its own moment of inertia alone, what turns
-            # it would be missing for next to nothing.
-            joints = self.robot.mechanism.joints[:bodies]
-            away = np.array([joint.child_pose[:3, 3] for joint in joints])
-            moment = (moment + own[:, 0] * np.sum(away**2, axis=1)) / self.lever
+            moment /= self.lever
         return np.repeat(np.column_stack([own[:, 0], moment]), 3, axis=1)
 
     @cached_property

@@ -59,10 +59,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         estimate_noise: As for all.
         state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
             squared, over a reading of a position that is off by one [rad] or [m]; published 100.
-        lever: Length in [m] at which a missing force weighs like its moment, and every body's
-            moment of inertia is then that about its joint; about the length of the links. Where
-            it is None impulses weigh in their units, as published: like a lever of 1 m, which
-            lets a thin body turn for nothing, and makes it seem the heavier for that.
+        lever: Length in [m] at which a missing force weighs like its moment, about that of the
+            links; None for both in their units, as published, like one of 1 m.
         compliance: Of the forces of joints in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which violations of constraints decay in [s]; a quarter of a step, which
