@@ -201,7 +201,7 @@ def thirteen() -> list[dict[str, Any]]:
     print(f'  4000 steps: {len(fit.iterations)} iterations in {whole:.2f} s, {fit.status.name}')
     return [
         figure('13 parameters, 10 ms: iterations', len(found.iterations), '', 8.0),
-        figure('13 parameters: told by mistake, or not told', float(len(silent ^ expected)), '', 0.0),
+        figure('13 parameters: told by mistake, or not', float(len(silent ^ expected)), '', 0.0),
         figure('4000 steps, 13 parameters: an iteration', each, 's', 0.12),
         figure('4000 steps, 13 parameters: the fit', whole, 's', 1.0,
                reference='published 6.6 s for 6 iterations on other hardware')]

@@ -201,9 +201,8 @@ class _Complementarity:
         pushed, felt = (self.ways[:, None] * part[self.rows] for part in (room.pushed, room.felt))
         matrix = np.zeros((size + slips,) * 2)
         matrix[:size, :size] = felt @ pushed.T
-        own = np.diag(matrix)[:size]
         matrix[range(size), range(size)] += np.where(
-            self.rows < m, room.stable[1, self.rows], eased * own)
+            self.rows < m, room.stable[1, self.rows], eased * np.diag(matrix)[:size])
         ahead = scipy.linalg.solve_triangular(
             room.mass, room.momentum, lower=True, unit_diagonal=True)
         offset = np.zeros(size + slips)
