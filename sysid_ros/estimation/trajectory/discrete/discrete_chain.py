@@ -239,7 +239,9 @@ class DiscreteChain:
             self._room, np.empty((n + len(machine.compliance) + len(machine.dry), 2 * n + free)),
             np.empty((n, n)), np.empty(n), rows, np.empty((2, n // 6, 3, 3)),
         ) >= 0:
-            raise EstimationError('the mass matrix of the bodies is not positive definite')
+            raise EstimationError(
+                'the mass matrix of the bodies is not positive definite',
+                fix='Give every body a mass and moments of inertia, or shorten the step')
         rows *= self.state_weight
         return Residuals(np.arange(len(torques)) + self.first_nodes[index], rows, pairs=True)
 

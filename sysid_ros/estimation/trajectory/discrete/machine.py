@@ -15,6 +15,7 @@ DRIVE_FIELDS = (
 (VISCOUS, COULOMB, STRIBECK, STRIBECK_VELOCITY, BEARING, STRIBECK_BEARING, ARMATURE, GAIN,
  OFFSET) = range(len(DRIVE_FIELDS))
 
+
 class Machine(NamedTuple):
     """Bodies and what is between them; b bodies, m rows of constraints, f drives.
 
@@ -46,7 +47,8 @@ class Amounts(NamedTuple):
     Attributes:
         bodies: Mass, first moments and second moments xx, xy, yy, xz, yz, zz of each body at its
             origin in its axes in [kg, kg·m, kg·m²], shape ``(b, 10)``.
-        drives: As :data:`DRIVE_FIELDS`, shape ``(f, 9)``.
+        drives: As :data:`DRIVE_FIELDS`, in the units that parameters of such joints have, shape
+            ``(f, 9)``.
         gravity: Its acceleration, tilt included, in [m/s²], shape ``(3,)``.
         gravity_slope: The derivative by the tilt, shape ``(3, 3)``.
     """

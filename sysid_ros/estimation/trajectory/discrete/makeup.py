@@ -44,7 +44,8 @@ class Makeup:
         drives = flat[first:last].reshape(-1, len(DRIVE_FIELDS))
         if (drives[:, STRIBECK_VELOCITY] <= 0.0).any():
             raise ModelError(
-                "Stribeck's velocity is not above zero", found=drives[:, STRIBECK_VELOCITY].min())
+                "Stribeck's velocity is not above zero", found=drives[:, STRIBECK_VELOCITY].min(),
+                allowed='above zero', fix='Bound it from below')
         turned, slope = _turned(flat[last:], gravity)
         return Amounts(flat[:first].reshape(bodies, 10), drives.copy(), turned, slope)
 

@@ -50,7 +50,10 @@ class Body:
     Attributes:
         name: Name.
         inertial: Inertial parameters at its origin, in its axes, shape ``(10,)``. Steps are the
-            more accurate the nearer the origin is to the centre of mass.
+            more accurate the nearer the origin is to the centre of mass. In [kg, kg·m, kg·m²].
+
+    Raises:
+        ModelError: The inertial parameters are not ten finite numbers.
     """
 
     name: str
@@ -95,12 +98,20 @@ class Joint:
         parent_pose: And in the parent.
         compliance: Of forces in [m/N], above zero.
         angular_compliance: Of moments in [rad/(N·m)], above zero.
-        damping: Time in which a violation decays in [s].
+        damping: Time in which a violation decays in [s]. About a quarter of a step to two steps
+            keeps steps accurate; a longer time lets points that turn drift apart, see
+            :func:`~sysid_ros.estimation.trajectory.discrete.stepper.simulate`.
         length: What ``distance`` keeps in [m].
         drive: Parameters of the motion by the names of :data:`DRIVE_FIELDS`. A contact has
             ``bearing_friction`` alone, its coefficient of friction.
         levers: What a unit of the joint's force, and of its moment, presses on its friction;
             ``bearing_friction`` times the first is a radius times a coefficient of friction.
+            Forces count by their parts along the world's axes, moments by those about the
+            parent's axes across a hinge (eq. F.4 of the paper on discrete multibody dynamics).
+
+    Raises:
+        ModelError: There is no such kind, pose, length, compliance or damping time, or a drive of
+            this kind has no such parameter or value.
     """
 
     name: str

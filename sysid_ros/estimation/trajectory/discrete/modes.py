@@ -1,7 +1,9 @@
 """Compiled: which contacts push, which drives stick, which way impulses point; and the solution.
 
 With the right modes, a step is a linear problem. They are found by trying: each solution says
-which modes contradict it.
+which modes contradict it. Neighbouring steps mostly have the same ones, so that the first attempt
+is right. Where none is, a step is solved as one complementarity problem
+(:func:`~sysid_ros.estimation.trajectory.discrete.stepper.complement`).
 """
 
 from __future__ import annotations
@@ -197,7 +199,7 @@ def contradict(machine: Machine, room: Room, single: bool) -> bool:
         if changed and single:
             return True
     for j in range(len(room.slip)):
-        changed |= machine.dry[j] and _change_drive(machine, room, j, small, slow)
+        changed |= machine.dry[j] and _change_drive(machine, room, j, largest, slow)
         if changed and single:
             return True
     return changed
@@ -221,7 +223,7 @@ def _change_row(machine: Machine, room: Room, k: int, small: float, slow: float)
 
 
 @njit(**COMPILED)
-def _change_drive(machine: Machine, room: Room, j: int, small: float, slow: float) -> bool:
+def _change_drive(machine: Machine, room: Room, j: int, largest: float, slow: float) -> bool:
     """Change whether a drive slips, if that is contradicted."""
     k = len(room.gap) + j
     if room.slip[j] != 0.0:
@@ -229,7 +231,7 @@ def _change_drive(machine: Machine, room: Room, j: int, small: float, slow: floa
             return False
         room.slip[j] = 0.0
         return True
-    if np.abs(room.impulse[k]) <= bound(machine, room, j) + _SHARED / _ROUNDING * small:
+    if np.abs(room.impulse[k]) <= bound(machine, room, j) + _SHARED * largest:
         return False
     room.slip[j] = -np.sign(room.impulse[k])
     return True

@@ -36,7 +36,10 @@ def by_parameters(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
     torque: np.ndarray, u: np.ndarray, room: Room, table: np.ndarray,
 ) -> None:
-    """By the parameters that are sought."""
+    """Minus the derivatives of F by the parameters that are sought.
+
+    Arguments as for :func:`~sysid_ros.estimation.trajectory.discrete.slopes.differentiate`.
+    """
     bodies = len(room.positions)
     for z in range(len(sought.source)):
         source, factor = sought.source[z], sought.factor[z]

@@ -44,7 +44,7 @@ class Softness:
     Args:
         compliance: Of forces in [m/N], above zero.
         angular_compliance: Of moments in [rad/(N·m)], above zero.
-        damping: Time in which a violation decays in [s].
+        damping: Time in which a violation decays in [s]; a fraction of a step is accurate.
     """
 
     compliance: float = 1e-8

@@ -18,6 +18,7 @@ from sysid_ros.robot.inertia import central_inertia
 # By which parts friction gives way, the later ones where there is too much of it for the pivots as
 # it is: for modes to begin with.
 _EASED = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+_CONTRADICTED = 'modes that a solution of the complementarity problem contradicts'
 # Error of a quaternion's length that is no rounding.
 _UNIT = 1e-6
 
@@ -27,11 +28,11 @@ class Motion:
     """A simulated motion of b bodies in K steps.
 
     Attributes:
-        states: Position, quaternion (x, y, z, w), velocity and angular velocity of one body
-            after the other, shape ``(K + 1, 13 b)``.
-        impulses: Of constraints in [N·s] or [N·m·s] and of the dry friction of drives, shape
-            ``(K, m + f)``.
-        modes: Which contacts push, which drives slip.
+        states: Position in [m], quaternion (x, y, z, w), velocity in [m/s] and angular velocity
+            in [rad/s] of one body after the other, in the world's axes, shape ``(K + 1, 13 b)``.
+        impulses: Of m constraints in [N·s] or [N·m·s] and, behind them, of the dry friction of f
+            drives, shape ``(K, m + f)``.
+        modes: Which contacts push, and which drives slip, in each step.
     """
 
     states: np.ndarray
@@ -44,11 +45,13 @@ def simulate(
 ) -> Motion:
     r"""Simulate a mechanism with regularised steps (SPOOK).
 
-    Velocities are those of half a step before the poses that they come with: a start whose
-    velocities are meant at its poses shifts the motion by half a step. Errors are then of second
-    order in the step if damping times are a part of it, and but for viscous friction, of backward
-    Euler, and dry friction. A damping time :math:`\gamma` that stays draws a joint that turns apart
-    by :math:`\gamma h / 2` times the acceleration across it, of first order.
+    Steps are those of leapfrog: each velocity is meant half a step before the pose beside it. A
+    start whose velocity is meant at its pose shifts the motion by half a step. With a start as
+    meant and damping times of a few steps or less, errors are of second order in the step. Three
+    things make them of first order: viscous friction, which is that of backward Euler; dry
+    friction, which sets in and lets go at the ends of steps; and a damping time :math:`\gamma`
+    that stays as steps get shorter. It leaves a joint open by :math:`\gamma h / 2` times the
+    acceleration across it, and takes energy from the motion.
 
     Args:
         machine: Bodies and constraints.
@@ -147,7 +150,8 @@ def complement(
                 return
     raise EstimationError(
         'no impulses fulfil what contacts and dry friction demand',
-        found=found.status.value.rstrip('.'), fix='Shorten the step, or raise compliances')
+        found=_CONTRADICTED if found.status.ok else found.status.value.rstrip('.'),
+        fix='Shorten the step, or raise compliances')
 
 
 def _without_mass(amounts: Amounts, step: float, state: np.ndarray) -> EstimationError:

@@ -51,9 +51,9 @@ class Modes(NamedTuple):
     """Modes of K steps, as a ``Room`` has them of one.
 
     Attributes:
-        pushing: Shape ``(K, m)``.
-        sign: Shape ``(K, m)``.
-        slip: Shape ``(K, f)``.
+        pushing: Whether a contact pushes; of other rows it says nothing; shape ``(K, m)``.
+        sign: Which way the impulse of a row points, 1 or -1, shape ``(K, m)``.
+        slip: Which way a drive slips, 1 or -1, or 0 where it sticks, shape ``(K, f)``.
     """
 
     pushing: np.ndarray
