@@ -31,11 +31,13 @@ from sysid_ros.robot.parameters import ParameterSet
 HINGES = ('shoulder', 'elbow')
 # What joints have beside viscous friction. That of the bearings grows with what they carry.
 FRICTION = ('viscous', 'dry', 'bearings', 'Stribeck')
-# Free at all times; the mass and first moment of the rod are known, or the scale would be open,
-# and what else there is of inertia moves with these.
-_BODIES = ('arm.inertia_zz', 'rod.inertia_xx', 'rod.inertia_yy')
-# The third tilt turns with the arm.
-_TILT = ('gravity.tilt_x', 'gravity.tilt_y')
+# What shows of inertia. The mass and first moment of the rod are known, or the scale would be
+# open, and what else there is moves with these.
+BODIES = ('arm.inertia_zz', 'rod.inertia_xx', 'rod.inertia_yy')
+# The third turns with the arm.
+TILT = ('gravity.tilt_x', 'gravity.tilt_y')
+# Moments of inertia about a hinge are above those of a point at the centre of mass.
+_LEAST = 1.01
 
 
 @dataclass(frozen=True)
@@ -88,24 +90,29 @@ class Furuta:
         return TorqueModel(robot, [*terms, DriveGain(('shoulder',))])
 
     def parameters(
-        self, model: TorqueModel, friction: str = 'viscous', held: Sequence[str] = (),
+        self, model: TorqueModel, friction: str = 'viscous', held: Sequence[str] = TILT,
     ) -> ParameterSet:
-        """What is sought: five moments of inertia less two, friction, drive gain and tilt.
+        """What is sought: moments of inertia, friction, drive gain, and tilt where not held.
 
         Args:
             model: As :meth:`model` makes it.
             friction: As there.
-            held: More that is held.
+            held: What is held.
         """
         more = [*bearing_parameters(HINGES)] if friction == 'bearings' else []
         parameters = with_parameters(model.parameters, [*more, *tilt_parameters()])
-        upper = parameters.upper.copy()
+        lower, upper = parameters.lower.copy(), parameters.upper.copy()
         # The data sheet may be off by more than the default allows.
         upper[parameters.index('shoulder.drive_gain')] = 20.0
+        for mass, com, names in (
+                (self.arm_mass, self.arm_com, BODIES[:1]),
+                (self.rod_mass, self.rod_com, BODIES[1:])):
+            for name in names:
+                lower[parameters.index(name)] = _LEAST * mass * com**2
         free = [
-            (name in (*_BODIES, *_TILT) or name.startswith(HINGES)) and name not in held
+            (name in (*BODIES, *TILT) or name.startswith(HINGES)) and name not in held
             for name in parameters.names]
-        return replace(parameters, upper=upper, free=np.array(free))
+        return replace(parameters, lower=lower, upper=upper, free=np.array(free))
 
     def stretch(
         self, t: np.ndarray, angles: np.ndarray, u: np.ndarray, step: float, sigma: float,
