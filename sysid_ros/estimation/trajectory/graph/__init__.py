@@ -1,0 +1,1 @@
+"""Factor graphs of multibody systems: motion, forces and parameters by one least squares."""
