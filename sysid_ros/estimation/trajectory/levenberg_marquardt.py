@@ -21,7 +21,6 @@ import numpy as np
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.chain import ChainPart, Eliminated, NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.solution import Iteration
-from sysid_ros.estimation.trajectory.state_space import StateSpace
 
 # A step is taken when at least this part of the promised decrease came true.
 _WORTHWHILE = 1e-4
@@ -37,11 +36,22 @@ _HEAVIER = 10.0
 _ROUNDING = 1e-28
 
 
+class Space(Protocol):
+    """Where states live: a :class:`~.state_space.StateSpace`, or where equations hold."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers of a step."""
+
+    def moved(self, states: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """States ``(N, size)`` after steps ``(N, dimension)``."""
+
+
 class ChainProblem(Protocol):
     """A chain of states with parameters."""
 
     @property
-    def space(self) -> StateSpace:
+    def space(self) -> Space:
         """Where states live."""
 
     def residuals(self, states: np.ndarray, values: np.ndarray) -> Iterable[ChainPart]:
