@@ -179,8 +179,7 @@ class FactorGraph:
         found = (method or LevenbergMarquardt()).minimise(
             chain, states, sought.start, sought.lower, sought.upper, progress)
         status = found.status
-        if status is Status.INACCURATE and found.equations.cost <= chain.rounding(found.states):
-            # All factors are fulfilled: nothing is left to be gained.
+        if status is Status.INACCURATE and _is_at_minimum(chain, found, sought):
             status = Status.CONVERGED
         return self._solution(chain, found.states, found.values, status, found)
 
@@ -213,6 +212,18 @@ class FactorGraph:
             where = '' if factor.at is None else f' at {factor.at}'
             lines.append(f'  {factor.name:24s} {ties}; {held}{where}')
         return '\n'.join(lines)
+
+
+def _is_at_minimum(chain: GraphChain, found: ChainSolution, sought: Sought) -> bool:
+    """Whether all that is left to be gained is rounding, as where all factors are fulfilled."""
+    if found.eliminated is None:
+        return False
+    step = found.eliminated.step(sought.lower - found.values, sought.upper - found.values)
+    if step is None:
+        return False
+    gradient, slope = found.equations.gradient
+    promised = -0.5 * (np.vdot(gradient, step[0]) + slope @ step[1])
+    return bool(promised <= chain.rounding(found.states, found.equations.cost))
 
 
 def _short(sigma: object) -> str:

@@ -28,13 +28,13 @@ from sysid_ros.estimation.trajectory.graph.variables import Point, Sought
 # Equations repeat others where singular values are below this part of the largest.
 _REPEATED = 1e-8
 # A way back shorter than this needs no other: what is left of it is its square.
-_SHORT, _MOST_WAYS = 1e-6, 30
+_SHORT, _MOST_WAYS = 1e-8, 30
 # How far equations may be from fulfilled.
 _OPEN = 1e-9
 # Smallest pivot over the largest at which equations still determine where to go.
 _SINGULAR = 1e-9
-# Units in the last place that residuals of zero may be off by.
-_DIGITS = 1e3
+# Units in the last place that states may be off by.
+_DIGITS = 10.0
 # States whose bases are kept: those of the solver, of its trial and of one before.
 _KEPT = 3
 
@@ -182,11 +182,12 @@ class GraphChain:
             self._reduced(self.soft, states),
             self._reduced_pairs(self.soft_pairs, states, len(values)))
 
-    def rounding(self, states: np.ndarray) -> float:
-        """Cost that rounding alone makes of residuals that are all zero."""
+    def rounding(self, states: np.ndarray, cost: float) -> float:
+        """How far rounding of states may move a cost."""
         digit = _DIGITS * np.finfo(float).eps * max(1.0, float(np.abs(states).max()))
         weights = (self.soft.weights, self.soft_pairs.weights)
-        return 0.5 * digit**2 * float(sum(np.vdot(weight, weight) for weight in weights))
+        moved = digit * np.sqrt(sum(np.vdot(weight, weight) for weight in weights))
+        return float(moved * np.sqrt(2.0 * cost) + 0.5 * moved**2)
 
     def _reduced(self, rows: Rows, states: np.ndarray) -> np.ndarray:
         count, width = rows.weights.shape

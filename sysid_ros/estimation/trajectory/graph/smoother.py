@@ -281,7 +281,7 @@ def _prediction(graph: FactorGraph) -> np.ndarray:
         own, rate = index[name], RATES.get(name)
         matrix[own, own] = 1.0
         if rate not in index:
-            if name != 'torque':
+            if name not in ('torque', 'dtorque'):
                 matrix[own, own], matrix[own, layout.size + own] = 2.0, -1.0
         elif RATES.get(rate) in index:
             matrix[own, index[rate]] += h

@@ -12,15 +12,15 @@ import numpy as np
 from sysid_ros.errors import EstimationError, did_you_mean
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Mechanism, Response
 
-#: Dependent and independent coordinates with their first and second derivatives, and torques.
-VARIABLES = ('q', 'v', 'a', 'z', 'dz', 'ddz', 'torque')
+#: Dependent and independent coordinates with their first and second derivatives, torques and rates.
+VARIABLES = ('q', 'v', 'a', 'z', 'dz', 'ddz', 'torque', 'dtorque')
 #: What each one's derivative by time is called.
-RATES = {'q': 'v', 'v': 'a', 'z': 'dz', 'dz': 'ddz'}
+RATES = {'q': 'v', 'v': 'a', 'z': 'dz', 'dz': 'ddz', 'torque': 'dtorque'}
 
 
 def labels(mechanism: Mechanism, variable: str) -> tuple[str, ...]:
     """What the numbers of a variable are called."""
-    if variable == 'torque':
+    if variable in ('torque', 'dtorque'):
         return tuple(mechanism.torques)
     if variable in ('z', 'dz', 'ddz'):
         return tuple(mechanism.coordinates[k] for k in mechanism.independent)
