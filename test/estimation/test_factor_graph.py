@@ -247,3 +247,51 @@ def test_smoothers_refuse_what_they_would_forget(mechanism):
         FixedLagSmoother(graph, 3)
     with pytest.raises(EstimationError, match='too short'):
         FixedLagSmoother(replace(graph), 1)
+
+
+@pytest.mark.parametrize('coordinates', ['dependent', 'independent'])
+def test_the_compiled_window_does_what_its_pieces_do(coordinates):
+    mechanism = parse_mechanism(reference.description(more=MORE))
+    graph = forward_dynamics(
+        mechanism, 2e-3, 120, coordinates=coordinates, torque=np.array([2.0]),
+        accelerations=coordinates == 'independent')
+    compiled, pieces = FixedLagSmoother(graph, 3), FixedLagSmoother(graph, 3)
+    found = compiled.run()
+    while pieces.newest + 1 < graph.count:
+        pieces._program = None
+        pieces.advance()
+    np.testing.assert_allclose(compiled.states, pieces.states, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found[-3:], pieces.states, rtol=1e-8, atol=1e-8)
+
+
+def test_readings_that_come_sample_by_sample_count_as_those_known_beforehand(rng):
+    mechanism = parse_mechanism(reference.description())
+    t = 2e-3 * np.arange(60)
+    theta = reference.FourBar().motion(t)[0] + 1e-3 * rng.normal(size=60)
+    torque = rng.normal(size=(60, 1))
+
+    def graph(readings, torque):
+        simulated = forward_dynamics(
+            mechanism, 2e-3, 60, coordinates='independent', torque=torque)
+        encoder = Prior('q', readings, 1e-3, only=['theta'], title='encoder')
+        return replace(simulated, factors=[*simulated.factors[1:], encoder])
+
+    known = FixedLagSmoother(graph(theta[:, None], torque), 4)
+    known.run()
+    nothing = np.full((60, 1), np.nan)
+    nothing[0] = theta[0]
+    before = np.zeros((60, 1))
+    before[0] = torque[0]
+    online = FixedLagSmoother(graph(nothing, before), 4)
+    for k in range(1, 60):
+        online.advance({'encoder': theta[k:k + 1], 'forward dynamics': torque[k]})
+    np.testing.assert_allclose(online.states, known.states, rtol=1e-9, atol=1e-9)
+    with pytest.raises(EstimationError, match='no more steps'):
+        online.advance()
+
+
+def test_readings_of_no_factor_are_refused():
+    smoother = FixedLagSmoother(
+        forward_dynamics(parse_mechanism(reference.description()), 2e-3, 60), 4)
+    with pytest.raises(EstimationError, match="found 'encode'"):
+        smoother.advance({'encode': np.zeros(1)})

@@ -148,7 +148,7 @@ def test_accelerations_are_those_of_newton_and_lagrange(mechanism, rng):
 def add_body(mass, pull, mechanism, names, first, second, values):
     """Mass matrix and weight of one body, by its centre and the turning of its axes."""
     m, hx, hy, inertia = values
-    length = mechanism.arrays.length[('A', 'B', 'E').index(first)]
+    length = mechanism.forces.length[('A', 'B', 'E').index(first)]
     n = len(names)
 
     def selector(point):

@@ -66,10 +66,10 @@ class GraphChain:
             Rows(declared, kinds[name], self.steps) for name in ('exact', 'soft', 'multiplied'))
         self.exact_pairs, self.soft_pairs = (
             Pairs(declared, kinds[name], self.steps) for name in ('exact pairs', 'soft pairs'))
-        self._ranks = self._independent()
-        self.ranks = self._ranks[self.steps.start:self.steps.stop]
+        self.all_ranks = self._independent()
+        self.ranks = self.all_ranks[self.steps.start:self.steps.stop]
         self.free = self.declared.layout.size - self.ranks
-        self.dimension = declared.layout.size - int(self._ranks.min())
+        self.dimension = declared.layout.size - int(self.all_ranks.min())
         self.nodes = np.arange(len(self.steps))
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
         self._point: Point | None = None
@@ -84,7 +84,7 @@ class GraphChain:
         self.steps = range(first, first + len(self.steps))
         for rows in (self.exact, self.soft, self.multiplied, self.exact_pairs, self.soft_pairs):
             rows.shift(first)
-        self.ranks = self._ranks[self.steps.start:self.steps.stop]
+        self.ranks = self.all_ranks[self.steps.start:self.steps.stop]
         self.free = self.declared.layout.size - self.ranks
         self._kept, self._point = [], None
 

@@ -27,25 +27,26 @@ class Rows:
         ends = np.cumsum([0, *widths]).tolist()
         self.rows = np.zeros((len(steps), ends[-1], size + declared.parameters + 1))
         self.whole = np.zeros((declared.steps, ends[-1]))
+        self.targets = np.zeros((declared.steps, ends[-1]))
         self.weights = self.whole
-        self._linear: list[tuple[slice, np.ndarray, np.ndarray]] = []
-        self._others: list[tuple[slice, NodeFactor, np.ndarray | None]] = []
+        self.linear: list[tuple[slice, np.ndarray, LinearFactor]] = []
+        self.others: list[tuple[slice, NodeFactor, np.ndarray | None]] = []
         for factor, first, last in zip(factors, ends[:-1], ends[1:], strict=True):
             place = slice(first, last)
             self.whole[:, place] = factor.weights(declared)
             if isinstance(factor, LinearFactor):
                 self._add_linear(declared, factor, place)
             else:
-                self._others.append((place, factor, factor.data(declared)))
+                self.others.append((place, factor, factor.data(declared)))
         self.shift(steps.start)
 
     def _add_linear(self, declared: Declared, factor: LinearFactor, place: slice) -> None:
         matrix, target = factor.matrices(declared)[0], factor.targets(declared)
         unknown = ~np.isfinite(target)
         self.whole[:, place][unknown] = 0.0
-        target[unknown] = 0.0
+        self.targets[:, place] = np.where(unknown, 0.0, target)
         self.rows[:, place, :declared.layout.size] = matrix
-        self._linear.append((place, np.ascontiguousarray(matrix.T), target))
+        self.linear.append((place, np.ascontiguousarray(matrix.T), factor))
 
     def shift(self, first: int) -> None:
         """Look at as many steps from another one on."""
@@ -53,11 +54,30 @@ class Rows:
         self.weights = self.whole[self._steps]
         self.said_everywhere = bool((self.weights > 0.0).all())
 
+    def read(self, step: int, name: str, values: np.ndarray) -> bool:
+        """Take what a factor of some name is told at a step, NaN where nothing is.
+
+        Returns:
+            Whether there is such a factor.
+        """
+        found = False
+        for place, _, factor in self.linear:
+            if factor.name == name:
+                known = np.isfinite(values)
+                self.targets[step, place] = np.where(known, values, 0.0)
+                self.whole[step, place] = np.where(known, 1.0 / np.asarray(factor.sigma), 0.0)
+                found = True
+        for _, other, data in self.others:
+            if other.name == name and data is not None:
+                data[step] = values
+                found = True
+        return found
+
     def fill(self, point: Point) -> None:
         """Write residuals and derivatives at a point."""
-        for place, matrix, target in self._linear:
-            self.rows[:, place, -1] = point.states @ matrix - target[self._steps]
-        for place, factor, data in self._others:
+        for place, matrix, _ in self.linear:
+            self.rows[:, place, -1] = point.states @ matrix - self.targets[self._steps, place]
+        for place, factor, data in self.others:
             factor.fill(
                 point, None if data is None else data[self._steps], self.rows[:, place])
 
@@ -85,11 +105,11 @@ class Pairs:
             constant.append(-factor.targets(declared))
             weights.append(factor.weights(declared))
         self.here, self.after = np.vstack(here), np.vstack(after)
-        self._constant, self._weights = np.hstack(constant), np.hstack(weights)
+        self.whole_constant, self.whole_weights = np.hstack(constant), np.hstack(weights)
         self._count = len(steps) - 1
         self.shift(steps.start)
 
     def shift(self, first: int) -> None:
         """Look at as many steps from another one on."""
         part = slice(first, first + self._count)
-        self.constant, self.weights = self._constant[part], self._weights[part]
+        self.constant, self.weights = self.whole_constant[part], self.whole_weights[part]

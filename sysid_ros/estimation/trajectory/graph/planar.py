@@ -16,8 +16,9 @@ import scipy.linalg
 
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Response
-from sysid_ros.estimation.trajectory.graph.planar_arrays import PlanarArrays
+from sysid_ros.estimation.trajectory.graph.planar_arrays import ConstraintArrays, ForceArrays
 from sysid_ros.estimation.trajectory.graph.planar_constraints import constrain
+from sysid_ros.estimation.trajectory.graph.planar_forces import fill_inertia
 from sysid_ros.estimation.trajectory.graph.planar_response import respond
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -40,7 +41,8 @@ class PlanarMechanism:
         torques: Names of the coordinates that motors drive.
         parameters: Its p parameters: four of each body, then friction, springs and the like.
         assembly: A configuration that fulfils all constraints, shape ``(n,)``.
-        arrays: All of it for what is compiled.
+        loops: Its constraints for what is compiled.
+        forces: Its bodies and forces likewise.
         chosen: Coordinates that are to be the independent ones; chosen here where empty.
 
     Raises:
@@ -53,12 +55,14 @@ class PlanarMechanism:
     torques: tuple[str, ...]
     parameters: ParameterSet
     assembly: np.ndarray
-    arrays: PlanarArrays
+    loops: ConstraintArrays
+    forces: ForceArrays
     chosen: Sequence[str] = ()
     _none: np.ndarray = field(init=False, repr=False)
+    _inertia: list[np.ndarray] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        for array in (self.assembly, *self.arrays):
+        for array in (self.assembly, *self.loops, *self.forces):
             array.setflags(write=False)
         object.__setattr__(self, '_none', np.zeros((1, len(self.coordinates))))
         _ = self.independent
@@ -97,7 +101,7 @@ class PlanarMechanism:
         wide = (*shape, len(self.coordinates))
         found = Constrained(
             np.empty(shape), np.empty(wide), np.empty(wide), np.empty(shape), np.empty(wide))
-        constrain(self.arrays, q, v, a, *found)
+        constrain(self.loops, q, v, a, *found)
         return found
 
     def response(
@@ -111,7 +115,8 @@ class PlanarMechanism:
             np.empty((len(q), size)), np.empty((len(q), size, n)), np.empty((len(q), size, n)),
             np.empty((len(q), size, len(self.torques))), np.empty((len(q), size, wanted)))
         failed = respond(
-            self.arrays, n + self.rank, values, q, v, torque, *found)
+            self.loops, self.forces, n + self.rank, values, *self.inertia(values), q, v,
+            torque, *found)
         if failed >= 0:
             raise EstimationError(
                 'the mechanism is at a dead point, or has no mass where it moves',
@@ -120,6 +125,15 @@ class PlanarMechanism:
         if not wanted:
             return found
         return found._replace(by_parameters=found.by_parameters @ columns)
+
+    def inertia(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mass matrix ``(n, n)`` and weight ``(n,)`` for parameters ``(p,)``; the last are kept."""
+        if not self._inertia or not np.array_equal(self._inertia[0], values):
+            n = len(self.coordinates)
+            mass, rest = np.empty((n, n)), np.empty(n)
+            fill_inertia(self.forces, values, mass, rest)
+            self._inertia[:] = values.copy(), mass, rest
+        return self._inertia[1], self._inertia[2]
 
     def configuration(self, independent: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """The configuration that is reached when the independent coordinates are moved.

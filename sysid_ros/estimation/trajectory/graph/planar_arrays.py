@@ -16,37 +16,47 @@ DISTANCE, LINE, RIGID_X, RIGID_Y, ANGLE = range(5)
 VISCOUS, COULOMB, STIFFNESS, OFFSET, ARMATURE = range(5)
 
 
-class PlanarArrays(NamedTuple):
-    """A mechanism of n coordinates, m constraints, b bodies and t forces as arrays.
+class ConstraintArrays(NamedTuple):
+    """The m constraints of a mechanism as arrays.
+
+    Every one depends on at most nine coordinates; what those are of, see ``planar_constraints``.
 
     Attributes:
-        place: Coordinates of each point, -1 where it is fixed, shape ``(P, 2)``.
-        ground: Positions of fixed points in [m], shape ``(P, 2)``.
-        kind: Kinds of constraints, shape ``(m,)``.
-        points: Points a, b, c and d of each, shape ``(m, 4)``.
-        angle: Coordinate of the angle of each, -1 without, shape ``(m,)``.
+        kind: Shape ``(m,)``.
         constants: Shape ``(m, 2)``.
-        frame: First and second point of each body, shape ``(b, 2)``.
-        length: Distance of these in [m], shape ``(b,)``.
+        touched: How many coordinates each depends on, shape ``(m,)``.
+        slot: Which, shape ``(m, 9)``.
+        part: Which of (d1, d2, angle) each changes, shape ``(m, 9)``.
+        sign: How, shape ``(m, 9)``.
+        origin: What fixed points make of (d1, d2, angle), shape ``(m, 5)``.
+    """
+
+    kind: np.ndarray
+    constants: np.ndarray
+    touched: np.ndarray
+    slot: np.ndarray
+    part: np.ndarray
+    sign: np.ndarray
+    origin: np.ndarray
+
+
+class ForceArrays(NamedTuple):
+    """The b bodies of a mechanism and t forces along its coordinates as arrays.
+
+    Attributes:
+        place: Coordinates of each body's first and second point, -1 for none, ``(b, 4)``.
+        length: Distance of these points in [m], shape ``(b,)``.
         gravity: In [m/s²], shape ``(2,)``.
         inputs: Coordinates that torques act on, shape ``(u,)``.
-        force: Kinds of forces, shape ``(t,)``.
+        kind: Kinds of forces, shape ``(t,)``.
         along: Coordinate of each, shape ``(t,)``.
         shape: Constant of each: a velocity of dry friction, the rest of a spring, ``(t,)``.
     """
 
     place: np.ndarray
-    ground: np.ndarray
-    kind: np.ndarray
-    points: np.ndarray
-    angle: np.ndarray
-    constants: np.ndarray
-    frame: np.ndarray
     length: np.ndarray
     gravity: np.ndarray
     inputs: np.ndarray
-    force: np.ndarray
+    kind: np.ndarray
     along: np.ndarray
     shape: np.ndarray
-
-

@@ -7,7 +7,7 @@ import numpy as np
 from sysid_ros.errors import ModelError, did_you_mean
 from sysid_ros.estimation.trajectory.graph import planar_arrays
 from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
-from sysid_ros.estimation.trajectory.graph.planar_arrays import PlanarArrays
+from sysid_ros.estimation.trajectory.graph.planar_arrays import ConstraintArrays, ForceArrays
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 
 _Vector = tuple[float, float]
@@ -151,17 +151,39 @@ class Assembly:
         return PlanarMechanism(
             self.name, tuple(self._coordinates), tuple(row[0] for row in self._constraints),
             torques, ParameterSet.of([*self._parameters, *self._force_parameters]),
-            np.array(self._assembly), self._arrays(torques), independent)
+            np.array(self._assembly), self._loops(), self._acting(torques), independent)
 
-    def _arrays(self, torques: tuple[str, ...]) -> PlanarArrays:
-        columns = list(zip(*self._constraints, strict=True))
-        frame = [body[:2] for body in self._bodies]
+    def _loops(self) -> ConstraintArrays:
+        """The constraints, each with the coordinates it depends on."""
+        m = len(self._constraints)
+        count, origin = np.zeros(m, dtype=np.int64), np.zeros((m, 5))
+        slot, part = np.zeros((2, m, 9), dtype=np.int64)
+        sign = np.zeros((m, 9))
+        for row, (_, _, points, angle, _, _) in enumerate(self._constraints):
+            # The angle is the fifth entry, the differences of points are the first four.
+            found = [(angle, 4, 1.0)] if angle >= 0 else []
+            for k, point in enumerate(points):
+                for axis, place in enumerate(self._place[point]):
+                    own, way = 2 * (k // 2) + axis, 1.0 if k % 2 else -1.0
+                    if place >= 0:
+                        found.append((place, own, way))
+                    else:
+                        origin[row, own] += way * self._at[point][axis]
+            count[row] = len(found)
+            for k, entry in enumerate(found):
+                slot[row, k], part[row, k], sign[row, k] = entry
+        return ConstraintArrays(
+            _integers([row[1] for row in self._constraints]),
+            np.array([row[4:] for row in self._constraints], dtype=float), count, slot, part,
+            sign, origin)
+
+    def _acting(self, torques: tuple[str, ...]) -> ForceArrays:
         kinds, along, shape = zip(*self._forces, strict=True) if self._forces else ((), (), ())
-        return PlanarArrays(
-            np.array(self._place), np.array(self._at), _integers(columns[1]),
-            np.array(columns[2]), _integers(columns[3]),
-            np.array(list(zip(columns[4], columns[5], strict=True))), np.array(frame),
-            np.array([body[2] for body in self._bodies]), np.array(self._gravity, dtype=float),
+        return ForceArrays(
+            _integers([
+                self._place[first] + self._place[second] for first, second, _ in self._bodies]),
+            np.array([length for _, _, length in self._bodies]),
+            np.array(self._gravity, dtype=float),
             _integers([self._coordinates.index(name) for name in torques]), _integers(kinds),
             _integers(along), np.array(shape, dtype=float))
 

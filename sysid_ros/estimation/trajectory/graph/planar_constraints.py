@@ -18,13 +18,13 @@ from sysid_ros.estimation.trajectory.graph.planar_arrays import (
     LINE,
     RIGID_X,
     RIGID_Y,
-    PlanarArrays,
+    ConstraintArrays,
 )
 
 
 @njit(**COMPILED)
 def _derivatives(
-    kind: int, y: np.ndarray, constants: np.ndarray, g: np.ndarray, h: np.ndarray
+    kind: int, y: np.ndarray, p: float, r: float, g: np.ndarray, h: np.ndarray
 ) -> float:
     """Value of a constraint at (d1, d2, angle), its gradient and its Hessian.
 
@@ -33,7 +33,6 @@ def _derivatives(
     """
     g[:] = 0.0
     h[:] = 0.0
-    p, r = constants[0], constants[1]
     if kind == DISTANCE:
         for i in range(2):
             g[i] = y[i] / p
@@ -77,13 +76,13 @@ def _bilinear(y: np.ndarray, cross: float, dot: float, out: np.ndarray) -> None:
 
 @njit(**COMPILED)
 def _third(
-    kind: int, y: np.ndarray, vy: np.ndarray, constants: np.ndarray, out: np.ndarray
+    kind: int, y: np.ndarray, vy: np.ndarray, p: float, out: np.ndarray
 ) -> None:
     """Gradient of the Hessian's quadratic form in a velocity; only angles have one."""
     out[:] = 0.0
     if kind != ANGLE:
         return
-    cosine, sine, w = constants[0] * np.cos(y[4]), constants[0] * np.sin(y[4]), vy[4]
+    cosine, sine, w = p * np.cos(y[4]), p * np.sin(y[4]), vy[4]
     # 2 w times the mixed Hessian's derivative by the angle, less w^2 times the gradient.
     _bilinear(vy, -2.0 * w * sine, -2.0 * w * cosine, out)
     cross, dot = y[0] * y[3] - y[1] * y[2], y[0] * y[2] + y[1] * y[3]
@@ -101,70 +100,29 @@ def _third(
 
 
 @njit(**COMPILED)
-def _slots(
-    arrays: PlanarArrays, row: int, slot: np.ndarray, part: np.ndarray, sign: np.ndarray
-) -> int:
-    """Coordinates a constraint depends on, with the entry of (d1, d2, angle) and its sign."""
-    count = 0
-    for k in range(4):
-        point = arrays.points[row, k]
-        for axis in range(2):
-            place = arrays.place[point, axis]
-            if place >= 0:
-                slot[count], part[count] = place, 2 * (k // 2) + axis
-                sign[count] = 1.0 if k % 2 else -1.0
-                count += 1
-    if arrays.angle[row] >= 0:
-        slot[count], part[count], sign[count] = arrays.angle[row], 4, 1.0
-        count += 1
-    return count
-
-
-@njit(**COMPILED)
-def _differences(arrays: PlanarArrays, row: int, q: np.ndarray, y: np.ndarray) -> None:
-    """The vectors d1 and d2 and the angle of a constraint."""
-    for k in range(2):
-        first, second = arrays.points[row, 2 * k], arrays.points[row, 2 * k + 1]
-        for axis in range(2):
-            y[2 * k + axis] = (
-                _coordinate(arrays, second, axis, q) - _coordinate(arrays, first, axis, q))
-    y[4] = q[arrays.angle[row]] if arrays.angle[row] >= 0 else 0.0
-
-
-@njit(**COMPILED)
-def _coordinate(arrays: PlanarArrays, point: int, axis: int, q: np.ndarray) -> float:
-    place = arrays.place[point, axis]
-    return q[place] if place >= 0 else arrays.ground[point, axis]
-
-
-@njit(**COMPILED)
-def _gathered(
-    count: int, slot: np.ndarray, part: np.ndarray, sign: np.ndarray, v: np.ndarray,
-    out: np.ndarray,
+def _differences(
+    arrays: ConstraintArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, r: int,
+    y: np.ndarray, vy: np.ndarray, ay: np.ndarray,
 ) -> None:
-    """Rates of (d1, d2, angle) from rates of coordinates."""
-    out[:] = 0.0
-    for k in range(count):
-        out[part[k]] += sign[k] * v[slot[k]]
-
-
-@njit(**COMPILED)
-def _apply(h: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """The vectors d1 and d2 and the angle of a constraint, with their derivatives by time."""
     for i in range(5):
-        out[i] = 0.0
-        for j in range(5):
-            out[i] += h[i, j] * y[j]
+        y[i], vy[i], ay[i] = arrays.origin[r, i], 0.0, 0.0
+    for k in range(arrays.touched[r]):
+        slot, part, sign = arrays.slot[r, k], arrays.part[r, k], arrays.sign[r, k]
+        y[part] += sign * q[slot]
+        vy[part] += sign * v[slot]
+        ay[part] += sign * a[slot]
 
 
 @njit(**COMPILED)
 def constrain(
-    arrays: PlanarArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, gap: np.ndarray,
+    arrays: ConstraintArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, gap: np.ndarray,
     jacobian: np.ndarray, rate: np.ndarray, bias: np.ndarray, slope: np.ndarray,
 ) -> None:
     """Constraints of S samples with what their first and second derivatives by time need.
 
     Args:
-        arrays: The mechanism.
+        arrays: The constraints.
         q: Coordinates, shape ``(S, n)``.
         v: Velocities, likewise.
         a: Accelerations, likewise.
@@ -174,45 +132,44 @@ def constrain(
         bias: Filled with the product of that and v, shape ``(S, m)``.
         slope: Filled with the derivative of bias + J a by q.
     """
-    y, vy, ay, g, third = np.empty(5), np.empty(5), np.empty(5), np.empty(5), np.empty(5)
-    h, bent, more = np.empty((5, 5)), np.empty(5), np.empty(5)
-    slot, part, sign = np.empty(9, np.int64), np.empty(9, np.int64), np.empty(9)
+    y, vy, ay = np.empty(5), np.empty(5), np.empty(5)
+    g, third, bent, h = np.empty(5), np.empty(5), np.empty(5), np.empty((5, 5))
     for s in range(len(q)):
         jacobian[s, :, :] = 0.0
         rate[s, :, :] = 0.0
         slope[s, :, :] = 0.0
         for r in range(len(arrays.kind)):
-            count = _slots(arrays, r, slot, part, sign)
-            _differences(arrays, r, q[s], y)
-            _gathered(count, slot, part, sign, v[s], vy)
-            _gathered(count, slot, part, sign, a[s], ay)
-            gap[s, r] = _derivatives(arrays.kind[r], y, arrays.constants[r], g, h)
-            _third(arrays.kind[r], y, vy, arrays.constants[r], third)
-            _apply(h, vy, bent)
-            _apply(h, ay, more)
-            bias[s, r] = 0.0
+            kind, p = arrays.kind[r], arrays.constants[r, 0]
+            _differences(arrays, q[s], v[s], a[s], r, y, vy, ay)
+            gap[s, r] = _derivatives(kind, y, p, arrays.constants[r, 1], g, h)
+            _third(kind, y, vy, p, third)
+            total = 0.0
             for i in range(5):
-                bias[s, r] += vy[i] * bent[i]
-                third[i] += more[i]
-            for k in range(count):
-                jacobian[s, r, slot[k]] += sign[k] * g[part[k]]
-                rate[s, r, slot[k]] += sign[k] * bent[part[k]]
-                slope[s, r, slot[k]] += sign[k] * third[part[k]]
+                bent[i] = 0.0
+                for j in range(5):
+                    bent[i] += h[i, j] * vy[j]
+                    third[i] += h[i, j] * ay[j]
+                total += vy[i] * bent[i]
+            bias[s, r] = total
+            for k in range(arrays.touched[r]):
+                slot, part, sign = arrays.slot[r, k], arrays.part[r, k], arrays.sign[r, k]
+                jacobian[s, r, slot] += sign * g[part]
+                rate[s, r, slot] += sign * bent[part]
+                slope[s, r, slot] += sign * third[part]
 
 
 @njit(**COMPILED)
 def add_curvature(
-    arrays: PlanarArrays, q: np.ndarray, multipliers: np.ndarray, target: np.ndarray
+    arrays: ConstraintArrays, q: np.ndarray, multipliers: np.ndarray, target: np.ndarray
 ) -> None:
     """Add the derivative of the constraint forces by q, multipliers held, shape ``(n, n)``."""
-    y, g, h = np.empty(5), np.empty(5), np.empty((5, 5))
-    slot, part, sign = np.empty(9, np.int64), np.empty(9, np.int64), np.empty(9)
+    y, vy, ay = np.empty(5), np.empty(5), np.empty(5)
+    g, h = np.empty(5), np.empty((5, 5))
     for r in range(len(arrays.kind)):
-        count = _slots(arrays, r, slot, part, sign)
-        _differences(arrays, r, q, y)
-        _derivatives(arrays.kind[r], y, arrays.constants[r], g, h)
-        for i in range(count):
-            for j in range(count):
-                target[slot[i], slot[j]] += (
-                    multipliers[r] * sign[i] * sign[j] * h[part[i], part[j]])
-
+        _differences(arrays, q, q, q, r, y, vy, ay)
+        _derivatives(arrays.kind[r], y, arrays.constants[r, 0], arrays.constants[r, 1], g, h)
+        for i in range(arrays.touched[r]):
+            row, factor = arrays.slot[r, i], multipliers[r] * arrays.sign[r, i]
+            for j in range(arrays.touched[r]):
+                target[row, arrays.slot[r, j]] += (
+                    factor * arrays.sign[r, j] * h[arrays.part[r, i], arrays.part[r, j]])

@@ -11,13 +11,13 @@ from sysid_ros.estimation.trajectory.graph.planar_arrays import (
     COULOMB,
     STIFFNESS,
     VISCOUS,
-    PlanarArrays,
+    ForceArrays,
 )
 
 
 @njit(**COMPILED)
 def regress(
-    arrays: PlanarArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, rows: np.ndarray
+    arrays: ForceArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, rows: np.ndarray
 ) -> None:
     r"""What each parameter's unit takes of generalised force at one sample, added to rows.
 
@@ -35,37 +35,36 @@ def regress(
     bodies, gravity = len(arrays.length), arrays.gravity
     pull, end = np.empty(2), np.empty(2)
     for b in range(bodies):
-        first, second = arrays.frame[b, 0], arrays.frame[b, 1]
         scale = 1.0 / arrays.length[b]
         for axis in range(2):
-            place = arrays.place[first, axis]
+            place = arrays.place[b, axis]
             pull[axis] = (a[place] if place >= 0 else 0.0) - gravity[axis]
-            place = arrays.place[second, axis]
+            place = arrays.place[b, 2 + axis]
             end[axis] = (a[place] if place >= 0 else 0.0) - gravity[axis]
         for axis in range(2):
             other = 1 - axis
             # The quarter turn of a vector, and back.
             turn = 1.0 if axis else -1.0
             change = (end[axis] - pull[axis]) * scale
-            place = arrays.place[first, axis]
+            place = arrays.place[b, axis]
             if place >= 0:
                 rows[place, 4 * b] += pull[axis]
                 rows[place, 4 * b + 1] += change - pull[axis] * scale
                 rows[place, 4 * b + 2] += turn * end[other] * scale
                 rows[place, 4 * b + 3] -= change * scale
-            place = arrays.place[second, axis]
+            place = arrays.place[b, 2 + axis]
             if place >= 0:
                 rows[place, 4 * b + 1] += pull[axis] * scale
                 rows[place, 4 * b + 2] -= turn * pull[other] * scale
                 rows[place, 4 * b + 3] += change * scale
-    for k in range(len(arrays.force)):
+    for k in range(len(arrays.kind)):
         rows[arrays.along[k], 4 * bodies + k] += _felt(arrays, k, q, v, a)
 
 
 @njit(**COMPILED)
-def _felt(arrays: PlanarArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> float:
+def _felt(arrays: ForceArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> float:
     """What a unit of the parameter of a force takes along its coordinate."""
-    kind, c = arrays.force[k], arrays.along[k]
+    kind, c = arrays.kind[k], arrays.along[k]
     if kind == VISCOUS:
         return v[c]
     if kind == COULOMB:
@@ -78,42 +77,46 @@ def _felt(arrays: PlanarArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndar
 
 
 @njit(**COMPILED)
-def add_mass(arrays: PlanarArrays, values: np.ndarray, mass: np.ndarray) -> None:
-    """Add the mass matrix, which is constant in natural coordinates, shape ``(n, n)``."""
+def fill_inertia(
+    arrays: ForceArrays, values: np.ndarray, mass: np.ndarray, rest: np.ndarray
+) -> None:
+    """The mass matrix, which is constant in natural coordinates, and the weight of all bodies.
+
+    Args:
+        arrays: The mechanism.
+        values: Its parameters, shape ``(p,)``.
+        mass: Filled, shape ``(n, n)``.
+        rest: Filled with the forces of gravity, shape ``(n,)``.
+    """
     n, bodies = len(mass), len(arrays.length)
     unit, still = np.zeros(n), np.zeros(n)
     rows, none = np.empty((n, len(values))), np.zeros((n, len(values)))
     regress(arrays, still, still, still, none)
+    mass[:, :] = 0.0
+    rest[:] = 0.0
+    for i in range(n):
+        for k in range(4 * bodies):
+            rest[i] -= none[i, k] * values[k]
     for j in range(n):
         unit[j] = 1.0
         rows[:, :] = 0.0
         regress(arrays, still, still, unit, rows)
         for i in range(n):
             for k in range(len(values)):
-                if k < 4 * bodies or arrays.force[k - 4 * bodies] == ARMATURE:
+                if k < 4 * bodies or arrays.kind[k - 4 * bodies] == ARMATURE:
                     mass[i, j] += (rows[i, k] - none[i, k]) * values[k]
         unit[j] = 0.0
 
 
 @njit(**COMPILED)
-def add_weight(
-    arrays: PlanarArrays, values: np.ndarray, rest: np.ndarray, right: np.ndarray
-) -> None:
-    """Add the weight of all bodies to a right-hand side; rest is :func:`regress` at rest."""
-    for i in range(len(rest)):
-        for k in range(4 * len(arrays.length)):
-            right[i] -= rest[i, k] * values[k]
-
-
-@njit(**COMPILED)
 def add_forces(
-    arrays: PlanarArrays, values: np.ndarray, q: np.ndarray, v: np.ndarray, right: np.ndarray,
+    arrays: ForceArrays, values: np.ndarray, q: np.ndarray, v: np.ndarray, right: np.ndarray,
     by_q: np.ndarray, by_v: np.ndarray,
 ) -> None:
     """Add friction, springs and offsets to a right-hand side, and their diagonal derivatives."""
     first = 4 * len(arrays.length)
-    for k in range(len(arrays.force)):
-        kind, c, value = arrays.force[k], arrays.along[k], values[first + k]
+    for k in range(len(arrays.kind)):
+        kind, c, value = arrays.kind[k], arrays.along[k], values[first + k]
         if kind == ARMATURE:
             continue
         right[c] -= value * _felt(arrays, k, q, v, v)

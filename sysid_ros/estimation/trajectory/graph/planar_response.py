@@ -21,14 +21,13 @@ from sysid_ros.estimation.trajectory.graph.generalised_inverse import (
     fill_saddle,
     invert,
 )
-from sysid_ros.estimation.trajectory.graph.planar_arrays import COMPILED, PlanarArrays
-from sysid_ros.estimation.trajectory.graph.planar_constraints import add_curvature, constrain
-from sysid_ros.estimation.trajectory.graph.planar_forces import (
-    add_forces,
-    add_mass,
-    add_weight,
-    regress,
+from sysid_ros.estimation.trajectory.graph.planar_arrays import (
+    COMPILED,
+    ConstraintArrays,
+    ForceArrays,
 )
+from sysid_ros.estimation.trajectory.graph.planar_constraints import add_curvature, constrain
+from sysid_ros.estimation.trajectory.graph.planar_forces import add_forces, regress
 
 #: Files that are compiled into :func:`respond`.
 SOURCES = (generalised_inverse, planar_arrays, planar_constraints, planar_forces)
@@ -39,9 +38,10 @@ def _compiled(sources: str) -> Callable[..., int]:
 
     @njit(**COMPILED)
     def respond(
-        arrays: PlanarArrays, rank: int, values: np.ndarray, q: np.ndarray, v: np.ndarray,
-        torque: np.ndarray, response: np.ndarray, by_q: np.ndarray, by_v: np.ndarray,
-        by_torque: np.ndarray, by_values: np.ndarray,
+        loops: ConstraintArrays, arrays: ForceArrays, rank: int, values: np.ndarray,
+        mass: np.ndarray, rest: np.ndarray, q: np.ndarray, v: np.ndarray, torque: np.ndarray,
+        response: np.ndarray, by_q: np.ndarray, by_v: np.ndarray, by_torque: np.ndarray,
+        by_values: np.ndarray,
     ) -> int:
         r"""Accelerations and multipliers of S samples, with their derivatives.
 
@@ -52,9 +52,12 @@ def _compiled(sources: str) -> Callable[..., int]:
         and the same matrix for all derivatives (implicit function theorem).
 
         Args:
-            arrays: The mechanism.
+            loops: Its constraints.
+            arrays: Its bodies and forces.
             rank: That of the matrix: of constraints that repeat others only one counts.
             values: Its parameters, shape ``(p,)``.
+            mass: The mass matrix, shape ``(n, n)``.
+            rest: Forces of gravity, shape ``(n,)``.
             q: Coordinates, shape ``(S, n)``.
             v: Velocities, likewise.
             torque: Torques, shape ``(S, u)``.
@@ -68,10 +71,7 @@ def _compiled(sources: str) -> Callable[..., int]:
             The first sample whose matrix has a lower rank, or -1.
         """
         sources  # noqa: B018
-        n, m = q.shape[1], len(arrays.kind)
-        mass, still, weight = np.zeros((n, n)), np.zeros(n), np.zeros((n, len(values)))
-        add_mass(arrays, values, mass)
-        regress(arrays, still, still, still, weight)
+        n, m = q.shape[1], len(loops.kind)
         gap, bias = np.empty((1, m)), np.empty((1, m))
         jacobian, rate, slope = np.empty((1, m, n)), np.empty((1, m, n)), np.empty((1, m, n))
         work, inverse = np.empty((n + m, 2 * (n + m))), np.empty((n + m, n + m))
@@ -79,9 +79,9 @@ def _compiled(sources: str) -> Callable[..., int]:
         right, rows, zero = np.empty(n + m), np.empty((n, len(values))), np.zeros((1, n))
         for s in range(len(q)):
             here = slice(s, s + 1)
-            constrain(arrays, q[here], v[here], zero, gap, jacobian, rate, bias, slope)
-            right[:], force_q[:], force_v[:] = 0.0, 0.0, 0.0
-            add_weight(arrays, values, weight, right)
+            constrain(loops, q[here], v[here], zero, gap, jacobian, rate, bias, slope)
+            force_q[:], force_v[:] = 0.0, 0.0
+            right[:n] = rest
             for k in range(len(arrays.inputs)):
                 right[arrays.inputs[k]] += torque[s, k]
             add_forces(arrays, values, q[s], v[s], right, force_q, force_v)
@@ -90,9 +90,9 @@ def _compiled(sources: str) -> Callable[..., int]:
                 return s
             apply(inverse, right, response[s])
             constrain(
-                arrays, q[here], v[here], response[here, :n], gap, jacobian, rate, bias, slope)
+                loops, q[here], v[here], response[here, :n], gap, jacobian, rate, bias, slope)
             top[:, :] = 0.0
-            add_curvature(arrays, q[s], response[s, n:], top)
+            add_curvature(loops, q[s], response[s, n:], top)
             by_q[s, :, :] = 0.0
             by_v[s, :, :] = 0.0
             add_product(-1.0, inverse, 0, top, by_q[s])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import EstimationError, did_you_mean
 from sysid_ros.estimation.trajectory.chain import bounded_minimum
 from sysid_ros.estimation.trajectory.chain_kernels import (
     add_nodes,
@@ -22,13 +22,29 @@ from sysid_ros.estimation.trajectory.chain_kernels import (
 )
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
+from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
 from sysid_ros.estimation.trajectory.graph.smoother_kernels import (
     assemble,
     marginal,
     remembered,
 )
 from sysid_ros.estimation.trajectory.graph.variables import RATES
+from sysid_ros.estimation.trajectory.graph.window_kernels import (
+    NOT_CLOSED,
+    NOT_DETERMINED,
+    SINGULAR,
+    WORSE,
+    Program,
+    Window,
+    advance,
+)
+from sysid_ros.estimation.trajectory.graph.window_program import window_program
 
+_FAILURES = {
+    NOT_CLOSED: 'equations that must hold cannot all be fulfilled, as at a dead point',
+    SINGULAR: 'masses do not determine the motion', NOT_DETERMINED:
+    'the factors do not determine all variables',
+}
 # Marquardt's damping after a step that made matters worse, and its largest.
 _DAMPED, _RAISED, _STUCK = 1e-4, 10.0, 1e8
 # Relative rise of the cost that counts as one.
@@ -66,7 +82,7 @@ class FixedLagSmoother:
     def __init__(
         self, graph: FactorGraph, window: int, *,
         start: Mapping[str, np.ndarray] | None = None, max_iterations: int = 15,
-        tolerance: float = 1e-5,
+        tolerance: float = 1e-4,
     ) -> None:
         if window < 2:
             raise EstimationError('the window is too short', found=window, allowed='2 or more')
@@ -81,7 +97,11 @@ class FixedLagSmoother:
         self._memory = self._nothing()
         self._prediction = _prediction(graph)
         self._judged = _judged(graph)
+        self._parameters = graph.parameters.values(self.values)
         self.iterations = 0
+        self._told: list[Mapping[str, np.ndarray] | None] = [None]
+        self._program: Program | None = None
+        self._room: Window | None = None
         self._solve()
 
     @property
@@ -89,8 +109,13 @@ class FixedLagSmoother:
         """The step that the window ends with."""
         return self._first + len(self.states) - 1
 
-    def advance(self) -> np.ndarray:
+    def advance(self, readings: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """Take the next step.
+
+        Args:
+            readings: What was measured there in place of what the graph holds, by the names of
+                factors, shape ``(m,)`` each and NaN where it is missing. Known torques are those
+                of ``forward dynamics``.
 
         Returns:
             The variables of the newest step, shape ``(size,)``.
@@ -103,19 +128,74 @@ class FixedLagSmoother:
             raise EstimationError(
                 'the graph has no more steps', where=self.graph.mechanism.name,
                 found=self.graph.count)
-        new = self._prediction @ self._last_two()
         if len(self.states) < self.window:
-            self._chain = self.graph.chain(range(len(self.states) + 1))
-            states = np.vstack([self.states, new])
+            self._grow(readings)
         else:
-            self._forget()
-            self._chain.shift(self._first)
-            states = np.empty_like(self.states)
-            states[:-1] = self.states[1:]
-            states[-1] = new
+            self._read(self.newest + 1, readings)
+            if self._program is None:
+                self._slide()
+            else:
+                self._slide_compiled()
+        return self.states[-1].copy()
+
+    def _grow(self, readings: Mapping[str, np.ndarray] | None) -> None:
+        """Take a step while the window is not full."""
+        told = self._told
+        new = self._prediction @ self._last_two()
+        self._chain = self.graph.chain(range(len(self.states) + 1))
+        for step, before in enumerate(told):
+            self._read(step, before)
+        self._told = [*told, readings]
+        self._read(self.newest + 1, readings)
+        self.states = self._chain.near(np.vstack([self.states, new]))
+        self._solve()
+        if len(self.states) == self.window:
+            self._program = window_program(self._chain, self._prediction, self._judged)
+
+    def _slide(self) -> None:
+        """Take a step and let one go."""
+        states = np.empty_like(self.states)
+        states[:-1], states[-1] = self.states[1:], self._prediction @ self._last_two()
+        self._forget()
+        self._chain.shift(self._first)
         self.states = self._chain.near(states)
         self._solve()
-        return self.states[-1]
+
+    def _slide_compiled(self) -> None:
+        """The same as one compiled call."""
+        mechanism, values = self.graph.mechanism, self._parameters
+        assert isinstance(mechanism, PlanarMechanism)
+        if self._room is None:
+            memory, (here, between, found, slope, states, basis) = self._memory, self._rows
+            self._room = Window(
+                self.states.copy(), memory.information, memory.gradient, memory.anchor,
+                memory.directions, basis.copy(), states.copy(), here, between, found, slope)
+        ended = advance(
+            self._program, mechanism.loops, mechanism.forces,
+            len(mechanism.coordinates) + mechanism.rank, values, *mechanism.inertia(values),
+            self._first, self.max_iterations, self.tolerance, self._room)
+        self._first += 1
+        self.states = self._room.states
+        if ended > 0:
+            self.iterations += ended
+        elif ended == WORSE:
+            # Damped steps are seldom needed, and taken one by one.
+            self._chain.shift(self._first)
+            self.states, self._room = self._chain.near(self.states), None
+            self._solve()
+        else:
+            raise EstimationError(
+                _FAILURES[ended], where=self._where(),
+                fix='Keep away from dead points, take shorter steps, or add priors and readings')
+
+    def _read(self, step: int, readings: Mapping[str, np.ndarray] | None) -> None:
+        for name, values in (readings or {}).items():
+            told = [rows.read(step, name, values) for rows in (self._chain.exact, self._chain.soft)]
+            if not any(told):
+                known = [factor.name for factor in self.graph.factors]
+                raise EstimationError(
+                    'there is no such factor to be read', found=repr(name),
+                    allowed=', '.join(known), fix=did_you_mean(name, known))
 
     def run(self) -> np.ndarray:
         """Take all steps that are left.
