@@ -295,3 +295,18 @@ def test_readings_of_no_factor_are_refused():
         forward_dynamics(parse_mechanism(reference.description()), 2e-3, 60), 4)
     with pytest.raises(EstimationError, match="found 'encode'"):
         smoother.advance({'encode': np.zeros(1)})
+
+
+def test_gtsam_finds_the_same_with_factors_of_its_own(rng):
+    pytest.importorskip('gtsam', reason='the oracle of factor graphs is not installed')
+    other = SimpleNamespace(**runpy.run_path(
+        str(Path(__file__).parents[1] / 'four_bar_in_gtsam.py')))
+    mechanism, t = parse_mechanism(reference.description(angle=False)), 1e-3 * np.arange(100)
+    bar = reference.FourBar()
+    motion = bar.coordinates(*bar.motion(t), angle=False)
+    guess = [x + 1e-3 * rng.normal(size=x.shape) for x in motion]
+    found = forward_dynamics(mechanism, 1e-3, 100).solve(dict(zip('qva', guess, strict=True)))
+    theirs, _ = other.batch(100, 1e-3, 9.8, (motion[0][0], motion[1][0]), guess)
+    assert found.status is Status.CONVERGED
+    for name, values in zip('qva', theirs, strict=True):
+        np.testing.assert_allclose(found.variables[name], values, atol=1e-8)

@@ -26,6 +26,8 @@ def invert(work: np.ndarray, rank: int, inverse: np.ndarray) -> bool:
         Whether the rank is so large.
     """
     size = len(inverse)
+    if rank == size:
+        return _invert_regular(work, inverse)
     used_row, used_column = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     of_column = np.full(size, -1)
     for i in range(size):
@@ -53,6 +55,49 @@ def invert(work: np.ndarray, rank: int, inverse: np.ndarray) -> bool:
             row = of_column[column]
             inverse[column, j] = work[row, size + j] if row >= 0 else 0.0
     return True
+
+
+@njit(**COMPILED)
+def _invert_regular(work: np.ndarray, inverse: np.ndarray) -> bool:
+    """The same for a matrix whose rows are independent: pivots by rows, in place."""
+    size = len(inverse)
+    order = np.arange(size)
+    inverse[:, :] = work[:, :size]
+    first = 0.0
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if abs(inverse[i, k]) > abs(inverse[best, k]):
+                best = i
+        first = max(first, abs(inverse[best, k]))
+        if not abs(inverse[best, k]) > _ROUNDING * first:
+            return False
+        order[k], order[best] = order[best], order[k]
+        _exchange(inverse, k, best)
+        scale = 1.0 / inverse[k, k]
+        inverse[k, k] = 1.0
+        for j in range(size):
+            inverse[k, j] *= scale
+        for i in range(size):
+            factor = inverse[i, k]
+            if i != k and factor != 0.0:
+                inverse[i, k] = 0.0
+                for j in range(size):
+                    inverse[i, j] -= factor * inverse[k, j]
+    # Rows were exchanged, so that columns of the inverse are.
+    for k in range(size):
+        for j in range(size):
+            work[k, order[j]] = inverse[k, j]
+    inverse[:, :] = work[:, :size]
+    return True
+
+
+@njit(**COMPILED)
+def _exchange(matrix: np.ndarray, first: int, second: int) -> None:
+    """Exchange two rows."""
+    if first != second:
+        for j in range(matrix.shape[1]):
+            matrix[first, j], matrix[second, j] = matrix[second, j], matrix[first, j]
 
 
 @njit(**COMPILED)

@@ -23,6 +23,9 @@ from sysid_ros.estimation.trajectory.graph.variables import (
 from sysid_ros.estimation.trajectory.levenberg_marquardt import ChainSolution, LevenbergMarquardt
 from sysid_ros.estimation.trajectory.solution import Iteration
 
+# First damping: long chains are stiff, so that more of it would take many steps to get rid of.
+_DAMPING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class GraphSolution:
@@ -176,7 +179,7 @@ class FactorGraph:
         states = chain.closed(self.states(start))
         if not chain.dimension:
             return self._solution(chain, states, sought.start, Status.CONVERGED, None)
-        found = (method or LevenbergMarquardt()).minimise(
+        found = (method or LevenbergMarquardt(damping=_DAMPING)).minimise(
             chain, states, sought.start, sought.lower, sought.upper, progress)
         status = found.status
         if status is Status.INACCURATE and _is_at_minimum(chain, found, sought):

@@ -29,15 +29,15 @@ from sysid_ros.estimation.trajectory.graph.smoother_kernels import (
     remembered,
 )
 from sysid_ros.estimation.trajectory.graph.variables import RATES
-from sysid_ros.estimation.trajectory.graph.window_kernels import (
+from sysid_ros.estimation.trajectory.graph.window_arrays import (
     NOT_CLOSED,
     NOT_DETERMINED,
     SINGULAR,
     WORSE,
     Program,
     Window,
-    advance,
 )
+from sysid_ros.estimation.trajectory.graph.window_kernels import advance
 from sysid_ros.estimation.trajectory.graph.window_program import window_program
 
 _FAILURES = {
@@ -135,7 +135,7 @@ class FixedLagSmoother:
             if self._program is None:
                 self._slide()
             else:
-                self._slide_compiled()
+                self._slide_compiled(np.empty((1, self.states.shape[1])))
         return self.states[-1].copy()
 
     def _grow(self, readings: Mapping[str, np.ndarray] | None) -> None:
@@ -161,22 +161,23 @@ class FixedLagSmoother:
         self.states = self._chain.near(states)
         self._solve()
 
-    def _slide_compiled(self) -> None:
-        """The same as one compiled call."""
+    def _slide_compiled(self, smoothed: np.ndarray) -> None:
+        """The same as one compiled call for as many steps as there is room for, ``(K, size)``."""
         mechanism, values = self.graph.mechanism, self._parameters
         assert isinstance(mechanism, PlanarMechanism)
         if self._room is None:
             memory, (here, between, found, slope, states, basis) = self._memory, self._rows
             self._room = Window(
                 self.states.copy(), memory.information, memory.gradient, memory.anchor,
-                memory.directions, basis.copy(), states.copy(), here, between, found, slope)
-        ended = advance(
+                memory.directions, basis.copy(), states.copy(), here, between, found, slope,
+                self._chain.basis(self.states).copy())
+        taken, ended = advance(
             self._program, mechanism.loops, mechanism.forces,
             len(mechanism.coordinates) + mechanism.rank, values, *mechanism.inertia(values),
-            self._first, self.max_iterations, self.tolerance, self._room)
-        self._first += 1
+            self._first, self.max_iterations, self.tolerance, self._room, smoothed)
+        self._first += taken
         self.states = self._room.states
-        if ended > 0:
+        if ended >= 0:
             self.iterations += ended
         elif ended == WORSE:
             # Damped steps are seldom needed, and taken one by one.
@@ -206,8 +207,11 @@ class FixedLagSmoother:
         """
         smoothed = np.empty((self.graph.count, self.graph.layout.size))
         while self.newest + 1 < self.graph.count:
-            smoothed[self._first] = self.states[0]
-            self.advance()
+            if self._program is None:
+                smoothed[self._first] = self.states[0]
+                self.advance()
+            else:
+                self._slide_compiled(smoothed[self._first:self.graph.count - len(self.states)])
         smoothed[self._first:] = self.states
         return smoothed
 

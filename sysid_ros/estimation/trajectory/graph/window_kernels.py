@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -25,6 +24,7 @@ from sysid_ros.estimation.trajectory.graph import (
     manifold_kernels,
     planar_response,
     smoother_kernels,
+    window_arrays,
 )
 from sysid_ros.estimation.trajectory.graph.manifold_kernels import (
     moved,
@@ -44,92 +44,26 @@ from sysid_ros.estimation.trajectory.graph.smoother_kernels import (
     marginal,
     remembered,
 )
+from sysid_ros.estimation.trajectory.graph.window_arrays import (
+    ACCELERATION,
+    DYNAMICS,
+    NOT_CLOSED,
+    NOT_DETERMINED,
+    POSITION,
+    SINGULAR,
+    VELOCITY,
+    WORSE,
+    Program,
+    Window,
+)
 
 #: Files that are compiled into :func:`advance`.
 SOURCES = (*planar_response.SOURCES, planar_response, manifold_kernels, smoother_kernels,
-           chain_kernels)
+           window_arrays, chain_kernels)
+# As in ``graph_chain``; a first guess may be that far from closed.
+_CLOSED, _MOST_WAYS, _SINGULAR, _NEARLY = 1e-8, 30, 1e-9, 1e-6
 # What calls functions of other files is not cached by itself, where changes there were not seen.
 _INSIDE = {**COMPILED, 'cache': False}
-#: Kinds of factors that a mechanism defines.
-POSITION, VELOCITY, ACCELERATION, DYNAMICS = range(4)
-#: How a sample can end, beside the number of iterations it took.
-NOT_CLOSED, SINGULAR, NOT_DETERMINED, WORSE = -1, -2, -3, -4
-
-
-class Program(NamedTuple):
-    """Factors of a graph as arrays: N steps, states of s numbers, h exact and m soft rows.
-
-    Attributes:
-        place: Where positions, velocities and accelerations lie in a state, -1 for none, (3,).
-        exact_kinds: Kind and first row of exact factors of the mechanism, shape ``(e, 2)``.
-        soft_kinds: Likewise of soft ones.
-        dynamics: Where the accelerations of the dynamics lie, and torques, -1 if known, (2,).
-        chosen: Coordinates that the dynamics are said for, shape ``(c,)``.
-        exact: Linear exact rows, shape ``(h, s)``, zero for others.
-        exact_target: Shape ``(N, h)``.
-        exact_weight: Zero where they are not said, one elsewhere, likewise.
-        soft: Linear soft rows, shape ``(m, s)``.
-        soft_target: Shape ``(N, m)``.
-        soft_weight: Likewise.
-        torque: Known torques, shape ``(N, u)``.
-        here: Rows between steps, by the first, shape ``(l, s)``.
-        after: Likewise, by the second.
-        constant: What is added, shape ``(N - 1, l)``.
-        pair_weight: Likewise.
-        ranks: Of the exact rows, shape ``(N,)``.
-        prediction: A state from the last two, shape ``(s, 2 s)``.
-        judged: Numbers of a state whose steps say whether to go on.
-    """
-
-    place: np.ndarray
-    exact_kinds: np.ndarray
-    soft_kinds: np.ndarray
-    dynamics: np.ndarray
-    chosen: np.ndarray
-    exact: np.ndarray
-    exact_target: np.ndarray
-    exact_weight: np.ndarray
-    soft: np.ndarray
-    soft_target: np.ndarray
-    soft_weight: np.ndarray
-    torque: np.ndarray
-    here: np.ndarray
-    after: np.ndarray
-    constant: np.ndarray
-    pair_weight: np.ndarray
-    ranks: np.ndarray
-    prediction: np.ndarray
-    judged: np.ndarray
-
-
-class Window(NamedTuple):
-    """The w steps of a smoother's window, with d directions each, and what is remembered.
-
-    Attributes:
-        states: Shape ``(w, s)``.
-        information: What steps that have left say of the first one, shape ``(d, d)``.
-        gradient: Its gradient, shape ``(d,)``.
-        anchor: Where it was made, shape ``(s,)``.
-        directions: Along which basis, shape ``(s, d)``.
-        basis: Of the states that were linearised last, shape ``(w, s, d)``.
-        linearised: These states.
-        nodes: Their soft rows, shape ``(w, m, d + 1)``.
-        pairs: Those between them, shape ``(w - 1, l, 2 d + 1)``.
-        found: What is remembered there, shape ``(d, d)``.
-        slope: Its gradient, shape ``(d,)``.
-    """
-
-    states: np.ndarray
-    information: np.ndarray
-    gradient: np.ndarray
-    anchor: np.ndarray
-    directions: np.ndarray
-    basis: np.ndarray
-    linearised: np.ndarray
-    nodes: np.ndarray
-    pairs: np.ndarray
-    found: np.ndarray
-    slope: np.ndarray
 
 
 @njit(**COMPILED)
@@ -202,7 +136,7 @@ def _close(
     part = slice(first, first + w)
     rows = np.empty((w, len(program.exact), s + 1))
     way, pivots = np.empty((w, s)), np.empty(w)
-    for _ in range(30):
+    for _ in range(_MOST_WAYS):
         _linear(program.exact, program.exact_target[part], states, rows)
         _add_constraints(program.exact_kinds, program, loops, states, n, rows)
         for node in range(w):
@@ -212,7 +146,7 @@ def _close(
         tangents(rows, program.ranks[part], basis, way, pivots)
         longest = 0.0
         for node in range(w):
-            if not pivots[node] > 1e-9:
+            if not pivots[node] > _SINGULAR:
                 return False
             for i in range(s):
                 states[node, i] += way[node, i]
@@ -232,6 +166,19 @@ def _farthest(judged: np.ndarray, states: np.ndarray, others: np.ndarray) -> flo
         for i in judged:
             size = max(size, abs(others[node, i] - states[node, i]))
     return size
+
+
+@njit(**COMPILED)
+def _predict(prediction: np.ndarray, states: np.ndarray) -> None:
+    """Let the first state go, and take what the last two say of the next one."""
+    w, s = states.shape
+    new = np.zeros(s)
+    for i in range(s):
+        for j in range(s):
+            new[i] += prediction[i, j] * states[w - 1, j]
+            new[i] += prediction[i, s + j] * states[w - 2, j]
+    states[:w - 1] = states[1:].copy()
+    states[w - 1] = new
 
 
 @njit(**_INSIDE)
@@ -329,59 +276,76 @@ def _linearise(
     return NOT_DETERMINED if eliminate(chain, corner, linked) >= 0 else 0
 
 
-def _compiled(sources: str) -> Callable[..., int]:
-    """The whole sample as one call; a digest of the files is part of what is compiled."""
+@njit(**_INSIDE)
+def _advance(
+    program: Program, loops: ConstraintArrays, forces: ForceArrays, rank: int,
+    values: np.ndarray, mass: np.ndarray, rest: np.ndarray, first: int, most: int,
+    tolerance: float, window: Window,
+) -> int:
+    """One sample: the number of iterations, or how it failed."""
+    states, n = window.states, len(mass)
+    w, s = states.shape
+    if not _forget(program, first, window):
+        return NOT_DETERMINED
+    _predict(program.prediction, states)
+    # Only the new one is not closed yet, and as a first guess it need not be closed as well.
+    window.basis[:w - 1] = window.closed[1:]
+    if not _close(
+        program, loops, n, first + w, states[w - 1:], window.basis[w - 1:], _NEARLY
+    ):
+        return NOT_CLOSED
+    d = window.basis.shape[2]
+    chain, steps, out = np.empty((w, d, 2 * d + 1)), np.empty((w, d)), np.empty((w, s))
+    linked = np.ones(w, np.bool_)
+    linked[w - 1] = False
+    before = np.inf
+    for iteration in range(1, most + 1):
+        ended = _linearise(
+            program, loops, forces, rank, values, mass, rest, first + 1, window, chain)
+        if ended < 0:
+            return ended
+        substitute(chain, linked, np.empty(0), steps)
+        moved(states, window.basis, steps, out)
+        if not _close(program, loops, n, first + 1, out, window.closed, _CLOSED):
+            return NOT_CLOSED
+        size = _farthest(program.judged, states, out)
+        states[:, :] = out
+        if size <= tolerance:
+            return iteration
+        if not size < before:
+            break
+        before = size
+        window.basis[:, :, :] = window.closed
+    return WORSE
+
+
+def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
+    """Samples as one call; a digest of the files is part of what is compiled."""
 
     @njit(**COMPILED)
     def advance(
         program: Program, loops: ConstraintArrays, forces: ForceArrays, rank: int,
         values: np.ndarray, mass: np.ndarray, rest: np.ndarray, first: int, most: int,
-        tolerance: float, window: Window,
-    ) -> int:
+        tolerance: float, window: Window, smoothed: np.ndarray,
+    ) -> tuple[int, int]:
         sources  # noqa: B018
-        states, n = window.states, len(mass)
-        w, s = states.shape
-        if not _forget(program, first, window):
-            return NOT_DETERMINED
-        new = np.zeros(s)
-        for i in range(s):
-            for j in range(s):
-                new[i] += program.prediction[i, j] * states[w - 1, j]
-                new[i] += program.prediction[i, s + j] * states[w - 2, j]
-        states[:w - 1] = states[1:].copy()
-        states[w - 1] = new
-        # A first guess need not be closed as well as what comes of it.
-        if not _close(program, loops, n, first + 1, states, window.basis, 1e-6):
-            return NOT_CLOSED
-        d = window.basis.shape[2]
-        chain, steps, out = np.empty((w, d, 2 * d + 1)), np.empty((w, d)), np.empty((w, s))
-        linked, basis = np.ones(w, np.bool_), np.empty((w, s, d))
-        linked[w - 1] = False
-        before = np.inf
-        for iteration in range(1, most + 1):
-            ended = _linearise(
-                program, loops, forces, rank, values, mass, rest, first + 1, window, chain)
+        iterations = 0
+        for k in range(len(smoothed)):
+            smoothed[k] = window.states[0]
+            ended = _advance(
+                program, loops, forces, rank, values, mass, rest, first + k, most, tolerance,
+                window)
             if ended < 0:
-                return ended
-            substitute(chain, linked, np.empty(0), steps)
-            moved(states, window.basis, steps, out)
-            if not _close(program, loops, n, first + 1, out, basis, 1e-8):
-                return NOT_CLOSED
-            size = _farthest(program.judged, states, out)
-            states[:, :] = out
-            if size <= tolerance:
-                return iteration
-            if not size < before:
-                break
-            before = size
-            window.basis[:, :, :] = basis
-        return WORSE
+                return k + 1, ended
+            iterations += ended
+        return len(smoothed), iterations
 
     return advance
 
 
-#: One sample: the program, the mechanism, its first step so far, most iterations, the longest
-#: step that ends them, and the window, which is moved on. The number of iterations, or how it
+#: Some samples: the program, the mechanism, the window's first step, most iterations, the longest
+#: step that ends them, the window, which is moved on, and an array ``(K, s)`` that is filled with
+#: the steps that leave. How many samples were begun, and the iterations of all, or how the last
 #: failed.
 advance = _compiled(hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())

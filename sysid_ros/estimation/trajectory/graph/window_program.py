@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.estimation.trajectory.graph import window_kernels
+from sysid_ros.estimation.trajectory.graph import window_arrays
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
 from sysid_ros.estimation.trajectory.graph.graph_rows import Rows
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
@@ -14,11 +14,11 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
     VelocityConstraints,
 )
 from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
-from sysid_ros.estimation.trajectory.graph.window_kernels import Program
+from sysid_ros.estimation.trajectory.graph.window_arrays import Program
 
 _KINDS = {
-    PositionConstraints: window_kernels.POSITION, VelocityConstraints: window_kernels.VELOCITY,
-    AccelerationConstraints: window_kernels.ACCELERATION, Dynamics: window_kernels.DYNAMICS,
+    PositionConstraints: window_arrays.POSITION, VelocityConstraints: window_arrays.VELOCITY,
+    AccelerationConstraints: window_arrays.ACCELERATION, Dynamics: window_arrays.DYNAMICS,
 }
 
 
