@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -102,7 +102,6 @@ class FactorGraph:
     count: int
     factors: Sequence[Factor]
     sought: Sought | None = None
-    _chains: dict[str, GraphChain] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'factors', tuple(self.factors))

@@ -1,0 +1,90 @@
+"""Parameters and motion on one factor graph: a driven linkage, and one that swings freely."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import EstimationError, ParameterError
+from sysid_ros.estimation.trajectory.graph.identification import identify
+from sysid_ros.estimation.trajectory.graph.sought import ParameterPrior, sought_parameters
+
+made = SimpleNamespace(**runpy.run_path(
+    str(Path(__file__).parents[1] / 'four_bar_recordings.py')))
+
+
+@pytest.fixture(scope='module')
+def powered():
+    """A short recording: two seconds at 4 ms."""
+    return made.Recording(4e-3, 501)
+
+
+@pytest.fixture(scope='module')
+def estimate(powered):
+    return identify(powered.graph(3))
+
+
+def test_masses_and_friction_are_found_within_their_intervals(estimate, powered):
+    assert estimate.status.ok and not estimate.held and not estimate.notes
+    assert (np.abs(estimate.values - made.TRUTH) <= 3.5 * estimate.standard_deviation).all()
+    # Better than where it began, and known to a few per cent from two seconds.
+    assert (estimate.standard_deviation <= 0.05 * made.TRUTH).all()
+    angle = estimate.solution.variables['z'][:, 0]
+    assert np.sqrt(np.mean((angle - powered.truth[0])**2)) < 0.5 * made.ENCODER
+    low, high = estimate.interval('coupler.mass')
+    assert low < estimate.values[1] < high
+
+
+def test_the_information_is_the_curvature_of_the_cost(estimate, powered):
+    # Parameters moved and held there, states adapted: the cost rises by half the square.
+    graph, step = powered.graph(3), 2.0 * estimate.standard_deviation[3]
+    costs = []
+    for sign in (-1.0, 1.0):
+        moved = estimate.values + sign * step * np.eye(4)[3]
+        held = graph.parameters._replace(start=moved, lower=moved, upper=moved)
+        costs.append(replace(graph, sought=held).solve(estimate.solution.variables).cost)
+    rise = 0.5 * sum(costs) - estimate.solution.cost
+    wanted = 0.5 * estimate.solution.information[3, 3] * step**2
+    assert rise == pytest.approx(wanted, rel=0.02)
+
+
+def test_without_a_torque_only_ratios_are_known_and_that_is_said():
+    graph = made.Recording(4e-3, 401, powered=False).graph(1)
+    found = identify(graph)
+    assert len(found.held) == 1
+    assert np.isinf(found.standard_deviation).all()
+    assert 'tell only the ratios' in found.notes[0] and 'Measure a torque' in found.notes[0]
+    # The ratios are right, whatever the scale that was held.
+    scale = found.values / made.TRUTH
+    assert np.ptp(scale) / scale.mean() < 0.1
+    # With that one known, so are the others.
+    known = found.names.index(found.held[0])
+    right = graph.parameters.start.copy()
+    right[known] = made.TRUTH[known]
+    again = identify(replace(graph, sought=graph.parameters._replace(start=right)))
+    assert np.abs(again.values / made.TRUTH - 1.0).max() < 0.1
+
+
+def test_a_prior_of_a_parameter_counts_as_a_reading(powered):
+    graph = powered.graph(3)
+    prior = ParameterPrior(['rocker.mass'], np.array([4.2]), [1e-6])
+    found = identify(replace(graph, factors=[*graph.factors, prior]))
+    assert found.values[2] == pytest.approx(4.2, abs=1e-4)
+    with pytest.raises(ParameterError, match=r"not sought.*found 'theta.mass'"):
+        identify(replace(graph, factors=[
+            *graph.factors, ParameterPrior(['theta.mass'], np.zeros(1), 1.0)]))
+
+
+def test_mistakes_are_said(powered):
+    graph = powered.graph(3)
+    with pytest.raises(EstimationError, match='no parameters are sought'):
+        identify(replace(graph, sought=None))
+    with pytest.raises(ParameterError, match='sought twice'):
+        sought_parameters(graph.mechanism, ['crank.mass', 'crank.mass'])
+    with pytest.raises(ParameterError, match='no such parameter'):
+        sought_parameters(graph.mechanism, ['crank.weight'])
