@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.graph.factors import (
     Equality,
@@ -20,6 +20,11 @@ from sysid_ros.estimation.trajectory.graph.factors import (
     Trapezoidal,
 )
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
+from sysid_ros.estimation.trajectory.graph.link_sensors import (
+    Accelerometer,
+    Gyroscope,
+    LoadCell,
+)
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
     AccelerationConstraints,
     Dynamics,
@@ -70,6 +75,15 @@ FACTORS = {
     'inverse dynamics': Dynamics(0.3, torque=None),
     'inverse dynamics of independent coordinates': Dynamics(0.3, torque=None, independent=True),
 }
+READ = np.arange(8.0).reshape(4, 2)
+FACTORS |= {
+    'gyroscope': Gyroscope(('P1', 'P2'), READ[:, :1], 0.1),
+    'gyroscope against the ground': Gyroscope(('B', 'P2'), READ[:, :1], 0.1),
+    'accelerometer': Accelerometer(('A', 'P1'), READ, [0.1, 0.2]),
+    'accelerometer elsewhere': Accelerometer(('P1', 'P2'), READ, 0.1, point='P1'),
+    'load cell': LoadCell(('P1', 'P2'), READ, 0.1),
+    'load cell with known torque': LoadCell(('P1', 'P2'), READ, 0.1, torque=np.ones((4, 1))),
+}
 
 
 @pytest.mark.parametrize('name', FACTORS)
@@ -116,6 +130,48 @@ def test_derivatives_of_a_factor_are_those_of_differences(mechanism, name, rng):
                 felt = np.arange(len(slope)) % 2 == (start if column < size else 1 - start)
             scale = max(1.0, np.abs(rows[:, :, :-1]).max())
             assert np.abs(slope - rows[:, :, column])[felt].max() <= 1e-7 * scale
+
+
+def test_sensors_read_what_the_reduced_motion_says(rng):
+    # Bodies by Newton and Euler: the force on the coupler at its far pin carries the rocker, whose
+    # moment about its fixed pivot says what lies across it; the coupler's own says the rest.
+    bar = reference.FourBar()
+    theta, rate, acceleration = rng.uniform(-2.0, 2.0, size=(3, 4))
+    q, v, a = bar.coordinates(theta, rate, acceleration)
+    torque = bar.torque(theta, rate, acceleration)
+    mechanism = parse_mechanism(reference.description())
+    way, change = (q[:, 2:4] - q[:, :2]) / 2.0, (v[:, 2:4] - v[:, :2]) / 2.0
+    turning = way[:, 0] * change[:, 1] - way[:, 1] * change[:, 0]
+    across = np.column_stack([-way[:, 1], way[:, 0]])
+    felt = a[:, 2:4] + [0.0, 9.8]
+    specific = np.column_stack([np.sum(way * felt, 1), np.sum(across * felt, 1)])
+    # Force F on the coupler at P2; -F on the rocker. Moments about P1 and about B.
+    arms = np.stack([q[:, 2:4] - q[:, :2], q[:, 2:4] - [4.0, 0.0]], 1)
+    matrix = np.stack([-arms[:, :, 1], arms[:, :, 0]], 2)
+    middle, own = 0.5 * (a[:, :2] + a[:, 2:4]) + [0.0, 9.8], a[:, 2:4] - a[:, :2]
+
+    def cross(x, y):
+        return x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0]
+
+    coupler = 2.0 * cross(0.5 * arms[:, 0], middle) + 2.0 / 12.0 * cross(arms[:, 0], own)
+    rocker = 4.0 * cross(0.5 * arms[:, 1], 0.5 * a[:, 2:4] + [0.0, 9.8]) + (
+        4.0 / 12.0 * cross(arms[:, 1], a[:, 2:4]))
+    force = np.linalg.solve(matrix, np.stack([coupler, -rocker], 1)[:, :, None])[:, :, 0]
+    cell = np.column_stack([np.sum(way * force, 1), np.sum(across * force, 1)])
+    factors = [
+        Gyroscope(('P1', 'P2'), turning[:, None], 1.0), Accelerometer(('P1', 'P2'), specific, 1.0),
+        LoadCell(('P1', 'P2'), cell, 1.0, torque=torque[:, None])]
+    graph = FactorGraph(mechanism, 0.1, 4, factors)
+    states = graph.states({'q': q, 'v': v, 'a': a})
+    rows = graph.chain().soft_rows(states, np.zeros(0))[0]
+    np.testing.assert_allclose(rows[:, :, -1], 0.0, atol=1e-10)
+
+
+def test_a_load_cell_needs_a_rod(mechanism):
+    graph = FactorGraph(
+        mechanism, 0.1, 4, [LoadCell(('A', 'P1'), READ, 0.1, torque=np.zeros((4, 1)))])
+    with pytest.raises(ModelError, match='rod of two points without an angle.*found A-P1'):
+        graph.chain().soft_rows(graph.states(), np.zeros(0))
 
 
 def test_exact_factors_hold_exactly_and_leave_only_what_is_free(mechanism):

@@ -7,7 +7,7 @@ about its first point, in axes along its first two points; the dynamics are line
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -43,6 +43,9 @@ class PlanarMechanism:
         assembly: A configuration that fulfils all constraints, shape ``(n,)``.
         loops: Its constraints for what is compiled.
         forces: Its bodies and forces likewise.
+        points: Coordinates of every point, -1 where it is fixed, and where it is assembled.
+        rods: Bodies of two points that no angle is measured of, by these: which body each is,
+            and which constraint its length.
         chosen: Coordinates that are to be the independent ones; chosen here where empty.
 
     Raises:
@@ -57,6 +60,8 @@ class PlanarMechanism:
     assembly: np.ndarray
     loops: ConstraintArrays
     forces: ForceArrays
+    points: Mapping[str, tuple[tuple[int, int], tuple[float, float]]]
+    rods: Mapping[tuple[str, str], tuple[int, int]]
     chosen: Sequence[str] = ()
     _none: np.ndarray = field(init=False, repr=False)
     _inertia: list[np.ndarray] = field(init=False, repr=False, default_factory=list)

@@ -41,6 +41,7 @@ class Assembly:
         self._place = [(-1, -1)] * len(_HORIZON)
         self._constraints: list[tuple[str, int, tuple[int, ...], int, float, float]] = []
         self._bodies: list[tuple[int, int, float]] = []
+        self._rods: dict[tuple[str, str], tuple[int, int]] = {}
         self._forces: list[tuple[int, int, float]] = []
         self._parameters: list[Parameter] = []
         self._force_parameters: list[Parameter] = []
@@ -75,6 +76,8 @@ class Assembly:
             Parameter(f'{name}.first_moment_x', 'kg·m', mass * middle[0]),
             Parameter(f'{name}.first_moment_y', 'kg·m', mass * middle[1]),
             Parameter(f'{name}.inertia', 'kg·m²', about_first, lower=0.0)]
+        if not others:
+            self._rods[points[0], points[1]] = len(self._bodies) - 1, len(self._constraints)
         self._constrain(
             f'length of {name}', planar_arrays.DISTANCE, (first, second, first, second), length)
         for label, point in zip(points[2:], others, strict=True):
@@ -114,6 +117,9 @@ class Assembly:
         self._constrain(
             name, planar_arrays.ANGLE, (a, b, c, d), 1.0 / (one * other),
             angle=len(self._coordinates))
+        for pair in (of, against or of):
+            for rod in (pair, pair[::-1]):
+                self._rods.pop(rod, None)
         self._coordinates.append(name)
         self._assembly.append(float(np.arctan2(way @ across, way @ along)))
 
@@ -151,7 +157,10 @@ class Assembly:
         return PlanarMechanism(
             self.name, tuple(self._coordinates), tuple(row[0] for row in self._constraints),
             torques, ParameterSet.of([*self._parameters, *self._force_parameters]),
-            np.array(self._assembly), self._loops(), self._acting(torques), independent)
+            np.array(self._assembly), self._loops(), self._acting(torques),
+            {name: (self._place[k], (float(self._at[k][0]), float(self._at[k][1])))
+             for name, k in self._points.items()},
+            self._rods, independent)
 
     def _loops(self) -> ConstraintArrays:
         """The constraints, each with the coordinates it depends on."""
