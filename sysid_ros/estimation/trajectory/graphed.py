@@ -1,0 +1,203 @@
+"""The estimator by factor graphs: motion, noisy torques and parameters, by least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sysid_ros.dynamics.acceleration import accelerations
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.chain import NormalEquations
+from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezoidal
+from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
+from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
+from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
+from sysid_ros.estimation.trajectory.graph.variables import Sought
+from sysid_ros.estimation.trajectory.interpolation import Between
+from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
+from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.starts import initial_states
+
+# Part of their own curvature that is added to states that nothing determines.
+_BREATH = 1e-14
+# Steps of stretches are the same if they differ by this part.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class GraphLeastSquares(TrajectoryLeastSquares):
+    """Least squares for motion, torques and parameters on a factor graph.
+
+    Args:
+        prior_strength: As for all.
+        estimate_noise: As for all.
+        torque_noise: Standard deviation of recorded torques in [N·m] or [N]; None where they
+            are known exactly.
+        refinement: Steps of the graph from node to node: the trapezoidal rule is off by the square
+            of their length.
+        integration: Standard deviation of the trapezoidal rule from step to step, for
+            positions and velocities alike.
+        dynamics: Standard deviation of accelerations in [rad/s²] or [m/s²].
+        max_iterations: Most iterations of the solver.
+        tolerance: Relative decrease of the cost that ends it.
+
+    Raises:
+        ConfigurationError: A setting is out of range.
+    """
+
+    torque_noise: float | None = None
+    refinement: int = 4
+    integration: float = 1e-6
+    dynamics: float = 1e-3
+    max_iterations: int = 300
+    tolerance: float = 1e-9
+
+    name: ClassVar[str] = 'graph'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_above_zero('torque_noise', 'refinement', 'integration', 'dynamics')
+
+    def at(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """What is known with the motion as it is; see :class:`TrajectoryLeastSquares`.
+
+        Raises:
+            EstimationError: Readings are not on the nodes, or stretches have different steps.
+        """
+        graph = self._graph(problem)
+        states = self._states(problem, graph, motion)
+        chain, free = graph.chain(), graph.parameters.start
+        equations = NormalEquations.of(
+            len(states), chain.dimension, len(free), chain.residuals(states, free))
+        eliminated = equations.eliminated(_BREATH * equations.curvature[0])
+        information, scores = np.zeros((len(free),) * 2), np.zeros((len(states), len(free)))
+        if eliminated is not None:
+            information = eliminated.information
+            scores = eliminated.scores(chain.residuals(states, free))
+        return self._told(problem, graph, states, problem.parameters.values, TrajectorySolution(
+            values=problem.parameters.values, status=Status.CONVERGED, iterations=(),
+            positions=(), velocities=(), residuals=(), information=information, scores=scores))
+
+    def search(
+        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+    ) -> TrajectorySolution:
+        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
+        graph = self._graph(problem)
+        found = graph.solve(
+            graph.layout.split(self._states(problem, graph, start)),
+            LevenbergMarquardt(
+                max_iterations=self.max_iterations, tolerance=self.tolerance, damping=1e-8),
+            progress)
+        return self._told(problem, graph, found.states, found.parameters, replace(
+            start, values=found.parameters, status=found.status, iterations=found.iterations))
+
+    def _graph(self, problem: TrajectoryProblem) -> FactorGraph:
+        """All stretches as one graph, whose integrators do not reach from one to the next."""
+        mechanism, stretches = RobotMechanism(problem.model), problem.stretches
+        steps = np.array([stretch.step for stretch in stretches])
+        if np.ptp(steps) > _SAME * steps[0]:
+            raise EstimationError(
+                'stretches of one graph have different steps', found=steps.tolist(),
+                fix='Resample the recording')
+        ends = np.cumsum(self._counts(problem))
+        inside = np.setdiff1d(np.arange(ends[-1] - 1), ends - 1).tolist()
+        torque = np.vstack([self._between(stretch.torque) for stretch in stretches])
+        factors: list[Factor] = [
+            Trapezoidal('q', self.integration, at=inside),
+            Trapezoidal('v', self.integration, at=inside),
+            Dynamics(self.dynamics, torque=None if self.torque_noise is not None else torque)]
+        if self.torque_noise is not None:
+            # As much noise a second, whatever the steps.
+            noise = self.torque_noise * np.sqrt(self.refinement)
+            factors.append(Prior('torque', torque, noise, title='torque'))
+        parameters, free = problem.parameters, problem.free
+        matrix = np.eye(len(parameters))[:, free]
+        sought = Sought(
+            tuple(parameters.names[k] for k in free), matrix,
+            np.where(parameters.free, 0.0, parameters.values), parameters.values[free],
+            parameters.lower[free], parameters.upper[free])
+        return FactorGraph(
+            mechanism, float(steps[0]) / self.refinement, int(ends[-1]),
+            [*factors, *self._readings(problem)], sought)
+
+    def _states(
+        self, problem: TrajectoryProblem, graph: FactorGraph, motion: TrajectorySolution | None
+    ) -> np.ndarray:
+        """States of a motion, accelerations as the torques cause them."""
+        pairs = initial_states(problem) if motion is None else zip(
+            motion.positions, motion.velocities, strict=True)
+        q, v = (
+            np.vstack([self._between(piece) for piece in part])
+            for part in zip(*pairs, strict=True))
+        torque = np.vstack([self._between(stretch.torque) for stretch in problem.stretches])
+        a = accelerations(problem.model, problem.parameters.values, q, v, torque)
+        return graph.states({'q': q, 'v': v, 'a': a, 'torque': torque})
+
+    def _counts(self, problem: TrajectoryProblem) -> list[int]:
+        """Steps of the graph in each stretch."""
+        return [(len(stretch.t) - 1) * self.refinement + 1 for stretch in problem.stretches]
+
+    def _between(self, values: np.ndarray) -> np.ndarray:
+        """Values at nodes, and along straight lines at the steps between them."""
+        if self.refinement == 1:
+            return values
+        nodes = np.arange(len(values))
+        fine = np.arange((len(values) - 1) * self.refinement + 1) / self.refinement
+        return np.column_stack([np.interp(fine, nodes, column) for column in values.T])
+
+    def _readings(self, problem: TrajectoryProblem) -> list[Factor]:
+        """A factor for each sensor of each stretch, said for the steps it read at."""
+        counts = self._counts(problem)
+        factors: list[Factor] = []
+        for first, stretch in zip(
+            np.cumsum([0, *counts[:-1]]), problem.stretches, strict=True
+        ):
+            for observation in stretch.observations:
+                nodes = _nodes(stretch, observation.sensor, observation.t)
+                values = np.full((sum(counts), observation.sensor.width), np.nan)
+                values[first + self.refinement * nodes] = observation.values
+                factors.append(RobotReading(observation.sensor, values, observation.sigma))
+        return factors
+
+    def _told(
+        self, problem: TrajectoryProblem, graph: FactorGraph, states: np.ndarray,
+        values: np.ndarray, solution: TrajectorySolution,
+    ) -> TrajectorySolution:
+        """The solution with its motion, and what readings are off by."""
+        motion = graph.layout.split(states)
+        ends = np.cumsum(self._counts(problem))[:-1]
+        q, v, a = (
+            [part[::self.refinement] for part in np.split(motion[name], ends)]
+            for name in ('q', 'v', 'a'))
+        residuals = []
+        for k, stretch in enumerate(problem.stretches):
+            residuals.append(tuple(
+                observation.values - observation.sensor.read(
+                    problem.model.robot, *(
+                        part[k][_nodes(stretch, observation.sensor, observation.t)]
+                        for part in (q, v, a)), values=values, columns=problem.free).value
+                for observation in stretch.observations))
+        return replace(
+            solution, positions=tuple(q), velocities=tuple(v), residuals=tuple(residuals))
+
+
+def _nodes(stretch: Stretch, sensor: Sensor, t: np.ndarray) -> np.ndarray:
+    """The nodes that readings are on, shape ``(K,)``.
+
+    Raises:
+        EstimationError: One is between nodes.
+    """
+    between = Between.of(stretch, t)
+    if not between.on_nodes:
+        raise EstimationError(
+            'readings lie between the nodes of a graph', where=sensor.name,
+            fix='Choose a step that all stamps are multiples of, or estimate by collocation')
+    return between.node
