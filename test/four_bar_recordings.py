@@ -38,8 +38,8 @@ class Recording:
     steps of so many seconds; powered by a torque of several frequencies, or swinging freely.
     """
 
-    step: float = 2e-3
-    count: int = 2501
+    step: float = 1e-3
+    count: int = 5001
     powered: bool = True
 
     def torque_at(self, time):
