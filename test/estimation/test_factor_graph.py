@@ -12,6 +12,7 @@ import pytest
 
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.graph.drawing import draw
 from sysid_ros.estimation.trajectory.graph.factors import (
     Equality,
     Euler,
@@ -366,3 +367,17 @@ def test_gtsam_finds_the_same_with_factors_of_its_own(rng):
     assert found.status is Status.CONVERGED
     for name, values in zip('qva', theirs, strict=True):
         np.testing.assert_allclose(found.variables[name], values, atol=1e-8)
+
+
+def test_the_graph_draws_itself(mechanism):
+    from matplotlib.figure import Figure
+
+    graph = forward_dynamics(mechanism, 1e-3, 10, coordinates='independent')
+    axes = Figure().subplots()
+    draw(graph, axes)
+    texts = {text.get_text() for text in axes.texts}
+    assert {'q[k]', 'q[k+1]', 'ddz[k+1]', 'trapezoidal', 'forward dynamics'} <= texts
+    squares = [line for line in axes.lines if line.get_marker() == 's']
+    # Two of each factor of a step, but for priors of the first one; one of those between.
+    single = [f for f in graph.factors if not f.pairs and f.at is None]
+    assert len(squares) == 2 * len(single) + 2 + 2

@@ -33,6 +33,9 @@ _SHORT, _MOST_WAYS = 1e-8, 30
 _OPEN = 1e-9
 # Smallest pivot over the largest at which equations still determine where to go.
 _SINGULAR = 1e-9
+# What follows from other variables goes back to where equations hold; those hardly move then, or
+# tight factors between them would feel the square of each step.
+_DEPENDENT, _HEAVY = ('q', 'v', 'a'), 1e-3
 # Units in the last place that states may be off by.
 _DIGITS = 10.0
 # States whose bases are kept: those of the solver, of its trial and of one before.
@@ -71,6 +74,10 @@ class GraphChain:
         self.free = self.declared.layout.size - self.ranks
         self.dimension = declared.layout.size - int(self.all_ranks.min())
         self.nodes = np.arange(len(self.steps))
+        self.lightness = np.ones(declared.layout.size)
+        for name, place in declared.layout.places.items():
+            if name not in _DEPENDENT and not self.exact.empty:
+                self.lightness[place] = _HEAVY
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
         self._point: Point | None = None
 
@@ -142,11 +149,15 @@ class GraphChain:
                 return basis
         if self.exact.empty:
             basis = np.broadcast_to(
-                np.eye(states.shape[1]), (len(states), states.shape[1], states.shape[1])).copy()
+                np.eye(states.shape[1]), (len(states), *[states.shape[1]] * 2)).copy()
         else:
             basis = self._tangents(states)[0]
         self._keep(states, basis)
         return basis
+
+    def duals(self, basis: np.ndarray) -> np.ndarray:
+        """Transposed inverses from the left of bases, shape ``(..., size, dimension)``."""
+        return np.asarray(basis / self.lightness[:, None]**2)
 
     def residuals(self, states: np.ndarray, values: np.ndarray) -> Iterator[Residuals]:
         """All soft factors; see ``ChainProblem``."""
@@ -236,7 +247,7 @@ class GraphChain:
             rows = rows * self.exact.weights[:, :, None]
         basis = np.empty((len(states), size, self.dimension))
         way, pivots = np.empty(states.shape), np.empty(len(states))
-        tangents(rows, self.ranks, basis, way, pivots)
+        tangents(rows, self.ranks, self.lightness, basis, way, pivots)
         return basis, way, pivots
 
     def _independent(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.assessment import preference
+from sysid_ros.estimation.trajectory.graph.factors import Prior
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph, GraphSolution
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 from sysid_ros.estimation.trajectory.graph.variables import Sought
@@ -19,6 +20,8 @@ from sysid_ros.estimation.trajectory.uncertainty import Determined, determined
 
 # Steps of the window by which first guesses of the motion are made.
 _WINDOW = 4
+# Standard deviation by which variables of the first step are guessed, in their units.
+_VAGUE = 10.0
 # A step that promises less than this part of the cost is far within all uncertainty.
 _METHOD = LevenbergMarquardt(damping=1e-12, tolerance=1e-9)
 
@@ -122,6 +125,8 @@ def first_guess(
         names=(), matrix=parameters.matrix[:, :0], origin=parameters.values(parameters.start),
         start=np.zeros(0), lower=np.zeros(0), upper=np.zeros(0))
     factors = [factor for factor in graph.factors if factor.variables]
+    # One sample seldom tells all variables of the first step.
+    factors += [Prior(name, 0.0, _VAGUE, at=0) for name in graph.layout.names]
     smoothed = replace(graph, factors=factors, sought=fixed)
     return dict(smoothed.layout.split(FixedLagSmoother(smoothed, _WINDOW, start=start).run()))
 

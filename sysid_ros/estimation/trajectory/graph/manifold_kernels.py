@@ -4,6 +4,9 @@ The equations' derivatives are :math:`A x = -c` at each node. Householder reflec
 :math:`A^T`, columns pivoted, give an orthonormal basis Z of the null space of A and the shortest
 x. Equations that repeat others come last in the pivoting, and are left out: their number is
 known beforehand, since at a point that rounding moved it cannot be told from the numbers.
+
+Lengths are those of x over its lightness l. So Z is orthonormal after division by l, and
+:math:`Z^T \operatorname{diag}(l)^{-2}` its inverse from the left.
 """
 
 from __future__ import annotations
@@ -18,14 +21,15 @@ _COMPILED = {
 
 @njit(**_COMPILED)
 def tangents(
-    rows: np.ndarray, ranks: np.ndarray, basis: np.ndarray, way: np.ndarray,
-    pivots: np.ndarray,
+    rows: np.ndarray, ranks: np.ndarray, lightness: np.ndarray, basis: np.ndarray,
+    way: np.ndarray, pivots: np.ndarray,
 ) -> None:
     """Null spaces and shortest corrections of N nodes.
 
     Args:
         rows: Derivatives and values of the equations, shape ``(N, h, n + 1)``.
         ranks: How many of them are independent, shape ``(N,)``.
+        lightness: How far each number goes for its share of the shortest way, shape ``(n,)``.
         basis: Filled with Z, its last columns zero where there are fewer directions, shape
             ``(N, n, d)``.
         way: Filled with the shortest way to fulfil them, shape ``(N, n)``.
@@ -41,7 +45,7 @@ def tangents(
             order[r] = r
             right[r] = -rows[node, r, n]
             for i in range(n):
-                columns[r, i] = rows[node, r, i]
+                columns[r, i] = rows[node, r, i] * lightness[i]
         pivots[node] = _reflect(columns, heads, order, rank)
         # The triangle's transpose: column k of it lies in what came before its reflection.
         for i in range(n):
@@ -53,7 +57,7 @@ def tangents(
             vector[k] = value / heads[k]
         _turn_back(columns, rank, vector)
         for i in range(n):
-            way[node, i] = vector[i]
+            way[node, i] = vector[i] * lightness[i]
         for j in range(basis.shape[2]):
             for i in range(n):
                 vector[i] = 0.0
@@ -61,7 +65,7 @@ def tangents(
                 vector[rank + j] = 1.0
                 _turn_back(columns, rank, vector)
             for i in range(n):
-                basis[node, i, j] = vector[i]
+                basis[node, i, j] = vector[i] * lightness[i]
 
 
 @njit(**_COMPILED)

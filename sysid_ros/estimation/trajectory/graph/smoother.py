@@ -47,8 +47,6 @@ _FAILURES = {
 }
 # Marquardt's damping after a step that made matters worse, and its largest.
 _DAMPED, _RAISED, _STUCK = 1e-4, 10.0, 1e8
-# Relative rise of the cost that counts as one.
-_WORSE = 1e-9
 
 
 @dataclass(eq=False)
@@ -236,7 +234,7 @@ class FixedLagSmoother:
     def _solve(self) -> None:
         """Gauss and Newton's steps, damped only where one made matters worse."""
         cost = self._linearise(self.states, self.values)
-        damping = 0.0
+        damping, shortest = 0.0, np.inf
         for _ in range(self.max_iterations):
             self.iterations += 1
             steps, shift = self._step(damping)
@@ -248,8 +246,10 @@ class FixedLagSmoother:
                 return
             before = self.states, self.values
             trial = self._linearise(states, self.values + shift)
-            if trial <= cost * (1.0 + _WORSE) + np.finfo(float).tiny or size <= self.tolerance:
+            # Steps that become shorter converge, though tight factors may feel their squares.
+            if trial <= cost or size < shortest or size <= self.tolerance:
                 self.states, self.values, cost = states, self.values + shift, trial
+                shortest = min(size, shortest)
                 damping = 0.1 * damping if damping > _DAMPED else 0.0
             else:
                 self.states, self.values = before
@@ -328,14 +328,15 @@ class FixedLagSmoother:
                 'a step leaves the window before it is determined', where=self._where(),
                 fix='Widen the window')
         self._memory = _Memory(
-            information, gradient, states[1].copy(), basis[1].copy(), self._linearised_at)
+            information, gradient, states[1].copy(), self._chain.duals(basis[1]),
+            self._linearised_at)
         self._first += 1
 
     def _nothing(self) -> _Memory:
         d, k = self._chain.dimension, len(self.values)
         return _Memory(
             np.zeros((d + k, d + k)), np.zeros(d + k), self.states[0].copy(),
-            self._chain.basis(self.states)[0].copy(), self.values)
+            self._chain.duals(self._chain.basis(self.states)[0]), self.values)
 
     def _where(self) -> str:
         return (

@@ -27,7 +27,7 @@ def remembered(
         information: The matrix, shape ``(d + k, d + k)``.
         gradient: Shape ``(d + k,)``.
         anchor: Where it was made, shape ``(n,)``.
-        directions: The basis there, shape ``(n, d)``.
+        directions: Transposed inverse from the left of the basis there, shape ``(n, d)``.
         states: The other point.
         basis: The basis there.
         moved: How far parameters have moved since, shape ``(k,)``.

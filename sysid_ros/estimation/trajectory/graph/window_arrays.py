@@ -33,6 +33,7 @@ class Program(NamedTuple):
         constant: What is added, shape ``(N - 1, l)``.
         pair_weight: Likewise.
         ranks: Of the exact rows, shape ``(N,)``.
+        lightness: As for ``manifold_kernels.tangents``, shape ``(s,)``.
         prediction: A state from the last two, shape ``(s, 2 s)``.
         judged: Numbers of a state whose steps say whether to go on.
     """
@@ -54,6 +55,7 @@ class Program(NamedTuple):
     constant: np.ndarray
     pair_weight: np.ndarray
     ranks: np.ndarray
+    lightness: np.ndarray
     prediction: np.ndarray
     judged: np.ndarray
 
@@ -66,7 +68,7 @@ class Window(NamedTuple):
         information: What steps that have left say of the first one, shape ``(d, d)``.
         gradient: Its gradient, shape ``(d,)``.
         anchor: Where it was made, shape ``(s,)``.
-        directions: Along which basis, shape ``(s, d)``.
+        directions: Transposed inverse of the basis there, shape ``(s, d)``.
         basis: Of the states that were linearised last, shape ``(w, s, d)``.
         linearised: These states.
         nodes: Their soft rows, shape ``(w, m, d + 1)``.

@@ -143,7 +143,7 @@ def _close(
             for r in range(rows.shape[1]):
                 if program.exact_weight[first + node, r] == 0.0:
                     rows[node, r, :] = 0.0
-        tangents(rows, program.ranks[part], basis, way, pivots)
+        tangents(rows, program.ranks[part], program.lightness, basis, way, pivots)
         longest = 0.0
         for node in range(w):
             if not pivots[node] > _SINGULAR:
@@ -194,7 +194,9 @@ def _forget(program: Program, first: int, window: Window) -> bool:
     window.information[:, :] = information
     window.gradient[:] = gradient
     window.anchor[:] = window.linearised[1]
-    window.directions[:, :] = window.basis[1]
+    for i in range(s):
+        for j in range(d):
+            window.directions[i, j] = window.basis[1, i, j] / program.lightness[i]**2
     return True
 
 

@@ -56,7 +56,8 @@ def window_program(
         np.array(mechanism.independent if independent else range(len(mechanism.coordinates))),
         *_linear(chain.exact, layout.size), *_linear(chain.soft, layout.size), torques,
         chain.soft_pairs.here, chain.soft_pairs.after, chain.soft_pairs.whole_constant,
-        chain.soft_pairs.whole_weights, chain.all_ranks, prediction, judged)
+        chain.soft_pairs.whole_weights, chain.all_ranks,
+        chain.lightness, prediction, judged)
 
 
 def _kinds(rows: Rows) -> np.ndarray:
