@@ -13,6 +13,7 @@ import pytest
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.graphed import GraphLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
@@ -20,6 +21,8 @@ from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'trajectory_problems.py')))
 BOTH = pytest.mark.parametrize('kind', [CollocatedLeastSquares, SimulatedLeastSquares])
+ALL = pytest.mark.parametrize(
+    'kind', [CollocatedLeastSquares, SimulatedLeastSquares, GraphLeastSquares])
 
 
 def knowledge(estimate, name):
@@ -38,7 +41,7 @@ def off_prior(problem, truth, factor):
     return replace(problem, parameters=replace(problem.parameters, values=prior, prior=prior))
 
 
-@BOTH
+@ALL
 def test_a_free_swing_does_not_tell_the_scale_and_says_so(kind):
     problem, truth, _ = made.swinging()
     estimate = kind().fit(off_prior(problem, truth, 0.7))
@@ -62,7 +65,7 @@ def test_a_free_swing_does_not_tell_the_scale_and_says_so(kind):
     assert np.isfinite(estimate.base_covariance).all()
 
 
-@BOTH
+@ALL
 def test_a_torque_tells_the_scale(kind):
     rng, model = np.random.default_rng(1), made.model_of(made.PENDULUM)
     truth = model.parameters.values
@@ -82,7 +85,7 @@ def test_a_torque_tells_the_scale(kind):
         assert error < 4.0 * estimate.standard_deviation[index] < 0.1 * abs(truth[index])
 
 
-@BOTH
+@ALL
 def test_bodies_stay_physically_consistent(kind):
     problem, truth, _ = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'))
     # With the true lever, the prior's inertias that are not seen belong to no body.

@@ -43,6 +43,9 @@ class TrajectorySettings(StrictSettings):
         compliance: Of joints' forces in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which constraints' violations decay in [s].
+        torque_noise: Standard deviation of recorded torques in graphs in [N·m] or [N]; they are
+            known exactly where it is left out.
+        refinement: Steps of a graph from node to node.
     """
 
     step: float | None = Field(default=None, gt=0)
@@ -64,6 +67,8 @@ class TrajectorySettings(StrictSettings):
     compliance: float | None = Field(default=None, gt=0)
     angular_compliance: float | None = Field(default=None, gt=0)
     damping: float | None = Field(default=None, ge=0)
+    torque_noise: float | None = Field(default=None, gt=0)
+    refinement: int | None = Field(default=None, ge=1)
 
     def nodes(self, recording: Recording) -> NodeSettings:
         """How a recording becomes a problem.
