@@ -12,6 +12,7 @@ import pytest
 
 from sysid_ros.errors import EstimationError, ParameterError
 from sysid_ros.estimation.trajectory.graph.identification import identify
+from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 from sysid_ros.estimation.trajectory.graph.sought import ParameterPrior, sought_parameters
 
 made = SimpleNamespace(**runpy.run_path(
@@ -88,3 +89,18 @@ def test_mistakes_are_said(powered):
         sought_parameters(graph.mechanism, ['crank.mass', 'crank.mass'])
     with pytest.raises(ParameterError, match='no such parameter'):
         sought_parameters(graph.mechanism, ['crank.weight'])
+
+
+@pytest.mark.parametrize('window', [3, 10])
+def test_the_smoother_carries_parameters_along_and_ends_where_the_whole_graph_does(
+    powered, window
+):
+    graph = powered.graph(3)
+    prior = ParameterPrior(made.NAMES, graph.parameters.start, 0.3 * made.TRUTH)
+    graph = replace(graph, factors=[*graph.factors, prior])
+    whole, smoother = identify(graph), FixedLagSmoother(graph, window)
+    smoother.run()
+    off = (smoother.values - whole.values) / whole.standard_deviation
+    assert np.abs(off).max() < 0.05
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(smoother.covariance())), whole.standard_deviation, rtol=0.01)

@@ -228,6 +228,22 @@ def test_constraints_that_repeat_others_do_no_harm():
     assert found[mechanism.independent[0]] == pytest.approx(wanted, rel=1e-9)
 
 
+def test_both_branches_of_the_four_bar_are_found():
+    mechanism = parse_mechanism(reference.description())
+    theta = 0.7
+    found = mechanism.branches(np.array([theta]))
+    assert len(found) == 2
+    first, second = found[:, :2], found[:, 2:4]
+    np.testing.assert_allclose(first, [[np.cos(theta), np.sin(theta)]] * 2, atol=1e-10)
+    # The coupler's far end is mirrored at the line from its near end to the second pivot.
+    way = np.array([4.0, 0.0]) - first[0]
+    across = np.array([-way[1], way[0]]) / np.hypot(*way)
+    sides = (second - first) @ across
+    np.testing.assert_allclose(sides[0], -sides[1], atol=1e-9)
+    own = mechanism.configuration(np.array([theta]))
+    assert min(np.abs(found - own).max(axis=1)) < 1e-9
+
+
 def test_a_file_is_read(tmp_path):
     path = tmp_path / 'linkage.yaml'
     path.write_text(reference.description(), encoding='utf-8')

@@ -16,7 +16,11 @@ import scipy.linalg
 
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Response
-from sysid_ros.estimation.trajectory.graph.planar_arrays import ConstraintArrays, ForceArrays
+from sysid_ros.estimation.trajectory.graph.planar_arrays import (
+    ANGLE,
+    ConstraintArrays,
+    ForceArrays,
+)
 from sysid_ros.estimation.trajectory.graph.planar_constraints import constrain
 from sysid_ros.estimation.trajectory.graph.planar_forces import fill_inertia
 from sysid_ros.estimation.trajectory.graph.planar_response import respond
@@ -28,6 +32,8 @@ _REPEATED = 1e-8
 _CLOSED, _MOST_STEPS = 1e-12, 50
 # Longest step along a line to a configuration in [m] or [rad]; shorter ones than this are lost.
 _STRIDE, _SHORTEST = 0.1, 1e-4
+# Two configurations are one if no coordinate differs by more.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +181,48 @@ class PlanarMechanism:
             else:
                 q = found
 
-    def _closed(self, q: np.ndarray, independent: np.ndarray) -> np.ndarray | None:
+    def branches(
+        self, independent: np.ndarray, *, seed: int = 0, attempts: int = 100
+    ) -> np.ndarray:
+        """Ways to assemble the mechanism with the independent coordinates somewhere.
+
+        Which one a motion is on is a matter of where it begins: it cannot change on its way but
+        at a dead point, where graphs refuse to go on.
+
+        Args:
+            independent: Where these are, shape ``(f,)``.
+            seed: Seed of the random configurations that the search begins at.
+            attempts: How many there are.
+
+        Returns:
+            Configurations, shape ``(k, n)``, in no order; angles within half a turn of zero but
+            for independent ones.
+        """
+        random = np.random.default_rng(seed)
+        found: list[np.ndarray] = []
+        angles = np.array(['.' not in name for name in self.coordinates])
+        angles[self.independent] = False
+        centre = self.assembly
+        size = 2.0 * max(1.0, float(np.abs(centre).max()))
+        for _ in range(attempts):
+            begin = centre + random.uniform(-size, size, len(centre))
+            q = self._closed(begin, independent, jumping=True)
+            if q is None or self._turned_round(q):
+                continue
+            q[angles] = np.angle(np.exp(1j * q[angles]))
+            if all(np.abs(q - other).max() > _SAME for other in found):
+                found.append(q)
+        return np.reshape(found, (-1, len(centre)))
+
+    def _turned_round(self, q: np.ndarray) -> bool:
+        """Whether an angle is half a turn from where its equation has it, which fulfils it too."""
+        rows = np.flatnonzero(self.loops.kind == ANGLE)
+        jacobian = self.constrained(q[None], self._none, self._none).jacobian[0]
+        return bool((jacobian[rows, self.loops.slot[rows, 0]] > 0.0).any())
+
+    def _closed(
+        self, q: np.ndarray, independent: np.ndarray, *, jumping: bool = False
+    ) -> np.ndarray | None:
         """Newton's method with independent coordinates held; None where it strays."""
         rest = np.setdiff1d(np.arange(len(q)), self.independent)
         q, before = q.copy(), q[rest]
@@ -185,6 +232,6 @@ class PlanarMechanism:
             if np.max(np.abs(here.gap), initial=0.0) <= _CLOSED:
                 # A jump that is much longer than the way of the others leads to another branch.
                 jumped = np.max(np.abs(q[rest] - before), initial=0.0) > 10.0 * _STRIDE
-                return None if jumped else q
+                return None if jumped and not jumping else q
             q[rest] -= np.linalg.lstsq(here.jacobian[0][:, rest], here.gap[0], _REPEATED)[0]
         return None
