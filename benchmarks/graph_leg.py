@@ -32,11 +32,11 @@ from sysid_ros.estimation.trajectory.sensors import Encoder
 
 PROJECT = Path(__file__).resolve().parents[1]
 robots = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'closed_robots.py')))
-STEP, COUNT, ENCODER, TORQUE = 4e-3, 1001, 1e-3, 0.01
+STEP, COUNT, ENCODER, TORQUE = 4e-3, 2001, 1e-3, 0.01
 # The motion of the tests, that much faster.
 FASTER = 1.6
 LINKS = ('thigh', 'shin', 'foot')
-SEEDS, ERROR, COVERAGE = 8, 0.02, 0.85
+SEEDS, ERROR, COVERAGE = 6, 0.02, 0.85
 
 
 def main() -> None:

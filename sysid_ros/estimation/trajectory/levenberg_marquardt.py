@@ -102,6 +102,7 @@ class LevenbergMarquardt:
         damping: The first damping.
         weight: The first weight of equations that must hold.
         relief: Part that damping falls to, at most, after a step that came true.
+        floor: Cost below which all is rounding, where that is known.
     """
 
     max_iterations: int = 200
@@ -111,6 +112,7 @@ class LevenbergMarquardt:
     damping: float = 1e-4
     weight: float = 1e4
     relief: float = 1.0 / 3.0
+    floor: float = 0.0
 
     def minimise(
         self, problem: ChainProblem, states: np.ndarray, values: np.ndarray,
@@ -155,7 +157,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.equations = self._linearised(self.states, self.values)
-        self.least = _ROUNDING * self.equations.cost
+        self.least = max(_ROUNDING * self.equations.cost, self.settings.floor)
         self.scale = self.equations.curvature
         self.open = self._open()
 

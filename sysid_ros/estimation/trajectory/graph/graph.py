@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -178,7 +178,8 @@ class FactorGraph:
         states = chain.closed(self.states(start))
         if not chain.dimension:
             return self._solution(chain, states, sought.start, Status.CONVERGED, None)
-        found = (method or LevenbergMarquardt(damping=_DAMPING)).minimise(
+        method = method or LevenbergMarquardt(damping=_DAMPING)
+        found = replace(method, floor=max(method.floor, chain.rounding(states, 0.0))).minimise(
             chain, states, sought.start, sought.lower, sought.upper, progress)
         status = found.status
         if status is Status.INACCURATE and _is_at_minimum(chain, found, sought):
