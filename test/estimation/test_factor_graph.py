@@ -254,6 +254,20 @@ def test_the_smoother_ends_where_the_whole_graph_has_its_minimum(coordinates):
     np.testing.assert_allclose(smoother.states, whole.states[-4:], atol=5e-7)
 
 
+@pytest.mark.parametrize('dynamics', [0.01, 0.0])
+def test_factors_between_steps_may_be_exact(dynamics):
+    mechanism = parse_mechanism(reference.description())
+    soft = forward_dynamics(mechanism, 1e-2, 40, coordinates='independent')
+    wanted = soft.layout.split(FixedLagSmoother(soft, 3, tolerance=1e-9).run())
+    exact = forward_dynamics(
+        mechanism, 1e-2, 40, coordinates='independent',
+        noise=SimulationNoise(integrator=0.0, dynamics=dynamics))
+    found = exact.solve({name: values + 1e-3 for name, values in wanted.items()})
+    assert found.status is Status.CONVERGED
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found.variables[name], values, atol=1e-8)
+
+
 def test_soft_equality_is_a_bias():
     mechanism = parse_mechanism(reference.description())
     t = 1e-3 * np.arange(501)

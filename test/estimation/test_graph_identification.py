@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import EstimationError, ParameterError
+from sysid_ros.estimation.trajectory.graph.factors import Trapezoidal
 from sysid_ros.estimation.trajectory.graph.identification import identify
+from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 from sysid_ros.estimation.trajectory.graph.sought import ParameterPrior, sought_parameters
 
@@ -52,6 +54,23 @@ def test_the_information_is_the_curvature_of_the_cost(estimate, powered):
     rise = 0.5 * sum(costs) - estimate.solution.cost
     wanted = 0.5 * estimate.solution.information[3, 3] * step**2
     assert rise == pytest.approx(wanted, rel=0.02)
+
+
+def test_integration_and_dynamics_may_be_exact_with_parameters_sought(powered, estimate):
+    graph = powered.graph(3)
+    exact = [
+        replace(factor, sigma=0.0) if isinstance(factor, (Dynamics, Trapezoidal)) else factor
+        for factor in graph.factors]
+    found = identify(replace(graph, factors=exact), estimate.solution.variables)
+    assert found.status.ok
+    # Tight factors are a thousandth of the sensors' noise: they tell nearly the same.
+    off = (found.values - estimate.values) / estimate.standard_deviation
+    assert np.abs(off).max() < 0.02
+    np.testing.assert_allclose(found.standard_deviation, estimate.standard_deviation, rtol=0.01)
+    z, dz, ddz = (found.solution.variables[name] for name in ('z', 'dz', 'ddz'))
+    half = 0.5 * graph.step
+    np.testing.assert_allclose(np.diff(z, axis=0), half * (dz[1:] + dz[:-1]), atol=1e-8)
+    np.testing.assert_allclose(np.diff(dz, axis=0), half * (ddz[1:] + ddz[:-1]), atol=1e-8)
 
 
 def test_without_a_torque_only_ratios_are_known_and_that_is_said():

@@ -184,6 +184,8 @@ class FactorGraph:
         status = found.status
         if status is Status.INACCURATE and _is_at_minimum(chain, found, sought):
             status = Status.CONVERGED
+        if chain.has_multipliers:
+            found = replace(found, eliminated=chain.eliminated(found.states, found.values))
         return self._solution(chain, found.states, found.values, status, found)
 
     def _solution(

@@ -9,12 +9,13 @@ parameters, have multipliers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.chain import Residuals
+from sysid_ros.estimation.trajectory.chain import Eliminated, NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.graph.factors import Declared, Factor
 from sysid_ros.estimation.trajectory.graph.graph_rows import Pairs, Rows
 from sysid_ros.estimation.trajectory.graph.manifold_kernels import (
@@ -33,6 +34,10 @@ _SHORT, _MOST_WAYS = 1e-8, 30
 _OPEN = 1e-9
 # Smallest pivot over the largest at which equations still determine where to go.
 _SINGULAR = 1e-9
+# Root of the weight of equations with multipliers in the method's own cost.
+_HELD = 1e2
+# Their weight where only their derivatives count, and the multipliers are found.
+_EXACT = 1e12
 # What follows from other variables goes back to where equations hold; those hardly move then, or
 # tight factors between them would feel the square of each step.
 _DEPENDENT, _HEAVY = ('q', 'v', 'a'), 1e-3
@@ -141,6 +146,22 @@ class GraphChain:
         except EstimationError:
             return np.full_like(states, np.nan)
 
+    @property
+    def has_multipliers(self) -> bool:
+        """Whether equations are left that the states do not obey by themselves."""
+        return not self.multiplied.empty or bool(len(self.exact_pairs.here))
+
+    def eliminated(self, states: np.ndarray, values: np.ndarray) -> Eliminated | None:
+        """What is known once equations with multipliers hold; None if that is too little."""
+        parts = list(self.residuals(states, values))
+        for part in self.equations(states, values):
+            rows = np.sqrt(_EXACT) * part.rows
+            # Where equations hold, only their derivatives tell of the parameters.
+            rows[:, :, -1] = 0.0
+            parts.append(replace(part, rows=rows))
+        return NormalEquations.of(
+            len(states), self.dimension, len(values), parts).eliminated()
+
     def basis(self, states: np.ndarray) -> np.ndarray:
         """Directions in which equations stay fulfilled, shape ``(N, size, dimension)``."""
         for index, (known, basis) in enumerate(self._kept):
@@ -196,7 +217,9 @@ class GraphChain:
     def rounding(self, states: np.ndarray, cost: float) -> float:
         """How far rounding of states may move a cost."""
         digit = _DIGITS * np.finfo(float).eps * max(1.0, float(np.abs(states).max()))
-        weights = (self.soft.weights, self.soft_pairs.weights)
+        weights = (
+            self.soft.weights, self.soft_pairs.weights, _HELD * self.multiplied.weights,
+            _HELD * self.exact_pairs.weights)
         moved = digit * np.sqrt(sum(np.vdot(weight, weight) for weight in weights))
         return float(moved * np.sqrt(2.0 * cost) + 0.5 * moved**2)
 
