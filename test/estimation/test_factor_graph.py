@@ -395,3 +395,29 @@ def test_the_graph_draws_itself(mechanism):
     # Two of each factor of a step, but for priors of the first one; one of those between.
     single = [f for f in graph.factors if not f.pairs and f.at is None]
     assert len(squares) == 2 * len(single) + 2 + 2
+
+
+def test_covariances_lie_in_the_directions_that_exact_factors_leave(mechanism):
+    graph = FactorGraph(mechanism, 0.1, 3, [
+        Prior('q', mechanism.assembly, 0.1), PositionConstraints(), Equality('q', 0.2)])
+    found = graph.solve()
+    still = np.zeros((1, 5))
+    jacobian = mechanism.constrained(mechanism.assembly[None], still, still).jacobian[0]
+    direction = np.linalg.svd(jacobian)[2][-1]
+    # Along the one direction the three steps form a chain of readings and soft equality.
+    information = np.eye(3) / 0.1**2 + np.array([
+        [1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]) / 0.2**2
+    wanted = np.linalg.inv(information)
+    for k, covariance in enumerate(found.covariances()):
+        np.testing.assert_allclose(
+            covariance, wanted[k, k] * np.outer(direction, direction), atol=1e-10)
+
+
+@pytest.mark.parametrize('example', ['four_bar_graph', 'robot_with_loop_graph'])
+def test_examples_run(example, capsys, monkeypatch, tmp_path):
+    path = Path(__file__).parents[2] / 'examples' / f'{example}.py'
+    monkeypatch.setattr('sys.argv', [str(path), str(tmp_path / 'graph.png')])
+    runpy.run_path(str(path), run_name='__main__')
+    said = capsys.readouterr().out
+    assert 'inverse dynamics' in said and 'truly' in said
+    assert example != 'four_bar_graph' or (tmp_path / 'graph.png').stat().st_size > 10_000
