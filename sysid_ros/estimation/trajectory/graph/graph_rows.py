@@ -54,6 +54,13 @@ class Rows:
         self.weights = self.whole[self._steps]
         self.said_everywhere = bool((self.weights > 0.0).all())
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the factors."""
+        return [
+            *(factor.name for _, _, factor in self.linear),
+            *(factor.name for _, factor, _ in self.others)]
+
     def read(self, step: int, name: str, values: np.ndarray) -> bool:
         """Take what a factor of some name is told at a step, NaN where nothing is.
 

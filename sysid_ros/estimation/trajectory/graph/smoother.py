@@ -112,8 +112,8 @@ class FixedLagSmoother:
 
         Args:
             readings: What was measured there in place of what the graph holds, by the names of
-                factors, shape ``(m,)`` each and NaN where it is missing. Known torques are those
-                of ``forward dynamics``.
+                soft factors, shape ``(m,)`` each and NaN where it is missing. Known torques are
+                those of ``forward dynamics``.
 
         Returns:
             The variables of the newest step, shape ``(size,)``.
@@ -189,11 +189,10 @@ class FixedLagSmoother:
 
     def _read(self, step: int, readings: Mapping[str, np.ndarray] | None) -> None:
         for name, values in (readings or {}).items():
-            told = [rows.read(step, name, values) for rows in (self._chain.exact, self._chain.soft)]
-            if not any(told):
-                known = [factor.name for factor in self.graph.factors]
+            if not self._chain.soft.read(step, name, values):
+                known = self._chain.soft.names
                 raise EstimationError(
-                    'there is no such factor to be read', found=repr(name),
+                    'there is no such soft factor to be read', found=repr(name),
                     allowed=', '.join(known), fix=did_you_mean(name, known))
 
     def run(self) -> np.ndarray:
@@ -245,9 +244,10 @@ class FixedLagSmoother:
                 self.states, self.values = states, self.values + shift
                 return
             before = self.states, self.values
-            trial = self._linearise(states, self.values + shift)
+            closed = bool(np.isfinite(states).all())
+            trial = self._linearise(states, self.values + shift) if closed else np.inf
             # Steps that become shorter converge, though tight factors may feel their squares.
-            if trial <= cost or size < shortest or size <= self.tolerance:
+            if closed and (trial <= cost or size < shortest or size <= self.tolerance):
                 self.states, self.values, cost = states, self.values + shift, trial
                 shortest = min(size, shortest)
                 damping = 0.1 * damping if damping > _DAMPED else 0.0
@@ -297,14 +297,14 @@ class FixedLagSmoother:
         upper = np.triu(corner[:, :-1])
         shift = bounded_minimum(
             upper + np.triu(upper, 1).T, corner[:, -1], sought.lower - self.values,
-            sought.upper - self.values) if k else self.values
+            sought.upper - self.values)
         if shift is None:
             raise EstimationError(
                 'the parameters are not determined', where=self._where(),
                 fix='Give them priors')
         steps = np.empty((len(chain), d))
-        substitute(chain, linked, shift if k else np.zeros(0), steps)
-        return steps, shift if k else np.zeros(0)
+        substitute(chain, linked, shift, steps)
+        return steps, shift
 
     def _eliminate(self, chain: np.ndarray, corner: np.ndarray) -> np.ndarray:
         linked = np.ones(len(chain), dtype=bool)

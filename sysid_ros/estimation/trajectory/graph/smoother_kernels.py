@@ -64,7 +64,7 @@ def remembered(
 def assemble(
     information: np.ndarray, slope: np.ndarray, free: np.ndarray, chain: np.ndarray,
     corner: np.ndarray,
-) -> float:
+) -> None:
     """Add what is remembered to the normal equations, and hold coordinates that are nothing.
 
     Args:
@@ -73,9 +73,6 @@ def assemble(
         free: How many coordinates of each step are something, shape ``(N,)``.
         chain: As of ``chain_kernels``, shape ``(N, d, 2 d + k + 1)``; is added to.
         corner: Likewise, shape ``(k, k + 1)``.
-
-    Returns:
-        Largest part of the gradient over the root of its curvature.
     """
     d, k = chain.shape[1], len(corner)
     for i in range(d):
@@ -88,15 +85,9 @@ def assemble(
         for j in range(k):
             corner[i, j] += information[d + i, d + j]
         corner[i, k] += slope[d + i]
-    steepest = 0.0
     for node in range(len(chain)):
         for i in range(free[node], d):
             chain[node, i, i] += 1.0
-        for i in range(d):
-            if chain[node, i, i] > 0.0:
-                part = abs(chain[node, i, 2 * d + k]) / np.sqrt(chain[node, i, i])
-                steepest = max(steepest, part)
-    return steepest
 
 
 @njit(**_COMPILED)
