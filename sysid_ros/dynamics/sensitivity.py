@@ -26,7 +26,7 @@ from sysid_ros.dynamics.acceleration import (
 from sysid_ros.dynamics.sample_regressor import SampleModel, sample_model
 from sysid_ros.dynamics.sensitivity_kernels import RUNAWAY, STAGES, march_room, simulate
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_dynamics import TreeValues, tree_values
 from sysid_ros.errors import ConfigurationError, UnreachableError
 
 
@@ -137,20 +137,9 @@ class Simulator:
             simulate(arrays, known, room, torque, float(course.step), self.substeps, *motion)
 
     def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
-        values = np.asarray(values, dtype=float)
-        first = len(values) - len(arrays.signal)
-        inertial = np.zeros((len(arrays.parent), 10))
-        inertial[arrays.column >= 0] = values[:first].reshape(-1, 10)
-        # Second moments have half the trace less the moments of inertia on their diagonal.
-        inertial[:, 4:] *= -1.0
-        inertial[:, [4, 6, 9]] -= 0.5 * inertial[:, [4, 6, 9]].sum(axis=1, keepdims=True)
         slots = np.full(len(values), -1)
         slots[self.columns] = np.arange(len(self.columns))
-        sought = np.zeros(len(arrays.parent), dtype=bool)
-        sought[arrays.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
-        return TreeValues(
-            inertial, values[first:].copy(), slots, sought,
-            bool(self.model.robot.tree.is_coupled))
+        return tree_values(arrays, values, slots, bool(self.model.robot.tree.is_coupled))
 
     def _run_together(
         self, values: np.ndarray, courses: Sequence[Course], motions: list[SimulatedMotion],

@@ -125,6 +125,29 @@ class TreeRoom(NamedTuple):
     by_parameters: np.ndarray
 
 
+def tree_values(
+    model: SampleModel, values: np.ndarray, slots: np.ndarray, coupled: bool
+) -> TreeValues:
+    """Parameter values as the kernels take them.
+
+    Args:
+        model: The model.
+        values: All parameter values, bodies before joint terms, shape ``(p,)``.
+        slots: As in :class:`TreeValues`.
+        coupled: As there.
+    """
+    values = np.asarray(values, dtype=float)
+    first = len(values) - len(model.signal)
+    inertial = np.zeros((len(model.parent), 10))
+    inertial[model.column >= 0] = values[:first].reshape(-1, 10)
+    # Second moments have half the trace less the moments of inertia on their diagonal.
+    inertial[:, 4:] *= -1.0
+    inertial[:, [4, 6, 9]] -= 0.5 * inertial[:, [4, 6, 9]].sum(axis=1, keepdims=True)
+    sought = np.zeros(len(model.parent), dtype=bool)
+    sought[model.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
+    return TreeValues(inertial, values[first:].copy(), slots, sought, coupled)
+
+
 def tree_room(model: SampleModel, columns: int) -> TreeRoom:
     """Room for the samples of a model.
 
@@ -162,8 +185,8 @@ def accelerate(
         for j in range(len(q)):
             share = model.coupling[i, j]
             position, speed = position + share * q[j], speed + share * v[j]
-        _place(model, room, i, position)
-        _place_inertia(values.bodies, room, i)
+        place(model, room, i, position)
+        place_inertia(values.bodies, room, i)
         _move(model, room, i, speed)
     for i in range(len(model.parent) - 1, -1, -1):
         _carry(model, room, i)
@@ -186,8 +209,8 @@ def differentiate(
         _flow(room, i)
     for i in range(len(model.parent) - 1, -1, -1):
         _pair(model, room, i)
-        _hand_over(room.load, model.parent[i], i)
-        _hand_over(room.flow, model.parent[i], i)
+        hand_over(room.load, model.parent[i], i)
+        hand_over(room.flow, model.parent[i], i)
     gather(model.coupling, values.coupled, room.pairs[1], room.by_position)
     gather(model.coupling, values.coupled, room.pairs[2], room.by_velocity)
     for r in range(room.by_parameters.shape[0]):
@@ -206,7 +229,7 @@ def differentiate(
 
 
 @njit(**COMPILED)
-def _place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
+def place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
     """Pose and axis of body i, by Rodrigues' formula, from the pose of the one before."""
     before, pose, turns = model.parent[i], room.pose, model.revolute[i]
     x, y, z = three(model.axis, i, 0)
@@ -234,7 +257,7 @@ def _place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
 
 
 @njit(**COMPILED)
-def _place_inertia(bodies: np.ndarray, room: TreeRoom, i: int) -> None:
+def place_inertia(bodies: np.ndarray, room: TreeRoom, i: int) -> None:
     """Mass, first and second moments of body i about the world's origin, in the world's axes."""
     m, h, p = bodies[i, 0], three(bodies, i, 1), three(room.pose, i, 9)
     first = (
@@ -298,12 +321,12 @@ def _carry(model: SampleModel, room: TreeRoom, i: int) -> None:
     while j >= 0:
         room.pairs[0, i, j] = room.pairs[0, j, i] = power(six(room.axis, j), weight)
         j = model.parent[j]
-    _hand_over(room.carried, model.parent[i], i)
-    _hand_over(room.load, model.parent[i], i)
+    hand_over(room.carried, model.parent[i], i)
+    hand_over(room.load, model.parent[i], i)
 
 
 @njit(**COMPILED)
-def _hand_over(table: np.ndarray, parent: int, i: int) -> None:
+def hand_over(table: np.ndarray, parent: int, i: int) -> None:
     """Add what a body has to what the one before it has."""
     if parent >= 0:
         for k in range(table.shape[1]):

@@ -1,0 +1,1 @@
+"""Discrete mechanics: variational integrators of trees and closed loops, and their derivatives."""

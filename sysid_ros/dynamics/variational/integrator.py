@@ -1,0 +1,298 @@
+r"""Variational integrators: motion from a discrete principle of least action.
+
+The state is :math:`x_k = (q_k, p_k)`. Steps keep the constraints of closed loops exactly, and the
+energy of what no force drives near its value for ever. Second order with symmetric forces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.tree_dynamics import TreeValues, tree_values
+from sysid_ros.dynamics.variational.assembly import independent_rows
+from sysid_ros.dynamics.variational.balance import Quadrature
+from sysid_ros.dynamics.variational.courses import (
+    STATUSES,
+    DiscreteMotion,
+    DrivenCourse,
+)
+from sysid_ros.dynamics.variational.march import Saved, Steps, simulate
+from sysid_ros.dynamics.variational.march import adjoint as simulate_back
+from sysid_ros.dynamics.variational.readings import begin, read
+from sysid_ros.dynamics.variational.step import StepRoom, step_room
+from sysid_ros.dynamics.variational.system import DiscreteSystem, discrete_system, with_rows
+from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
+from sysid_ros.robot.loops import LoopClosure
+
+#: Rules by which the Lagrangian of a step is integrated.
+Rule = Literal['midpoint', 'trapezoidal']
+#: Where forces act: at both ends of a step, or, as in the paper, at its beginning.
+Forces = Literal['symmetric', 'one_sided']
+
+_PLACES = {'midpoint': (0.5,), 'trapezoidal': (0.0, 1.0)}
+# Part of what geometric stiffness may be that is used.
+_MARGIN = 0.8
+
+
+class Readings(NamedTuple):
+    """What belongs to the states of a motion.
+
+    Attributes:
+        velocities: Within the constraints, shape ``(T, n)``.
+        slopes: Their derivatives, shape ``(T, n, w)``; none for closed loops.
+        energies: In [J], shape ``(T,)``.
+        gaps: Largest gap of the closures in [m] or [rad], shape ``(T,)``.
+    """
+
+    velocities: np.ndarray
+    slopes: np.ndarray
+    energies: np.ndarray
+    gaps: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalIntegrator:
+    """Simulates courses, with sensitivities and adjoints.
+
+    Args:
+        model: Torque model of the tree that is left when all loops are cut, without jumps.
+        closures: What closes the loops.
+        assembly: Positions where they are closed, shape ``(n,)``; needed for closures alone.
+        sought: The k parameters to differentiate by: each the indices of the model's
+            parameters that are equal and change together.
+        by_start: Whether to differentiate by positions and velocities of the start, too.
+        rule: How the Lagrangian is integrated.
+        forces: Where forces act.
+        substeps: Least number of steps from node to node.
+        most_substeps: Most of them; more than ``substeps`` are only taken where needed.
+
+    Raises:
+        ConfigurationError: A setting is out of range, or starts of closed loops are to be
+            differentiated by.
+        ModelError: The model does not fit, or the loops are not closed or singular there.
+    """
+
+    model: TorqueModel
+    closures: Sequence[LoopClosure] = ()
+    assembly: np.ndarray | None = None
+    sought: Sequence[Sequence[int]] = ()
+    by_start: bool = False
+    rule: Rule = 'midpoint'
+    forces: Forces = 'symmetric'
+    substeps: int = 1
+    most_substeps: int = 64
+    system: DiscreteSystem = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, good, allowed in (
+            ('rule', self.rule in _PLACES, ', '.join(_PLACES)),
+            ('forces', self.forces in ('symmetric', 'one_sided'), 'symmetric, one_sided'),
+            ('substeps', self.substeps >= 1, 'one or more'),
+            ('most_substeps', self.most_substeps >= self.substeps, 'substeps or more'),
+            ('by_start', not (self.by_start and self.closures),
+             'False for closed loops, whose starts are not free'),
+        ):
+            if not good:
+                raise ConfigurationError(
+                    'the setting of the variational integrator cannot be used', where=name,
+                    found=getattr(self, name), allowed=allowed)
+        object.__setattr__(self, 'system', self._system())
+
+    def _system(self) -> DiscreteSystem:
+        system = discrete_system(self.model, self.closures)
+        if not system.rows:
+            return system
+        if self.assembly is None:
+            raise ModelError(
+                'it is not said where the loops are closed', where=self.model.robot.name,
+                fix='Give the assembly')
+        return with_rows(system, independent_rows(system, self.closures, self.assembly))
+
+    @property
+    def joints(self) -> int:
+        """The number n."""
+        return int(self.system.tree.coupling.shape[1])
+
+    @property
+    def starts(self) -> int:
+        """How many of the derivatives are by the start."""
+        return 2 * self.joints if self.by_start else 0
+
+    @property
+    def width(self) -> int:
+        """How many derivatives there are."""
+        return self.starts + len(self.sought)
+
+    @cached_property
+    def _slots(self) -> np.ndarray:
+        slots = np.full(len(self.model.parameters), -1)
+        for slot, group in enumerate(self.sought):
+            slots[list(group)] = slot
+        return slots
+
+    @cached_property
+    def _rule(self) -> Quadrature:
+        place = np.array(_PLACES[self.rule])
+        symmetric = self.forces == 'symmetric'
+        return Quadrature(
+            place, np.full(len(place), 1.0 / len(place)),
+            1.0 - place if symmetric else np.ones(len(place)),
+            place if symmetric else np.zeros(len(place)))
+
+    def _values(self, values: np.ndarray) -> TreeValues:
+        return tree_values(
+            self.system.tree, values, self._slots, self.system.coupled)
+
+    def _room(self) -> StepRoom:
+        return step_room(self.system, len(self.sought), self.width)
+
+    def run(
+        self, values: np.ndarray, courses: Sequence[DrivenCourse], *,
+        schedules: Sequence[np.ndarray] | None = None, derivatives: bool = True,
+    ) -> list[DiscreteMotion]:
+        """Simulate.
+
+        Args:
+            values: Parameter values, shape ``(p,)``.
+            courses: What to simulate; starts within the constraints.
+            schedules: Least number of steps of each interval, shape ``(N,)`` each.
+            derivatives: Whether to carry derivatives along.
+
+        Returns:
+            A motion for every course.
+        """
+        width, room = self.width if derivatives else 0, self._room()
+        motions = []
+        for number, course in enumerate(courses):
+            least = np.full(len(course.torque) - 1, self.substeps)
+            if schedules is not None:
+                least = np.maximum(least, schedules[number])
+            motions.append(self._run(values, course, room, least, width))
+        return motions
+
+    def _run(
+        self, values: np.ndarray, course: DrivenCourse, room: StepRoom, least: np.ndarray,
+        width: int,
+    ) -> DiscreteMotion:
+        known = self._values(values)
+        start = np.ascontiguousarray(course.start, dtype=float)
+        begin(self.system, known, room, start[0], start[1], self.starts)
+        return self._march(known, course, room, least, width)
+
+    def _march(
+        self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
+        width: int,
+    ) -> DiscreteMotion:
+        """Simulate from the state in the room."""
+        nodes, most = len(course.torque), max(self.most_substeps, int(least.max(initial=1)))
+        capacity = most * len(least)
+        steps = Steps(
+            np.empty((capacity + 1, self.joints)), np.empty((capacity, self.system.rows)), least)
+        states = np.full((nodes, 2, self.joints), np.nan)
+        slopes = np.full((nodes, 2, self.joints, width), np.nan)
+        ended, reached, total = simulate(
+            self.system, known, course.drive, self._rule, room, self._saved(width), steps,
+            float(course.step), most, _MARGIN, states, slopes)
+        return DiscreteMotion(
+            STATUSES[ended], reached, states[:, 0], states[:, 1], slopes, steps.taken,
+            steps.q[:total + 1].copy(), steps.multipliers[:total].copy())
+
+    def _saved(self, width: int) -> Saved:
+        shape = (2, self.joints)
+        return Saved(
+            np.zeros(shape), np.zeros(shape), np.zeros((self.system.rows, self.joints)),
+            np.zeros(self.system.rows), np.zeros((*shape, width)))
+
+    def transported(
+        self, values: np.ndarray, course: DrivenCourse, first: np.ndarray
+    ) -> np.ndarray:
+        """Carry changes of the first state along a motion: products of the matrices A_k.
+
+        Args:
+            values: Parameter values, shape ``(p,)``.
+            course: What to simulate.
+            first: Changes of positions and momenta at the start that the constraints allow,
+                shape ``(2, n, w)``.
+
+        Returns:
+            Changes at the nodes, shape ``(N + 1, 2, n, w)``.
+        """
+        width = first.shape[2]
+        known = self._values(values)._replace(slots=np.full(len(values), -1))
+        known = known._replace(sought=np.zeros_like(known.sought))
+        room = step_room(self.system, 0, width)
+        start = np.ascontiguousarray(course.start, dtype=float)
+        begin(self.system, known, room, start[0], start[1], 0)
+        room.slopes[:] = first
+        least = np.full(len(course.torque) - 1, self.substeps)
+        return self._march(known, course, room, least, width).slopes
+
+    def adjoint(
+        self, values: np.ndarray, course: DrivenCourse, motion: DiscreteMotion,
+        by_positions: np.ndarray, by_momenta: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Gradient of a cost of a motion, by the discrete adjoint.
+
+        Args:
+            values: Parameter values of the motion, shape ``(p,)``.
+            course: Its course.
+            motion: The motion, to its end.
+            by_positions: Derivatives of the cost by the positions at the nodes, ``(N + 1, n)``.
+            by_momenta: Likewise by momenta; none by default.
+
+        Returns:
+            Its derivatives by the start, if asked for, and by the k parameters, shape ``(w,)``.
+
+        Raises:
+            EstimationError: The motion ended early, or a step cannot be gone back.
+        """
+        if not motion.status.ok:
+            raise EstimationError(
+                'a motion that ended early has no gradient', found=motion.status.value)
+        by_states = np.zeros((len(by_positions), 2, self.joints))
+        by_states[:, 0] = by_positions
+        if by_momenta is not None:
+            by_states[:, 1] = by_momenta
+        known, room = self._values(values), self._room()
+        state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.sought))
+        regular = simulate_back(
+            self.system, known, course.drive, self._rule, room,
+            Steps(motion.inner, motion.multipliers, motion.steps), float(course.step),
+            by_states, np.zeros(self.joints + self.system.rows), state, gradient)
+        if not regular:
+            raise EstimationError('the adjoint cannot go back over a singular step')
+        start = np.ascontiguousarray(course.start, dtype=float)
+        begin(self.system, known, room, start[0], start[1], self.starts)
+        whole = np.einsum('aj,ajc->c', state, room.slopes)
+        whole[self.starts:] += gradient
+        return whole
+
+    def read(self, values: np.ndarray, motion: DiscreteMotion) -> Readings:
+        """Velocities, energies and gaps of a motion at its nodes.
+
+        Args:
+            values: Parameter values of the motion, shape ``(p,)``.
+            motion: The motion, to its end.
+
+        Raises:
+            EstimationError: The motion ended early, or is singular somewhere.
+        """
+        states = np.stack([motion.positions, motion.momenta], axis=1)
+        width = 0 if self.system.rows else motion.slopes.shape[3]
+        room, count = self._room(), len(states)
+        found = Readings(
+            np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
+            np.zeros(count), np.zeros(count))
+        if not (motion.status.ok and read(
+                self.system, self._values(values), room, states,
+                np.ascontiguousarray(motion.slopes), *found)):
+            raise EstimationError(
+                'a motion that ended early, or is singular, cannot be read',
+                found=motion.status.value)
+        return found

@@ -1,0 +1,280 @@
+"""Motion by variational integrators: whole simulations and adjoints as compiled calls."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.variational import balance as balance_module
+from sysid_ros.dynamics.variational import (
+    closures,
+    lagrangian,
+    linear_solve,
+    step,
+    system,
+)
+from sysid_ros.dynamics.variational.balance import ALL, VALUES, Drive, Quadrature, balance
+from sysid_ros.dynamics.variational.closures import stiffen
+from sysid_ros.dynamics.variational.linear_solve import solve_transposed
+from sysid_ros.dynamics.variational.step import (
+    DONE,
+    SINGULAR,
+    UNSTABLE,
+    StepRoom,
+    advance,
+    carry,
+    close_at,
+    prepare,
+    sound,
+)
+from sysid_ros.dynamics.variational.system import DiscreteSystem
+
+#: Files that are compiled into these calls.
+SOURCES = (
+    sample_regressor, spatial_vectors, tree_dynamics, tree_terms, balance_module, closures,
+    lagrangian, linear_solve, step, system)
+# Twice as long steps are taken again when they would need less than this part of the margin.
+_CALM = 0.5
+
+
+
+class Steps(NamedTuple):
+    """All steps of a motion over N intervals, S of them at most.
+
+    Attributes:
+        q: Positions between steps, shape ``(S + 1, n)``.
+        multipliers: Impulses of the constraints at the beginning of each, shape ``(S, r)``.
+        taken: Steps of each interval: at least so many, then those that were taken, ``(N,)``.
+    """
+
+    q: np.ndarray
+    multipliers: np.ndarray
+    taken: np.ndarray
+
+
+class Saved(NamedTuple):
+    """A state to return to; as in :class:`~sysid_ros.dynamics.variational.step.StepRoom`.
+
+    Attributes:
+        state: Positions and momenta, shape ``(2, n)``.
+        speed: Shape ``(2, n)``.
+        held: Shape ``(r, n)``.
+        multipliers: Shape ``(r,)``.
+        slopes: Shape ``(2, n, w)``.
+    """
+
+    state: np.ndarray
+    speed: np.ndarray
+    held: np.ndarray
+    multipliers: np.ndarray
+    slopes: np.ndarray
+
+
+@njit(**COMPILED)
+def _save(room: StepRoom, saved: Saved) -> None:
+    _copy(room.balance.q[0], saved.state[0])
+    _copy(room.p[0], saved.state[1])
+    for k in range(2):
+        _copy(room.speed[k], saved.speed[k])
+        _copy_table(room.slopes[k], saved.slopes[k])
+    _copy_table(room.held, saved.held)
+    _copy(room.multipliers, saved.multipliers)
+
+
+@njit(**COMPILED)
+def _restore(room: StepRoom, saved: Saved) -> None:
+    _copy(saved.state[0], room.balance.q[0])
+    _copy(saved.state[1], room.p[0])
+    for k in range(2):
+        _copy(saved.speed[k], room.speed[k])
+        _copy_table(saved.slopes[k], room.slopes[k])
+    _copy_table(saved.held, room.held)
+    _copy(saved.multipliers, room.multipliers)
+
+
+@njit(**COMPILED)
+def _copy(source: np.ndarray, target: np.ndarray) -> None:
+    for j in range(len(source)):
+        target[j] = source[j]
+
+
+@njit(**COMPILED)
+def _copy_table(source: np.ndarray, target: np.ndarray) -> None:
+    # Where no derivatives are asked for there is no room for them on one side.
+    for i in range(source.shape[0]):
+        for j in range(min(source.shape[1], target.shape[1])):
+            target[i, j] = source[i, j]
+
+
+@njit(**COMPILED)
+def _interval(
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    steps: Steps, first: int, node: int, count: int, h: float, last: float, margin: float,
+    level: int,
+) -> int:
+    """Take the steps of one interval; how that ended."""
+    part = 1.0 / count
+    for k in range(count):
+        ended = advance(
+            system, values, drive, rule, room, node, k * part, part, h * part, level)
+        if ended != DONE:
+            return ended
+        if system.rows and not sound(
+                system, values, drive, rule, room, node, h * part, 0.5 * (last + h * part),
+                margin):
+            return UNSTABLE
+        last = h * part
+        _copy(room.multipliers, steps.multipliers[first + k])
+        if level == ALL:
+            if not prepare(system, room):
+                return SINGULAR
+            carry(room)
+        _copy(room.balance.q[1], room.balance.q[0])
+        _copy(room.p[1], room.p[0])
+        _copy(room.speed[0], room.speed[1])
+        _copy(room.balance.v, room.speed[0])
+        _copy_table(room.closures.jacobian, room.held)
+        _copy(room.balance.q[0], steps.q[first + k + 1])
+    return DONE
+
+
+def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
+    """Simulation as one call; the digest stands for the files whose functions are called."""
+
+    @njit(cache=True, **COMPILED)
+    def simulate(
+        system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
+        room: StepRoom, saved: Saved, steps: Steps, h: float, most: int, margin: float,
+        states: np.ndarray, slopes: np.ndarray,
+    ) -> tuple[int, int, int]:
+        sources  # noqa: B018
+        level = ALL if slopes.shape[3] else VALUES
+        total, current, last = 0, 1, 0.0
+        close_at(system, room, 0)
+        _copy_table(room.closures.jacobian, room.held)
+        _copy(room.balance.q[0], steps.q[0])
+        for node in range(len(steps.taken)):
+            _save(room, saved)
+            _write(room, states[node], slopes[node])
+            count = max(steps.taken[node], current)
+            while True:
+                ended = _interval(
+                    system, values, drive, rule, room, steps, total, node, count, h, last,
+                    margin, level)
+                if ended == DONE:
+                    break
+                _restore(room, saved)
+                if 2 * count > most:
+                    return ended, node, total
+                count *= 2
+            steps.taken[node] = count
+            total, current, last = total + count, count, h / count
+            if count > 1 and (not system.rows or sound(
+                    system, values, drive, rule, room, node, 2.0 * last, last,
+                    _CALM * margin)):
+                current = count // 2
+        _write(room, states[len(steps.taken)], slopes[len(steps.taken)])
+        return DONE, len(steps.taken), total
+
+    return simulate
+
+
+@njit(**COMPILED)
+def _write(room: StepRoom, state: np.ndarray, slopes: np.ndarray) -> None:
+    """Keep the state and its derivatives."""
+    _copy(room.balance.q[0], state[0])
+    _copy(room.p[0], state[1])
+    for k in range(2):
+        _copy_table(room.slopes[k], slopes[k])
+
+
+def _adjoint(sources: str) -> Callable[..., bool]:
+    """The adjoint as one call; see :func:`_simulation`."""
+
+    @njit(cache=True, **COMPILED)
+    def adjoint(
+        system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
+        room: StepRoom, steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray,
+        state: np.ndarray, gradient: np.ndarray,
+    ) -> bool:
+        sources  # noqa: B018
+        index = 0
+        for node in range(len(steps.taken)):
+            index += steps.taken[node]
+        gradient[:] = 0.0
+        state[:] = 0.0
+        for node in range(len(steps.taken) - 1, -1, -1):
+            _add_to(by_states[node + 1], state)
+            count = steps.taken[node]
+            for k in range(count - 1, -1, -1):
+                index -= 1
+                _copy(steps.q[index], room.balance.q[0])
+                _copy(steps.q[index + 1], room.balance.q[1])
+                _copy(steps.multipliers[index], room.multipliers)
+                balance(
+                    system, values, drive, rule, room.balance, node, k / count, 1.0 / count,
+                    h / count, ALL)
+                close_at(system, room, 0)
+                _copy_table(room.closures.jacobian, room.held)
+                stiffen(system, room.frames, room.closures, room.multipliers)
+                close_at(system, room, 1)
+                if not prepare(system, room):
+                    return False
+                _step_back(room, right, state, gradient)
+        _add_to(by_states[0], state)
+        return True
+
+    return adjoint
+
+
+@njit(**COMPILED)
+def _add_to(source: np.ndarray, target: np.ndarray) -> None:
+    for k in range(2):
+        for j in range(target.shape[1]):
+            target[k, j] += source[k, j]
+
+
+@njit(**COMPILED)
+def _step_back(
+    room: StepRoom, right: np.ndarray, state: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Carry the adjoint of the state over a step, from its end to its beginning."""
+    inner, joints = room.balance, state.shape[1]
+    right[:] = 0.0
+    for j in range(joints):
+        right[j] = state[0, j]
+    for i in range(joints):
+        for j in range(joints):
+            right[j] += inner.second_by_end[i, j] * state[1, i]
+    solve_transposed(room.matrix, room.order, right)
+    for j in range(joints):
+        state[0, j] = 0.0
+    for i in range(joints):
+        for c in range(len(gradient)):
+            gradient[c] += (
+                inner.by_parameters[1, i, c] * state[1, i]
+                - inner.by_parameters[0, i, c] * right[i])
+        for j in range(joints):
+            state[0, j] += (
+                inner.second_by_start[i, j] * state[1, i] - inner.first_by_start[i, j] * right[i])
+    for j in range(joints):
+        state[1, j] = -right[j]
+
+
+_DIGEST = hashlib.sha256(b''.join(
+    Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest()
+#: Simulate from the state in the room; fills states ``(N + 1, 2, n)``, positions before momenta,
+#: their derivatives ``(N + 1, 2, n, w)``, and the steps. How it ended, at which node, and after
+#: how many steps.
+simulate: Callable[..., Any] = _simulation(_DIGEST)
+#: Carry derivatives of a cost by the states ``(N + 1, 2, n)`` back over the steps; fills its
+#: gradient by the parameters ``(k,)`` and by the first state ``(2, n)``. False where singular.
+adjoint: Callable[..., Any] = _adjoint(_DIGEST)
