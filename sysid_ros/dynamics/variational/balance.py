@@ -97,7 +97,7 @@ class BalanceRoom(NamedTuple):
         first_by_start: Of the first by the beginning.
         second_by_end: Of the second by the end.
         second_by_start: Of the second by the beginning.
-        by_parameters: Of both by k parameters, shape ``(2, n, k)``.
+        by_parameters: Of both by k parameters, shape ``(2, k, n)``.
     """
 
     tree: LagrangianRoom
@@ -124,7 +124,7 @@ def balance_room(system: DiscreteSystem, columns: int) -> BalanceRoom:
     square, vector = (joints, joints), (joints,)
     return BalanceRoom(lagrangian_room(system), *(np.zeros(shape) for shape in (
         (2, joints), vector, vector, vector, (2, joints), square, square, square, square,
-        (2, joints, columns))))
+        (2, columns, joints))))
 
 
 @njit(**COMPILED)
@@ -320,8 +320,8 @@ def differentiate_by_parameters(
             drag = -h * _friction(system, k, room.v)[0]
             early, late = before * drag, after * drag
         for j in range(system.span[k, 0], system.span[k, 1]):
-            out[0, j, slot] += early * system.tree.weights[k, j]
-            out[1, j, slot] += late * system.tree.weights[k, j]
+            out[0, slot, j] += early * system.tree.weights[k, j]
+            out[1, slot, j] += late * system.tree.weights[k, j]
 
 
 @njit(**COMPILED)
@@ -337,11 +337,11 @@ def _add_inertial(
         slope = w * h * (power(six(room.tree.change, j), momentum) + power(axis, weight))
         early, late = (1.0 - c) * slope - own, c * slope + own
         if system.coupled:
-            for joint in range(out.shape[1]):
+            for joint in range(out.shape[2]):
                 share = system.tree.coupling[j, joint]
-                out[0, joint, slot] += share * early
-                out[1, joint, slot] += share * late
+                out[0, slot, joint] += share * early
+                out[1, slot, joint] += share * late
         else:
-            out[0, j, slot] += early
-            out[1, j, slot] += late
+            out[0, slot, j] += early
+            out[1, slot, j] += late
         j = system.tree.parent[j]

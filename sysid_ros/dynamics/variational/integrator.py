@@ -207,7 +207,7 @@ class VariationalIntegrator:
         shape = (2, self.joints)
         return Saved(
             np.zeros(shape), np.zeros(shape), np.zeros((self.system.rows, self.joints)),
-            np.zeros(self.system.rows), np.zeros((*shape, width)))
+            np.zeros(self.system.rows), np.zeros((2, width, self.joints)))
 
     def transported(
         self, values: np.ndarray, course: DrivenCourse, first: np.ndarray
@@ -229,7 +229,7 @@ class VariationalIntegrator:
         room = step_room(self.system, 0, width)
         start = np.ascontiguousarray(course.start, dtype=float)
         begin(self.system, known, room, start[0], start[1], 0)
-        room.slopes[:] = first
+        room.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(course.torque) - 1, self.substeps)
         return self._march(known, course, room, least, width).slopes
 
@@ -269,7 +269,7 @@ class VariationalIntegrator:
             raise EstimationError('the adjoint cannot go back over a singular step')
         start = np.ascontiguousarray(course.start, dtype=float)
         begin(self.system, known, room, start[0], start[1], self.starts)
-        whole = np.einsum('aj,ajc->c', state, room.slopes)
+        whole = np.einsum('aj,acj->c', state, room.slopes)
         whole[self.starts:] += gradient
         return whole
 

@@ -68,7 +68,7 @@ class Saved(NamedTuple):
         speed: Shape ``(2, n)``.
         held: Shape ``(r, n)``.
         multipliers: Shape ``(r,)``.
-        slopes: Shape ``(2, n, w)``.
+        slopes: Shape ``(2, w, n)``.
     """
 
     state: np.ndarray
@@ -109,12 +109,12 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
 @njit(**COMPILED)
 def _copy_table(source: np.ndarray, target: np.ndarray) -> None:
     # Where no derivatives are asked for there is no room for them on one side.
-    for i in range(source.shape[0]):
-        for j in range(min(source.shape[1], target.shape[1])):
+    for i in range(min(source.shape[0], target.shape[0])):
+        for j in range(source.shape[1]):
             target[i, j] = source[i, j]
 
 
-@njit(**COMPILED)
+@njit(inline='always', **COMPILED)
 def _interval(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     steps: Steps, first: int, node: int, count: int, h: float, last: float, margin: float,
@@ -134,7 +134,7 @@ def _interval(
         last = h * part
         _copy(room.multipliers, steps.multipliers[first + k])
         if level == ALL:
-            if not prepare(system, room):
+            if not prepare(system, room, h * part):
                 return SINGULAR
             carry(room)
         _copy(room.balance.q[1], room.balance.q[0])
@@ -158,6 +158,7 @@ def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
         sources  # noqa: B018
         level = ALL if slopes.shape[3] else VALUES
         total, current, last = 0, 1, 0.0
+        room.made_for[0] = 0.0
         close_at(system, room, 0)
         _copy_table(room.closures.jacobian, room.held)
         _copy(room.balance.q[0], steps.q[0])
@@ -193,7 +194,9 @@ def _write(room: StepRoom, state: np.ndarray, slopes: np.ndarray) -> None:
     _copy(room.balance.q[0], state[0])
     _copy(room.p[0], state[1])
     for k in range(2):
-        _copy_table(room.slopes[k], slopes[k])
+        for i in range(slopes.shape[1]):
+            for c in range(slopes.shape[2]):
+                slopes[k, i, c] = room.slopes[k, c, i]
 
 
 def _adjoint(sources: str) -> Callable[..., bool]:
@@ -226,7 +229,7 @@ def _adjoint(sources: str) -> Callable[..., bool]:
                 _copy_table(room.closures.jacobian, room.held)
                 stiffen(system, room.frames, room.closures, room.multipliers)
                 close_at(system, room, 1)
-                if not prepare(system, room):
+                if not prepare(system, room, h / count):
                     return False
                 _step_back(room, right, state, gradient)
         _add_to(by_states[0], state)
@@ -257,11 +260,12 @@ def _step_back(
     solve_transposed(room.matrix, room.order, right)
     for j in range(joints):
         state[0, j] = 0.0
-    for i in range(joints):
-        for c in range(len(gradient)):
+    for c in range(len(gradient)):
+        for i in range(joints):
             gradient[c] += (
-                inner.by_parameters[1, i, c] * state[1, i]
-                - inner.by_parameters[0, i, c] * right[i])
+                inner.by_parameters[1, c, i] * state[1, i]
+                - inner.by_parameters[0, c, i] * right[i])
+    for i in range(joints):
         for j in range(joints):
             state[0, j] += (
                 inner.second_by_start[i, j] * state[1, i] - inner.first_by_start[i, j] * right[i])

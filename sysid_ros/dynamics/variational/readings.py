@@ -18,7 +18,7 @@ from sysid_ros.dynamics.variational import balance, closures, lagrangian, linear
 from sysid_ros.dynamics.variational.balance import differentiate_by_parameters
 from sysid_ros.dynamics.variational.closures import stiffen
 from sysid_ros.dynamics.variational.lagrangian import along, look
-from sysid_ros.dynamics.variational.linear_solve import decompose, solve_columns
+from sysid_ros.dynamics.variational.linear_solve import decompose, solve
 from sysid_ros.dynamics.variational.step import StepRoom, close_at
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 
@@ -41,7 +41,7 @@ def _velocity(
     room.matrix[:] = 0.0
     room.right[:] = 0.0
     for i in range(joints):
-        room.right[i, 0] = p[i]
+        room.right[0, i] = p[i]
         for j in range(joints):
             room.matrix[i, j] = inner.tree.tables[0, i, j]
         for k in range(system.rows):
@@ -49,7 +49,7 @@ def _velocity(
             room.matrix[joints + k, i] = room.closures.jacobian[k, i]
     if not decompose(room.matrix, room.order):
         return False
-    solve_columns(room.matrix, room.order, room.right)
+    solve(room.matrix, room.order, room.right)
     return True
 
 
@@ -60,25 +60,25 @@ def _velocity_slopes(
 ) -> None:
     """Derivatives of the velocity of a tree, after :func:`_velocity`."""
     inner, joints, width = room.balance, out.shape[0], out.shape[1]
-    first = width - inner.by_parameters.shape[2]
+    first = width - inner.by_parameters.shape[1]
     for j in range(joints):
-        inner.v[j] = room.right[j, 0]
+        inner.v[j] = room.right[0, j]
     look(system, values, inner.tree, inner.at, inner.v, True)
     inner.by_parameters[:] = 0.0
     differentiate_by_parameters(system, values, inner, 0.0, 0.0, 1.0, 0.0, 0.0)
+    for c in range(width):
+        for i in range(joints):
+            total = slopes[1, i, c]
+            for j in range(joints):
+                total -= inner.tree.tables[1, i, j] * slopes[0, j, c]
+            room.columns[c, i] = total
+    for c in range(first, width):
+        for i in range(joints):
+            room.columns[c, i] -= inner.by_parameters[1, c - first, i]
+    solve(room.matrix, room.order, room.columns)
     for i in range(joints):
         for c in range(width):
-            room.columns[i, c] = slopes[1, i, c]
-        for c in range(first, width):
-            room.columns[i, c] -= inner.by_parameters[1, i, c - first]
-        for j in range(joints):
-            mixed = inner.tree.tables[1, i, j]
-            for c in range(width):
-                room.columns[i, c] -= mixed * slopes[0, j, c]
-    solve_columns(room.matrix, room.order, room.columns)
-    for i in range(joints):
-        for c in range(width):
-            out[i, c] = room.columns[i, c]
+            out[i, c] = room.columns[c, i]
 
 
 @njit(**COMPILED)
@@ -112,8 +112,8 @@ def _reading(sources: str) -> Callable[..., bool]:
                 return False
             energies[t] = _potential(system, values, room, q)
             for j in range(len(q)):
-                velocities[t, j] = room.right[j, 0]
-                energies[t] += 0.5 * room.right[j, 0] * p[j]
+                velocities[t, j] = room.right[0, j]
+                energies[t] += 0.5 * room.right[0, j] * p[j]
             gaps[t] = 0.0
             for k in range(system.rows):
                 gaps[t] = max(gaps[t], abs(room.closures.gap[k]))
@@ -152,13 +152,13 @@ def _beginning(sources: str) -> Callable[..., None]:
         slopes[:] = 0.0
         for i in range(joints):
             room.p[0, i] = inner.tree.joints[0, i]
-            for c in range(inner.by_parameters.shape[2]):
-                slopes[1, i, starts + c] = inner.by_parameters[1, i, c]
+            for c in range(inner.by_parameters.shape[1]):
+                slopes[1, starts + c, i] = inner.by_parameters[1, c, i]
             if starts:
                 slopes[0, i, i] = 1.0
                 for j in range(joints):
-                    slopes[1, i, j] = inner.tree.tables[1, i, j]
-                    slopes[1, i, joints + j] = inner.tree.tables[0, i, j]
+                    slopes[1, j, i] = inner.tree.tables[1, i, j]
+                    slopes[1, joints + j, i] = inner.tree.tables[0, i, j]
 
     return begin
 

@@ -29,6 +29,7 @@ from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.tree_terms import factorise
 from sysid_ros.dynamics.variational.balance import (
     NEWTON,
+    VALUES,
     BalanceRoom,
     Drive,
     Quadrature,
@@ -42,14 +43,17 @@ from sysid_ros.dynamics.variational.lagrangian import (
     push_square,
     stand,
 )
-from sysid_ros.dynamics.variational.linear_solve import decompose, solve_columns
+from sysid_ros.dynamics.variational.linear_solve import decompose, solve
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 
-#: How a step ended.
-DONE, UNSOLVED, SINGULAR, UNSTABLE, RAN_AWAY = range(5)
+#: How a step ended; the last is taken again with a matrix of its own.
+DONE, UNSOLVED, SINGULAR, UNSTABLE, RAN_AWAY, RETRY = range(6)
 
-# Newton's method doubles its digits: after a step this small in [rad] or [m] it is at rounding.
-_LAST, _MOST_STEPS = 1e-9, 20
+# An error that is left in [rad] or [m], a step that is rounding, and one below which steps that
+# do not shrink any more are.
+_EXACT, _ROUNDING, _LAST = 1e-13, 1e-13, 1e-10
+# A matrix that leaves more than this part of the error is made anew.
+_SLOW, _MOST_STEPS = 0.05, 30
 #: Largest gap in [m] or [rad] that a step may end with.
 CLOSED = 1e-10
 # Positions in [rad] or [m] and speeds beyond this are on no recording: the motion has run away.
@@ -71,10 +75,11 @@ class StepRoom(NamedTuple):
         multipliers: Impulses there, shape ``(r,)``.
         matrix: Of the equations, shape ``(n + r, n + r)``.
         order: Exchanges of its rows, shape ``(n + r,)``.
-        right: Right-hand side, shape ``(n + r, 1)``.
-        columns: Right-hand sides of derivatives, shape ``(n + r, w)``.
+        made_for: Duration of the step in [s] whose matrix is decomposed, zero for none, ``(1,)``.
+        right: Right-hand side, shape ``(1, n + r)``.
+        columns: Right-hand sides of derivatives, shape ``(w, n + r)``.
         trial: What has to be positive definite, shape ``(n, n)``.
-        slopes: Derivatives of positions and momenta at the state, shape ``(2, n, w)``.
+        slopes: Derivatives of positions and momenta at the state, shape ``(2, w, n)``.
     """
 
     balance: BalanceRoom
@@ -86,6 +91,7 @@ class StepRoom(NamedTuple):
     multipliers: np.ndarray
     matrix: np.ndarray
     order: np.ndarray
+    made_for: np.ndarray
     right: np.ndarray
     columns: np.ndarray
     trial: np.ndarray
@@ -105,8 +111,9 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
     return StepRoom(
         balance_room(system, columns), lagrangian_room(system), closure_room(system),
         np.zeros((2, joints)), np.zeros((2, joints)), np.zeros((rows, joints)), np.zeros(rows),
-        np.zeros((both, both)), np.zeros(both, dtype=np.int64), np.zeros((both, 1)),
-        np.zeros((both, width)), np.zeros((joints, joints)), np.zeros((2, joints, width)))
+        np.zeros((both, both)), np.zeros(both, dtype=np.int64), np.zeros(1),
+        np.zeros((1, both)), np.zeros((width, both)), np.zeros((joints, joints)),
+        np.zeros((2, width, joints)))
 
 
 @njit(**COMPILED)
@@ -131,33 +138,64 @@ def fill_matrix(room: StepRoom) -> None:
             matrix[joints + k, joints + m] = 0.0
 
 
-@njit(**COMPILED)
-def _improve(system: DiscreteSystem, room: StepRoom) -> float:
-    """One step of Newton's method; its size, negative where the matrix is singular."""
+@njit(inline='always', **COMPILED)
+def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
+    """One step towards the solution; its size, negative where the matrix is singular."""
     joints, right = room.balance.newton.shape[0], room.right
     close_at(system, room, 1)
-    fill_matrix(room)
+    if room.made_for[0] != h:
+        fill_matrix(room)
+        if not decompose(room.matrix, room.order):
+            return -1.0
+        room.made_for[0] = h
     for j in range(joints):
-        right[j, 0] = -room.p[0, j] - room.balance.momentum[0, j]
-        for k in range(len(room.multipliers)):
-            right[j, 0] -= room.held[k, j] * room.multipliers[k]
+        right[0, j] = -room.p[0, j] - room.balance.momentum[0, j]
     for k in range(len(room.multipliers)):
-        right[joints + k, 0] = -room.closures.gap[k]
-    if not decompose(room.matrix, room.order):
-        return -1.0
-    solve_columns(room.matrix, room.order, right)
+        for j in range(joints):
+            right[0, j] -= room.held[k, j] * room.multipliers[k]
+        right[0, joints + k] = -room.closures.gap[k]
+    solve(room.matrix, room.order, right)
     size = 0.0
     for j in range(joints):
-        room.balance.q[1, j] += right[j, 0]
-        if not abs(right[j, 0]) < _RUNAWAY:
+        room.balance.q[1, j] += right[0, j]
+        if not abs(right[0, j]) < _RUNAWAY:
             return np.inf
-        size = max(size, abs(right[j, 0]))
+        size = max(size, abs(right[0, j]))
     for k in range(len(room.multipliers)):
-        room.multipliers[k] += right[joints + k, 0]
+        room.multipliers[k] += right[0, joints + k]
     return size
 
 
-@njit(**COMPILED)
+@njit(inline='always', **COMPILED)
+def _solve_step(
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    node: int, begin: float, part: float, h: float,
+) -> int:
+    """Find the end of a step and its multipliers, from a guess; how that ended.
+
+    The matrix of an earlier step is used as long as it brings the error down fast.
+    """
+    before, chord = 0.0, room.made_for[0] == h
+    for k in range(_MOST_STEPS):
+        level = VALUES if room.made_for[0] == h else NEWTON
+        balance(system, values, drive, rule, room.balance, node, begin, part, h, level)
+        size = _improve(system, room, h)
+        if size < 0.0:
+            return SINGULAR
+        if not size < _RUNAWAY:
+            if not chord:
+                return UNSOLVED
+            return RETRY
+        rate = min(size / before, 1.0) if k else 1.0
+        if size * rate < _EXACT or size < _ROUNDING or (size < _LAST and rate > 0.3):
+            return DONE
+        if k and rate > _SLOW:
+            room.made_for[0] = 0.0
+        before = size
+    return UNSOLVED
+
+
+@njit(inline='always', **COMPILED)
 def advance(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     node: int, begin: float, part: float, h: float, level: int,
@@ -178,21 +216,21 @@ def advance(
         level: ``ALL`` where derivatives will be asked for, else ``VALUES``.
     """
     inner, joints = room.balance, len(room.balance.v)
-    for j in range(joints):
-        guess = 2.0 * room.speed[0, j] - room.speed[1, j]
-        inner.q[1, j] = inner.q[0, j] + h * guess
-    size = np.inf
-    for _ in range(_MOST_STEPS):
-        balance(system, values, drive, rule, inner, node, begin, part, h, NEWTON)
-        size = _improve(system, room)
-        if size < 0.0:
-            return SINGULAR
-        if not size < _RUNAWAY:
-            return UNSOLVED
-        if size < _LAST:
+    ended = RETRY
+    for _ in range(2):
+        for j in range(joints):
+            guess = 2.0 * room.speed[0, j] - room.speed[1, j]
+            inner.q[1, j] = inner.q[0, j] + h * guess
+        ended = _solve_step(system, values, drive, rule, room, node, begin, part, h)
+        if ended != RETRY:
             break
-    if not size < _LAST:
-        return UNSOLVED
+        room.made_for[0] = 0.0
+    if ended != DONE:
+        room.made_for[0] = 0.0
+        return ended
+    # The mass matrix is needed to see whether the step is stable.
+    if system.rows and level < NEWTON:
+        level = NEWTON
     balance(system, values, drive, rule, inner, node, begin, part, h, level)
     for j in range(joints):
         room.p[1, j] = inner.momentum[1, j]
@@ -263,44 +301,48 @@ def _add_damping(
             room.trial[drive.joints[r], drive.joints[c]] += factor * drive.damping[gains, r, c]
 
 
-@njit(**COMPILED)
-def prepare(system: DiscreteSystem, room: StepRoom) -> bool:
-    """Decompose the matrix of the derivatives after :func:`advance`; whether it is regular."""
+@njit(inline='always', **COMPILED)
+def prepare(system: DiscreteSystem, room: StepRoom, h: float) -> bool:
+    """Decompose the matrix of the derivatives of a step; whether it is regular."""
     inner = room.balance
     if system.rows:
         for i in range(len(inner.v)):
             for j in range(len(inner.v)):
                 inner.first_by_start[i, j] += room.closures.stiffness[i, j]
     fill_matrix(room)
-    return decompose(room.matrix, room.order)
+    regular = decompose(room.matrix, room.order)
+    room.made_for[0] = h if regular else 0.0
+    return regular
 
 
 @njit(**COMPILED)
 def carry(room: StepRoom) -> None:
     """Carry the derivatives of the state over a step, after :func:`prepare`."""
     inner, slopes, columns = room.balance, room.slopes, room.columns
-    joints, width = slopes.shape[1], slopes.shape[2]
-    first = width - inner.by_parameters.shape[2]
-    columns[:] = 0.0
-    for i in range(joints):
-        for j in range(joints):
-            factor = inner.first_by_start[i, j]
-            for c in range(width):
-                columns[i, c] -= factor * slopes[0, j, c]
-        for c in range(width):
-            columns[i, c] -= slopes[1, i, c]
-        for c in range(first, width):
-            columns[i, c] -= inner.by_parameters[0, i, c - first]
-    solve_columns(room.matrix, room.order, columns)
-    for i in range(joints):
-        for c in range(width):
-            slopes[1, i, c] = 0.0
-        for c in range(first, width):
-            slopes[1, i, c] = inner.by_parameters[1, i, c - first]
-        for j in range(joints):
-            by_end, by_start = inner.second_by_end[i, j], inner.second_by_start[i, j]
-            for c in range(width):
-                slopes[1, i, c] += by_end * columns[j, c] + by_start * slopes[0, j, c]
-    for i in range(joints):
-        for c in range(width):
-            slopes[0, i, c] = columns[i, c]
+    width, joints = slopes.shape[1], slopes.shape[2]
+    first = width - inner.by_parameters.shape[1]
+    for c in range(width):
+        for i in range(joints):
+            total = slopes[1, c, i]
+            for j in range(joints):
+                total += inner.first_by_start[i, j] * slopes[0, c, j]
+            columns[c, i] = -total
+        for k in range(joints, columns.shape[1]):
+            columns[c, k] = 0.0
+    for c in range(first, width):
+        for i in range(joints):
+            columns[c, i] -= inner.by_parameters[0, c - first, i]
+    solve(room.matrix, room.order, columns)
+    for c in range(width):
+        for i in range(joints):
+            total = 0.0
+            for j in range(joints):
+                total += (
+                    inner.second_by_end[i, j] * columns[c, j]
+                    + inner.second_by_start[i, j] * slopes[0, c, j])
+            slopes[1, c, i] = total
+        for i in range(joints):
+            slopes[0, c, i] = columns[c, i]
+    for c in range(first, width):
+        for i in range(joints):
+            slopes[1, c, i] += inner.by_parameters[1, c - first, i]
