@@ -1,0 +1,73 @@
+"""From a search to an honest answer: intervals, and whether the playback can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.trajectory.uncertainty import sandwich
+from sysid_ros.estimation.trajectory.variational.search import Found, normal_equations
+
+# Singular values of the scaled information below this part of the largest are rounding.
+_NOTHING = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """Positive parameters with their uncertainty.
+
+    Attributes:
+        found: What the search found.
+        names: Of the k parameters.
+        values: Shape ``(k,)``.
+        covariance: Of their logarithms, shape ``(k, k)``; for residuals that are correlated in
+            time.
+    """
+
+    found: Found
+    names: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+
+    @property
+    def relative_deviation(self) -> np.ndarray:
+        """Standard deviations of the logarithms, shape ``(k,)``."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    def intervals(self, level: float = 0.95) -> np.ndarray:
+        """Least and largest values at a level of confidence, shape ``(k, 2)``."""
+        reach = norm.ppf(0.5 + 0.5 * level) * self.relative_deviation
+        return np.asarray(self.values[:, None] * np.exp(np.outer(reach, [-1.0, 1.0])))
+
+
+def identified(found: Found) -> Identified:
+    """Judge what a search found.
+
+    Args:
+        found: By any of the searches.
+
+    Raises:
+        EstimationError: The recordings do not tell all of the parameters.
+    """
+    problem, point = found.problem, found.point
+    if not point.motions[0].slopes.shape[3]:
+        point = problem.evaluate(point.logs, derivatives=True)
+    information, _ = normal_equations(problem, point)
+    scale = np.sqrt(np.maximum(np.diagonal(information), 1e-300))
+    scaled = information / np.outer(scale, scale)
+    if np.linalg.eigvalsh(scaled)[0] <= _NOTHING:
+        raise EstimationError(
+            'the recordings do not tell all parameters',
+            found=', '.join(entry.name for entry in problem.sought),
+            fix='Record motion that bends the object in more ways, or seek fewer parameters')
+    scores, segments, begin = [], [], 0
+    for values, slopes in problem.rows(point):
+        scores.append(np.einsum('tm,tmk->tk', values, slopes))
+        segments.append((begin, begin + len(values)))
+        begin += len(values)
+    covariance = sandwich(information, np.concatenate(scores), segments)
+    return Identified(
+        found, tuple(entry.name for entry in problem.sought), np.exp(point.logs), covariance)

@@ -1,0 +1,328 @@
+"""Searches for the parameters of a playback: Gauss-Newton, L-BFGS, and steepest descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
+
+# Marquardt's damping: first, what counts as free, what it ends at, and its factors.
+_FIRST, _FREE, _END, _DOWN, _UP = 1e-4, 1e-2, 1e12, 0.1, 10.0
+# A logarithm within this of its bound is at it.
+_AT_BOUND = 1e-9
+# Halvings of a step of a line search before it is given up.
+_MOST_HALVINGS = 60
+
+
+class SearchStatus(Enum):
+    """How a search ended; the value is the sentence for people."""
+
+    CONVERGED = 'The search converged.'
+    AT_BOUND = 'The search converged, but with a parameter at its bound.'
+    ITERATION_LIMIT = 'The search ran out of iterations.'
+    STALLED = 'No step along the search direction made the fit better.'
+
+    @property
+    def ok(self) -> bool:
+        """Whether a minimum was found inside of the bounds."""
+        return self is SearchStatus.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One line of a search's log.
+
+    Attributes:
+        values: The sought parameters after it, shape ``(k,)``.
+        cost: Half the sum of squares there.
+        gradient: Norm of the gradient by logarithms where it began.
+        simulations: How many motions were simulated for it.
+    """
+
+    values: np.ndarray
+    cost: float
+    gradient: float
+    simulations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found.
+
+    Attributes:
+        status: How it ended.
+        problem: The problem, with the schedule of steps that was used.
+        point: The best place.
+        steps: The log.
+    """
+
+    status: SearchStatus
+    problem: PlaybackProblem
+    point: Point
+    steps: tuple[Step, ...]
+
+    @property
+    def values(self) -> np.ndarray:
+        """The sought parameters, shape ``(k,)``."""
+        return np.exp(self.point.logs)
+
+    @property
+    def at_bound(self) -> tuple[str, ...]:
+        """Names of parameters that lie at a bound."""
+        lower, upper = self.problem.bounds
+        near = (self.point.logs - lower < _AT_BOUND) | (upper - self.point.logs < _AT_BOUND)
+        return tuple(
+            entry.name for entry, at in zip(self.problem.sought, near, strict=True) if at)
+
+
+#: Told of every step.
+Progress = Callable[[Step], None]
+
+
+def _begin(problem: PlaybackProblem, derivatives: bool) -> tuple[PlaybackProblem, Point]:
+    """The first point, and the problem with its schedule.
+
+    Raises:
+        EstimationError: The motion cannot be simulated there.
+    """
+    point = problem.evaluate(problem.first, derivatives=derivatives)
+    if not np.isfinite(point.cost):
+        raise EstimationError(
+            'the recording cannot be played back with the values that the search begins at',
+            found=problem.ended(point), fix='Hold the arm more firmly to what was measured, begin '
+            'elsewhere, or allow more substeps')
+    return problem.scheduled(point), point
+
+
+def _ended(found: Found) -> Found:
+    if found.status is SearchStatus.CONVERGED and found.at_bound:
+        return Found(SearchStatus.AT_BOUND, found.problem, found.point, found.steps)
+    return found
+
+
+def gauss_newton(
+    problem: PlaybackProblem, *, max_iterations: int = 50, tolerance: float = 1e-8,
+    progress: Progress | None = None,
+) -> Found:
+    """Gauss-Newton with Marquardt's damping; a motion that blows up raises it.
+
+    Args:
+        problem: The problem.
+        max_iterations: Most simulations with sensitivities.
+        tolerance: Decrease of the cost, in parts of it, that ends the search.
+        progress: Told of every step.
+
+    Raises:
+        EstimationError: The motion cannot be simulated where the search begins.
+    """
+    problem, point = _begin(problem, True)
+    lower, upper = problem.bounds
+    damping, log = _FIRST, list[Step]()
+    status = SearchStatus.ITERATION_LIMIT
+    for _ in range(max_iterations):
+        hessian, gradient = normal_equations(problem, point)
+        free = _free(point.logs, gradient, lower, upper)
+        step = np.zeros(len(gradient))
+        some = np.ix_(free, free)
+        damped = hessian[some] + damping * np.diag(np.diagonal(hessian)[free])
+        step[free] = -np.linalg.lstsq(damped, gradient[free], rcond=None)[0]
+        promised = -gradient @ step - 0.5 * step @ hessian @ step
+        if promised <= tolerance * point.cost and damping <= _FREE:
+            status = SearchStatus.CONVERGED
+            break
+        trial = problem.evaluate(np.clip(point.logs + step, lower, upper), derivatives=True)
+        better = trial.cost < point.cost
+        small = better and point.cost - trial.cost <= tolerance * point.cost
+        if better:
+            point, problem = trial, problem.scheduled(trial)
+        log.append(_told(problem, point, gradient, progress))
+        if small and damping <= _FREE:
+            status = SearchStatus.CONVERGED
+            break
+        damping *= _DOWN if better else _UP
+        if damping > _END:
+            status = SearchStatus.STALLED
+            break
+    return _ended(Found(status, problem, point, tuple(log)))
+
+
+def normal_equations(problem: PlaybackProblem, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Newton's Hessian ``(k, k)`` and the gradient ``(k,)`` by logarithms."""
+    count = len(problem.sought)
+    hessian, gradient = np.zeros((count, count)), np.zeros(count)
+    for values, slopes in problem.rows(point):
+        rows, right = slopes.reshape(-1, count), values.reshape(-1)
+        hessian += rows.T @ rows
+        gradient += right @ rows
+    return hessian, gradient
+
+
+def _free(
+    logs: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Parameters that the gradient does not press against their bounds."""
+    held = ((logs <= lower) & (gradient > 0.0)) | ((logs >= upper) & (gradient < 0.0))
+    return np.flatnonzero(~held)
+
+
+def _told(
+    problem: PlaybackProblem, point: Point, gradient: np.ndarray, progress: Progress | None,
+    simulations: int = 1,
+) -> Step:
+    step = Step(
+        np.exp(point.logs), point.cost, float(np.linalg.norm(gradient)),
+        simulations * len(problem.playbacks))
+    if progress is not None:
+        progress(step)
+    return step
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """Armijo's rule.
+
+    Attributes:
+        slope: Part of the slope that a step has to make true.
+        shorter: Factor from one trial to the next.
+
+    Raises:
+        ConfigurationError: A number is not between zero and one.
+    """
+
+    slope: float = 0.4
+    shorter: float = 0.4
+
+    def __post_init__(self) -> None:
+        for name in ('slope', 'shorter'):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ConfigurationError(
+                    "the setting of Armijo's rule cannot be used", where=name,
+                    found=getattr(self, name), allowed='between zero and one')
+
+    def along(
+        self, problem: PlaybackProblem, point: Point, gradient: np.ndarray,
+        direction: np.ndarray, first: float,
+    ) -> tuple[Point | None, float, int]:
+        """A point that is better, None if there is none, its step, and how many were tried."""
+        lower, upper = problem.bounds
+        length, fall = first, gradient @ direction
+        for tried in range(1, _MOST_HALVINGS + 1):
+            trial = problem.evaluate(np.clip(point.logs + length * direction, lower, upper))
+            if trial.cost <= point.cost + self.slope * length * fall:
+                return trial, length, tried
+            length *= self.shorter
+        return None, length, _MOST_HALVINGS
+
+
+def steepest_descent(
+    problem: PlaybackProblem, *, max_iterations: int = 75, tolerance: float = 1e-6,
+    line: LineSearch | None = None, progress: Progress | None = None,
+) -> Found:
+    """Steepest descent with Armijo's rule, as in the paper, by the adjoint gradient.
+
+    The first step is one over the norm of the first gradient; each line search begins a step
+    longer than the last one ended.
+
+    Args:
+        problem: The problem.
+        max_iterations: Most gradients.
+        tolerance: Norm of the gradient, in parts of the cost, that ends the search.
+        line: The line search.
+        progress: Told of every step.
+
+    Raises:
+        EstimationError: The motion cannot be simulated where the search begins.
+    """
+    return _descend(problem, 0, max_iterations, tolerance, line or LineSearch(), progress)
+
+
+def lbfgs(
+    problem: PlaybackProblem, *, memory: int = 8, max_iterations: int = 75,
+    tolerance: float = 1e-6, line: LineSearch | None = None, progress: Progress | None = None,
+) -> Found:
+    """Limited-memory BFGS with Armijo's rule (Nocedal 1980), by the adjoint gradient.
+
+    Args:
+        problem: The problem.
+        memory: How many steps it remembers.
+        max_iterations: As for :func:`steepest_descent`, like the rest.
+        tolerance: As there.
+        line: As there.
+        progress: As there.
+
+    Raises:
+        ConfigurationError: It remembers nothing.
+        EstimationError: As there.
+    """
+    if memory < 1:
+        raise ConfigurationError('L-BFGS remembers nothing', where='memory', found=memory)
+    line = line or LineSearch(1e-4, 0.5)
+    return _descend(problem, memory, max_iterations, tolerance, line, progress)
+
+
+def _descend(
+    problem: PlaybackProblem, memory: int, max_iterations: int, tolerance: float,
+    line: LineSearch, progress: Progress | None,
+) -> Found:
+    problem, point = _begin(problem, False)
+    gradient, pairs = problem.gradient(point), list[tuple[np.ndarray, np.ndarray]]()
+    log, length = list[Step](), 1.0 / max(float(np.linalg.norm(gradient)), 1e-300)
+    status = SearchStatus.ITERATION_LIMIT
+    for _ in range(max_iterations):
+        held = np.setdiff1d(
+            np.arange(len(gradient)), _free(point.logs, gradient, *problem.bounds))
+        slope = gradient.copy()
+        slope[held] = 0.0
+        if np.linalg.norm(slope) <= tolerance * point.cost:
+            status = SearchStatus.CONVERGED
+            break
+        direction = -_inverse_times(pairs, slope)
+        direction[held] = 0.0
+        if not slope @ direction < 0.0:
+            direction, pairs = -slope, []
+        trial, length, tried = line.along(
+            problem, point, slope, direction, 1.0 if pairs else length)
+        if trial is None:
+            if pairs:
+                pairs, length = [], 1.0 / float(np.linalg.norm(gradient))
+                continue
+            status = SearchStatus.STALLED
+            break
+        after = problem.gradient(trial)
+        if memory:
+            _remember(pairs, trial.logs - point.logs, after - gradient, memory)
+        log.append(_told(problem, trial, gradient, progress, tried + 1))
+        point, gradient, length = trial, after, length / line.shorter
+        problem = problem.scheduled(point)
+    return _ended(Found(status, problem, point, tuple(log)))
+
+
+def _remember(
+    pairs: list[tuple[np.ndarray, np.ndarray]], step: np.ndarray, change: np.ndarray, memory: int
+) -> None:
+    """Keep a pair whose curvature is positive."""
+    if step @ change > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+        pairs.append((step, change))
+        del pairs[:-memory]
+
+
+def _inverse_times(
+    pairs: list[tuple[np.ndarray, np.ndarray]], gradient: np.ndarray
+) -> np.ndarray:
+    """The remembered inverse Hessian times a gradient: Nocedal's two loops."""
+    result, weights = gradient.copy(), []
+    for step, change in reversed(pairs):
+        weight = (step @ result) / (step @ change)
+        weights.append(weight)
+        result = result - weight * change
+    if pairs:
+        step, change = pairs[-1]
+        result = result * (step @ change) / (change @ change)
+    for (step, change), weight in zip(pairs, reversed(weights), strict=True):
+        result = result + step * (weight - (change @ result) / (step @ change))
+    return result

@@ -1,0 +1,241 @@
+"""Stiffness of what an arm bends, from its own sensors: gradients, searches, refusals."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.variational.courses import Hold
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
+from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition, JointAngles
+from sysid_ros.estimation.trajectory.variational.gains import gain_advice, lqr_hold
+from sysid_ros.estimation.trajectory.variational.identified import identified
+from sysid_ros.estimation.trajectory.variational.problem import Sought
+from sysid_ros.estimation.trajectory.variational.search import (
+    LineSearch,
+    SearchStatus,
+    gauss_newton,
+    lbfgs,
+    steepest_descent,
+)
+from sysid_ros.robot.model import RobotModel
+
+experiment = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[1] / 'flexible_experiment.py')))
+TRUTH = experiment.TRUTH
+# A shorter loop and recording than in the paper; the whole is in benchmarks/flexible_loop.py.
+LINKS, SECONDS = 6, 6.0
+
+
+@pytest.fixture(scope='module')
+def table():
+    return experiment.bench(LINKS, damping=0.05)
+
+
+@pytest.fixture(scope='module')
+def real(table):
+    return experiment.truth(table, seconds=SECONDS)
+
+
+@pytest.fixture(scope='module')
+def playback(table, real):
+    return experiment.recorded(table, real, 0)
+
+
+@pytest.fixture(scope='module')
+def problem(table, playback):
+    return experiment.problem_of(table, playback)
+
+
+@pytest.fixture(scope='module')
+def found(problem):
+    return gauss_newton(problem)
+
+
+def test_the_stiffness_is_found_from_far_away(found):
+    assert found.status is SearchStatus.CONVERGED
+    np.testing.assert_allclose(found.values, TRUTH, rtol=0.02)
+    result = identified(found)
+    intervals = result.intervals(0.999)
+    assert (intervals[:, 0] < TRUTH).all()
+    assert (intervals[:, 1] > TRUTH).all()
+    assert (result.relative_deviation < 0.02).all()
+    assert gain_advice(result) == ()
+    # White noise of the joints is what is left.
+    assert found.point.cost == pytest.approx(0.5 * 7 * (SECONDS * 100 + 1), rel=0.1)
+
+
+@pytest.mark.parametrize('search', [lbfgs, steepest_descent])
+def test_descent_by_the_adjoint_comes_to_the_same_place(search, problem, found):
+    other = search(problem, max_iterations=60, tolerance=1e-5)
+    assert other.status in (SearchStatus.CONVERGED, SearchStatus.ITERATION_LIMIT)
+    rate = 1e-3 if search is lbfgs else 0.05
+    np.testing.assert_allclose(other.values, found.values, rtol=rate)
+    costs = [step.cost for step in other.steps]
+    assert (np.diff(costs) < 0.0).all()
+
+
+def end_effector(table, real, terminal=1.0):
+    robot = table.robot.opened
+    cost = EndEffectorPosition(
+        robot, 'gripper', np.array([0.0, 0.02, 0.05]), np.zeros((len(real.positions), 3)),
+        np.full(3, 0.01), terminal)
+    places, _ = cost.places(real.motion.positions[::experiment.TRUE_STEPS])
+    return replace(cost, measured=places)
+
+
+@pytest.mark.parametrize('cost', ['joints', 'end effector', 'terminal'])
+def test_the_adjoint_gradient_is_that_of_sensitivities_and_of_differences(
+    cost, table, real, playback
+):
+    if cost != 'joints':
+        seen = end_effector(table, real, 2.0 if cost == 'terminal' else 1.0)
+        playback = replace(playback, costs=(seen,))
+    problem = experiment.problem_of(table, playback)
+    logs = np.log([3.0, 2.0])
+    problem = problem.scheduled(problem.evaluate(logs))
+    gradient = problem.gradient(problem.evaluate(logs))
+    forward = sum(
+        np.einsum('tm,tmk->k', *pair)
+        for pair in problem.rows(problem.evaluate(logs, derivatives=True)))
+    np.testing.assert_allclose(gradient, forward, rtol=1e-8)
+    size = 1e-5
+    expected = [
+        (problem.evaluate(logs + step).cost - problem.evaluate(logs - step).cost) / (2.0 * size)
+        for step in size * np.eye(2)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_places_of_the_end_effector_have_the_derivatives_of_differences(table, real, rng):
+    cost = end_effector(table, real)
+    q = table.start + 0.3 * rng.normal(size=(3, len(table.start)))
+    _, slopes = cost.places(q)
+    for joint in range(q.shape[1]):
+        step = 1e-6 * np.eye(q.shape[1])[joint]
+        expected = (cost.places(q + step)[0] - cost.places(q - step)[0]) / 2e-6
+        np.testing.assert_allclose(slopes[:, :, joint], expected, atol=1e-8)
+
+
+def test_stiffness_that_differs_along_the_loop_is_found_from_several_motions(table):
+    # One stiffness in the half beside the gripper, another below, each about both axes.
+    halves = [
+        [name for name in group if any(f'_{k}_' in name for k in chosen)]
+        for group in table.groups for chosen in ((1,), (2, 3))]
+    truth = np.array([6.0, 3.0, 1.5, 0.8])
+    values = {name: value for names, value in zip(halves, truth, strict=True) for name in names}
+    each = tuple([values[name] for name in group] for group in table.groups)
+    sought = tuple(
+        Sought(f'kappa_{k}', tuple(names), 3.0) for k, names in enumerate(halves))
+    plays = [
+        experiment.recorded(table, experiment.truth(
+            table, each, seed, SECONDS, 0.2), seed, noise=0.2) for seed in (1, 2)]
+    found = gauss_newton(experiment.problem_of(table, *plays, sought=sought))
+    assert found.status.ok
+    np.testing.assert_allclose(found.values, truth, rtol=0.03)
+
+
+def test_feedback_of_a_linear_quadratic_regulator_holds_as_well(table, real, playback):
+    arm = RobotModel.from_urdf(experiment.arm_urdf())
+    model = TorqueModel(arm)
+    hold = playback.course.hold
+    lqr = lqr_hold(
+        model, model.parameters.values, range(7), hold.reference,
+        playback.course.torque[:, :7], 0.01, position=np.full(7, 0.02),
+        velocity=np.full(7, 0.2), effort=np.full(7, 2.0))
+    assert len(lqr.stiffness) == len(hold.reference) - 1
+    held = replace(playback, course=replace(playback.course, hold=lqr))
+    found = gauss_newton(experiment.problem_of(table, held))
+    assert found.status.ok
+    np.testing.assert_allclose(found.values, TRUTH, rtol=0.03)
+
+
+def test_a_playback_without_feedback_is_refused_where_it_diverges_or_advised_against(
+    table, playback
+):
+    alone = replace(playback, course=replace(playback.course, hold=None))
+    problem = experiment.problem_of(table, alone, most_substeps=4)
+    try:
+        result = identified(gauss_newton(problem))
+    except EstimationError as error:
+        assert 'cannot be played back' in str(error) or 'do not tell' in str(error)
+    else:
+        assert any('too weak' in sentence for sentence in gain_advice(result))
+
+
+def test_feedback_that_hides_what_is_sought_is_advised_against(table, playback):
+    firm = experiment.held_by(playback, 2000.0)
+    result = identified(gauss_newton(experiment.problem_of(table, firm)))
+    assert any('so strong' in sentence for sentence in gain_advice(result))
+
+
+def test_a_parameter_at_its_bound_is_named(table, playback):
+    first, second = table.sought()
+    bounded = (replace(first, upper=3.0, start=2.0), second)
+    for search in (gauss_newton, lbfgs):
+        found = search(experiment.problem_of(table, playback, sought=bounded))
+        assert found.status is SearchStatus.AT_BOUND
+        assert not found.status.ok
+        assert found.at_bound == ('kappa_theta',)
+        assert found.values[0] == pytest.approx(3.0)
+
+
+def test_a_search_that_runs_out_of_iterations_says_so(problem):
+    assert gauss_newton(problem, max_iterations=1).status is SearchStatus.ITERATION_LIMIT
+    assert steepest_descent(problem, max_iterations=1).status is SearchStatus.ITERATION_LIMIT
+
+
+def test_a_start_that_cannot_be_simulated_is_named(table, playback):
+    stiff = tuple(replace(entry, start=1e5) for entry in table.sought())
+    reference = playback.course.hold.reference + np.linspace(0.0, 40.0, 601)[:, None]
+    torn = replace(playback, course=replace(
+        playback.course, hold=replace(playback.course.hold, reference=reference)))
+    with pytest.raises(EstimationError, match='cannot be played back.*It came to'):
+        gauss_newton(experiment.problem_of(table, torn, sought=stiff, most_substeps=2))
+
+
+def test_what_no_recording_tells_is_refused(table, playback):
+    # The first link turns about the vertical through its centre: its mass is never felt.
+    sought = (*table.sought(4.0), Sought('mass', ('link1.mass',), 5.7))
+    with pytest.raises(EstimationError, match='do not tell'):
+        identified(gauss_newton(
+            experiment.problem_of(table, playback, sought=sought), max_iterations=2))
+    again = (*table.sought(4.0), Sought('again', table.groups[0][:1], 5.0))
+    with pytest.raises(EstimationError, match='several that are sought'):
+        experiment.problem_of(table, playback, sought=again)
+
+
+def test_measurements_that_do_not_belong_together_are_refused(table, playback):
+    measured = playback.costs[0].measured
+    for bad in (
+            lambda: JointAngles(np.arange(7), measured[:, :3], np.full(7, 1.0)),
+            lambda: JointAngles(np.arange(7), measured, np.zeros(7)),
+            lambda: JointAngles(np.arange(7), np.full((4, 7), np.inf), np.ones(7)),
+            lambda: replace(playback, costs=(JointAngles(
+                np.arange(7), measured[:5], np.ones(7)),)),
+            lambda: Hold(np.arange(7), measured, np.eye(3), np.eye(7)),
+            lambda: Hold(np.arange(7), np.full_like(measured, np.nan), np.eye(7), np.eye(7))):
+        with pytest.raises(RecordingError):
+            bad()
+    for bad in (
+            lambda: Sought('none', (), 1.0), lambda: Sought('low', ('x',), 0.0),
+            lambda: experiment.problem_of(table)):
+        with pytest.raises(EstimationError):
+            bad()
+    with pytest.raises(ConfigurationError):
+        LineSearch(slope=1.5)
+    with pytest.raises(ConfigurationError):
+        lbfgs(None, memory=0)
+
+
+def test_gaps_in_measurements_do_not_matter(table, playback, found):
+    measured = playback.costs[0].measured.copy()
+    measured[50:80, 2] = np.nan
+    gapped = replace(playback, costs=(replace(playback.costs[0], measured=measured),))
+    other = gauss_newton(experiment.problem_of(table, gapped))
+    np.testing.assert_allclose(other.values, found.values, rtol=0.01)
