@@ -147,7 +147,7 @@ def test_feedback_of_a_linear_quadratic_regulator_holds_as_well(table, real, pla
     lqr = lqr_hold(
         model, model.parameters.values, range(7), hold.reference,
         playback.course.torque[:, :7], 0.01, position=np.full(7, 0.02),
-        velocity=np.full(7, 0.2), effort=np.full(7, 2.0))
+        velocity=np.full(7, 1.0), effort=np.full(7, 5.0))
     assert len(lqr.stiffness) == len(hold.reference) - 1
     held = replace(playback, course=replace(playback.course, hold=lqr))
     found = gauss_newton(experiment.problem_of(table, held))
