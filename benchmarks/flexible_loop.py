@@ -88,7 +88,7 @@ def accuracy(setup: SimpleNamespace, table: Any, real: Any) -> list[dict[str, An
         times.append(time.process_time() - begin)
         errors.append(np.log(result.values / setup.TRUTH))
         intervals = result.intervals()
-        inside.append((intervals[:, 0] < setup.TRUTH) & (setup.TRUTH < intervals[:, 1]))
+        inside.append(np.all((intervals - setup.TRUTH[:, None]) * [-1.0, 1.0] > 0.0, axis=1))
     errors, inside = np.array(errors), np.array(inside)
     print(f'errors of kappa_theta and kappa_psi: mean {100 * errors.mean(axis=0)} %, standard '
           f'deviation {100 * errors.std(axis=0)} %, largest {100 * np.abs(errors).max(axis=0)} %')

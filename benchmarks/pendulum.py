@@ -71,20 +71,22 @@ def stage(problem: TrajectoryProblem) -> dict[str, Any]:
         1e6 * seconds / stages, 'µs', STAGE_BAR)
 
 
-def fit(pendulum: Any, folder: Path, starts: str) -> tuple[list[dict[str, Any]], Any]:
+def fit(
+    pendulum: Any, folder: Path, starts: str, method: str = '', **settings: Any
+) -> tuple[list[dict[str, Any]], Any]:
     """Time and errors of one fit."""
     problem, unseen = problem_of(pendulum, folder), pendulum.stretches(folder, 'vad')
-    solution = pendulums.fitted(problem, starts=starts)
+    solution = pendulums.fitted(problem, starts=starts, **settings)
     if not solution.status.ok:
         raise SystemExit(f'{pendulum.name}: {solution.status.value}')
-    seconds = seconds_of(lambda: pendulums.fitted(problem, starts=starts))
+    seconds = seconds_of(lambda: pendulums.fitted(problem, starts=starts, **settings))
     errors = {
         kind: pendulums.held_out(problem, solution.values, unseen, kind)
         for kind in ('recorded', 'estimated')}
-    print(f'{pendulum.name}, starts {starts} in the fit: {seconds:.2f} s')
+    print(f'{pendulum.name}{method}, starts {starts} in the fit: {seconds:.2f} s')
     for kind, table in errors.items():
         print(f'  unseen segments, start {kind} [rad]:\n{np.array2string(table, precision=4)}')
-    name = f'{pendulum.name} fit, starts {starts}'
+    name = f'{pendulum.name}{method} fit, starts {starts}'
     return [figure(name, seconds, 's', SECONDS_BAR)], errors
 
 
@@ -123,12 +125,15 @@ def main() -> None:
     figures += [*times, figure(
         'SinglePendulum, worst unseen segment, start estimated', worst, 'rad', SINGLE_BAR,
         reference=f'from the recorded start {errors["recorded"].max():.4f}')]
-    for starts in ('estimated', 'recorded'):
-        times, errors = fit(double, folder, starts)
+    variational = {'method': ', variational', 'integrator': 'midpoint', 'substeps': 4}
+    for starts, settings in (
+            ('estimated', {}), ('recorded', {}), ('recorded', variational)):
+        times, errors = fit(double, folder, starts, **settings)
         figures += times
         for joint, bar in enumerate(DOUBLE_BAR):
+            method = settings.get('method', '')
             figures.append(figure(
-                f'DoublePendulum, starts {starts} in the fit, unseen angle {joint + 1}',
+                f'DoublePendulum{method}, starts {starts} in the fit, unseen angle {joint + 1}',
                 float(errors['recorded'][:, joint].mean()), 'rad', bar,
                 reference=f'start estimated {errors["estimated"][:, joint].mean():.4f}'))
     figures += [friction(pendulum, folder) for pendulum in (single, double)]

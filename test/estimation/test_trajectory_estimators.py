@@ -16,13 +16,17 @@ from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.graphed import GraphLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.simulated import (
+    SimulatedLeastSquares,
+    VariationalLeastSquares,
+)
 
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'trajectory_problems.py')))
-BOTH = pytest.mark.parametrize('kind', [CollocatedLeastSquares, SimulatedLeastSquares])
-ALL = pytest.mark.parametrize(
-    'kind', [CollocatedLeastSquares, SimulatedLeastSquares, GraphLeastSquares])
+BOTH = pytest.mark.parametrize('kind', [
+    CollocatedLeastSquares, SimulatedLeastSquares, VariationalLeastSquares])
+ALL = pytest.mark.parametrize('kind', [
+    CollocatedLeastSquares, SimulatedLeastSquares, VariationalLeastSquares, GraphLeastSquares])
 
 
 def knowledge(estimate, name):

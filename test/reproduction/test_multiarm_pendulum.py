@@ -89,6 +89,17 @@ def test_starts_taken_as_recorded_meet_the_bar_too(fits, recordings):
     assert (found <= DOUBLE_BAR).all()
 
 
+@pytest.mark.parametrize('rule', ['midpoint', 'trapezoidal'])
+def test_a_variational_integrator_meets_the_bar_too(fits, recordings, rule):
+    problem, _, _ = fits[DOUBLE]
+    solution = pendulums.fitted(problem, integrator=rule, substeps=4)
+    unseen = DOUBLE.stretches(recordings, 'vad')
+    found = pendulums.held_out(problem, solution.values, unseen, 'recorded').mean(axis=0)
+    print(f'\ndouble pendulum, fitted by the {rule} rule: {found.round(4)} rad')
+    assert solution.status is Status.CONVERGED
+    assert (found <= DOUBLE_BAR).all()
+
+
 def test_the_double_pendulum_is_fitted_in_time(fits):
     # Processor time, since other work may run beside the tests.
     assert fits[DOUBLE][2] <= SECONDS_BAR

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from sysid_ros.dynamics.sensitivity import SimulatedMotion, Simulator
+from sysid_ros.dynamics.variational.simulator import VariationalSimulator
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.bordered import Bordered
@@ -29,6 +30,9 @@ from sysid_ros.estimation.trajectory.pieces import (
 )
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
+
+#: How stretches are simulated.
+Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 
 # Damping the search begins with, that a step counts as free below, and that ends the search.
 _FIRST, _FREE, _LAST = 1e-3, 1e-2, 1e12
@@ -48,6 +52,8 @@ class Shooting:
         max_iterations: Most simulations with derivatives.
         tolerance: Relative decrease of the cost that is small enough to stop, and gradient
             over scale and size of the residuals.
+        integrator: How stretches are simulated: by the classical Runge-Kutta method, or by a
+            variational integrator with the midpoint rule or the trapezoidal one.
 
     Raises:
         ConfigurationError: A setting is out of range, or pieces are asked for that start as
@@ -59,6 +65,7 @@ class Shooting:
     horizon: float | None = None
     max_iterations: int = 100
     tolerance: float = 1e-8
+    integrator: Integrator = 'runge_kutta'
 
     def __post_init__(self) -> None:
         for name, good, allowed in (
@@ -69,11 +76,25 @@ class Shooting:
              'none with starts as recorded, since nothing was recorded at cuts'),
             ('max_iterations', self.max_iterations >= 1, 'one or more'),
             ('tolerance', 0.0 < self.tolerance < 1.0, 'between zero and one'),
+            ('integrator', self.integrator in get_args(Integrator),
+             ', '.join(get_args(Integrator))),
         ):
             if not good:
                 raise ConfigurationError(
                     'the setting of shooting cannot be used', where=name,
                     found=getattr(self, name), allowed=allowed)
+
+    def simulator(self, problem: TrajectoryProblem) -> Simulator | VariationalSimulator:
+        """What simulates the stretches of a problem.
+
+        Raises:
+            ModelError: The integrator does not know the robot or one of its joint terms.
+        """
+        by_start = self.starts == 'estimated'
+        if self.integrator == 'runge_kutta':
+            return Simulator(problem.model, problem.free, by_start, self.substeps)
+        return VariationalSimulator(
+            problem.model, problem.free, by_start, self.substeps, self.integrator)
 
     def here(self, problem: TrajectoryProblem) -> TrajectorySolution:
         """What is known at the values that parameters and starts have, nothing sought.
@@ -146,8 +167,7 @@ class _Search:
         problem.require_smooth()
         self._free = problem.free
         self._pieces = cut(problem.stretches, settings.horizon)
-        self._simulator = Simulator(
-            problem.model, self._free, settings.starts == 'estimated', settings.substeps)
+        self._simulator = settings.simulator(problem)
         self._damping, self._factor = _FIRST, 2.0
         parameters = problem.parameters
         self._lower, self._upper = parameters.lower[self._free], parameters.upper[self._free]
