@@ -12,18 +12,20 @@ import pytest
 
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ModelError
+from sysid_ros.errors import ConfigurationError, ModelError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.chain import NormalEquations
+from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
+from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.robot.model import RobotModel
 
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'trajectory_problems.py')))
-SCHEMES = ['trapezoidal', 'hermite_simpson']
+SCHEMES = ['trapezoidal', 'hermite_simpson', 'variational']
 
 
 def random_problem(rng, *, between):
@@ -88,7 +90,8 @@ def test_derivatives_are_those_of_central_differences(rng, scheme, noisy, betwee
             np.testing.assert_allclose(part.rows[:, :, width + index], found, atol=1e-6 * size)
 
 
-@pytest.mark.parametrize(('scheme', 'order'), [('trapezoidal', 2), ('hermite_simpson', 4)])
+@pytest.mark.parametrize(('scheme', 'order'), [
+    ('trapezoidal', 2), ('hermite_simpson', 4), ('variational', 2)])
 def test_the_defect_of_the_true_motion_falls_with_the_order_of_the_rule(scheme, order):
     # Dry friction so smooth that steps are short beside it.
     model = made.model_of(made.PENDULUM, smoothing=5.0)
@@ -107,7 +110,8 @@ def test_the_defect_of_the_true_motion_falls_with_the_order_of_the_rule(scheme, 
     assert np.log2(sizes[0] / sizes[1]) > order + 1 - 0.4
 
 
-@pytest.mark.parametrize(('scheme', 'bias'), [('trapezoidal', 0.1), ('hermite_simpson', 0.04)])
+@pytest.mark.parametrize(('scheme', 'bias'), [
+    ('trapezoidal', 0.1), ('hermite_simpson', 0.04), ('variational', 0.1)])
 def test_a_swinging_pendulum_is_found_from_its_encoder_alone(scheme, bias):
     problem, truth, motion = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'), step=0.01)
     chain = Collocation(problem, scheme)
@@ -173,3 +177,24 @@ def test_a_torque_that_jumps_is_refused():
     problem, _, _ = made.swinging(nodes=21)
     with pytest.raises(ModelError, match='coulomb_smoothing'):
         replace(problem, model=model, parameters=model.parameters)
+
+
+def test_the_variational_chain_finds_what_shooting_by_the_same_integrator_finds():
+    problem, truth, _ = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'))
+    estimator = CollocatedLeastSquares(scheme='variational', prior_strength=None)
+    chain = estimator.solve(problem)
+    shot = Shooting(integrator='midpoint', tolerance=1e-12).solve(
+        replace(problem, parameters=problem.parameters.with_values(chain.values)))
+    assert chain.status is Status.CONVERGED and shot.status is Status.CONVERGED
+    free = problem.free
+    deviation = 1.0 / np.sqrt(np.maximum(np.diagonal(shot.information), 1e-300))
+    assert (np.abs(chain.values - shot.values)[free] < 1e-3 * deviation).all()
+    for one, two in zip(chain.positions, shot.positions, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-6)
+
+
+def test_discrete_mechanics_takes_no_process_noise():
+    with pytest.raises(ConfigurationError, match='holds exactly'):
+        CollocatedLeastSquares(scheme='variational', process_noise=1.0)
+    with pytest.raises(ConfigurationError, match='no such rule'):
+        CollocatedLeastSquares(scheme='euler')

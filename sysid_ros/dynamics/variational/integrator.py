@@ -22,6 +22,7 @@ from sysid_ros.dynamics.variational.courses import (
     DiscreteMotion,
     DrivenCourse,
 )
+from sysid_ros.dynamics.variational.defects import Defects, find_defects
 from sysid_ros.dynamics.variational.march import Saved, Steps, simulate
 from sysid_ros.dynamics.variational.march import adjoint as simulate_back
 from sysid_ros.dynamics.variational.readings import begin, read
@@ -232,6 +233,32 @@ class VariationalIntegrator:
         room.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(course.torque) - 1, self.substeps)
         return self._march(known, course, room, least, width).slopes
+
+    def defects(
+        self, values: np.ndarray, course: DrivenCourse, states: np.ndarray
+    ) -> Defects:
+        """By how much states of a tree contradict its mechanics, one step from node to node.
+
+        Args:
+            values: Parameter values, shape ``(p,)``.
+            course: What drives it; its start does not matter.
+            states: Positions and velocities at the nodes, shape ``(N + 1, 2, n)``.
+
+        Raises:
+            ModelError: The system has constraints, whose impulses are no part of a state.
+        """
+        if self.system.rows:
+            raise ModelError(
+                'states of closed loops cannot be compared without the impulses that close them',
+                where=self.model.robot.name)
+        count, both = len(states) - 1, 2 * self.joints
+        found = Defects(
+            np.zeros((count, both)), np.zeros((count, both, both)),
+            np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
+        find_defects(
+            self.system, self._values(values), course.drive, self._rule, self._room().balance,
+            np.ascontiguousarray(states, dtype=float), float(course.step), found)
+        return found
 
     def adjoint(
         self, values: np.ndarray, course: DrivenCourse, motion: DiscreteMotion,

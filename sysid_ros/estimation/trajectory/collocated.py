@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
     Args:
         prior_strength: As for all.
         estimate_noise: As for all.
-        scheme: ``trapezoidal`` or ``hermite_simpson``.
+        scheme: ``trapezoidal``, ``hermite_simpson`` or ``variational``.
         process_noise: Square root of the spectral density of white noise of the
             accelerations, in [rad/s²/√Hz] or [m/s²/√Hz]; None where the dynamics hold exactly.
         huber: Readings that are off by more standard deviations than this count by how far.
@@ -55,10 +55,14 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_above_zero('process_noise', 'huber')
-        if self.scheme not in ('trapezoidal', 'hermite_simpson'):
+        if self.scheme not in get_args(Scheme):
             raise ConfigurationError(
                 'there is no such rule of collocation', where='scheme', found=repr(self.scheme),
-                allowed='trapezoidal, hermite_simpson')
+                allowed=', '.join(get_args(Scheme)))
+        if self.scheme == 'variational' and self.process_noise is not None:
+            raise ConfigurationError(
+                'discrete mechanics holds exactly', where='process_noise',
+                found=self.process_noise, fix='Leave it out, or choose hermite_simpson')
 
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None

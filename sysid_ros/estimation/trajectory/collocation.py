@@ -2,7 +2,8 @@ r"""Collocation: smooth dynamics in joint coordinates as residuals between neigh
 
 States are positions and velocities at the nodes. Between two nodes the trapezoidal rule (second
 order) or that of Hermite and Simpson (fourth order; Betts 2010, section 4.5) says what they have
-to fulfil: exactly, or up to white noise of the acceleration.
+to fulfil: exactly, or up to white noise of the acceleration. Or discrete mechanics does (midpoint
+rule, second order), exactly: momenta are then compared in units of each joint's own inertia.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.dynamics.acceleration import Acceleration, linearised_accelerations
+from sysid_ros.dynamics.variational.courses import DrivenCourse
+from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.estimation.trajectory.chain import Residuals
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import (
@@ -122,6 +125,9 @@ class Collocation:
     def _dynamics(
         self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]
     ) -> Iterator[Residuals]:
+        if self.scheme == 'variational':
+            yield from self._mechanics(states, values, scale)
+            return
         nodes = self._accelerations('nodes', states, values, self._torque)
         middle = self._middle(states, values, nodes) if self.scheme != 'trapezoidal' else None
         for index, stretch in enumerate(self.problem.stretches):
@@ -136,6 +142,50 @@ class Collocation:
             yield Residuals.of(
                 np.arange(first, last), defect * weight[:, 0],
                 *(weight * slope for slope in slopes))
+
+    def _mechanics(
+        self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]
+    ) -> Iterator[Residuals]:
+        """The same by discrete mechanics."""
+        joints = states.shape[1] // 2
+        for index, stretch in enumerate(self.problem.stretches):
+            first, last = self.first_nodes[index], self.first_nodes[index + 1] - 1
+            part = states[first:last + 1].reshape(-1, 2, joints)
+            found = self._integrator.defects(
+                self.full(values), DrivenCourse(part[0], stretch.torque, stretch.step), part)
+            weight = 1.0 / scale(stretch)
+            yield Residuals.of(
+                np.arange(first, last), self._as_states(found.values, stretch.step) * weight,
+                *(weight[:, None] * self._as_states(slope, stretch.step)
+                  for slope in found[1:]))
+
+    def _as_states(self, momenta: np.ndarray, step: float) -> np.ndarray:
+        """Momenta that are missing at both ends as ways and changes of speed, ``(K, 2 n, ...)``.
+
+        Each is of second order, but their difference of third, as are ways in a step.
+        """
+        inertia = self._inertia.reshape((-1,) + (1,) * (momenta.ndim - 2))
+        before, after = np.split(momenta, 2, axis=1)
+        return np.concatenate(
+            [0.5 * step * (before + after) / inertia, (after - before) / inertia], axis=1)
+
+    @cached_property
+    def _integrator(self) -> VariationalIntegrator:
+        return VariationalIntegrator(
+            self.problem.model, sought=tuple((int(k),) for k in self.problem.free))
+
+    @cached_property
+    def _inertia(self) -> np.ndarray:
+        """Each joint's own inertia where the motion begins, at the prior, shape ``(n,)``.
+
+        It does not depend on what is sought, or small inertias would be rewarded.
+        """
+        stretch = self.problem.stretches[0]
+        still = np.zeros((2, 2, stretch.torque.shape[1]))
+        course = DrivenCourse(still[0], stretch.torque[:2], stretch.step)
+        slopes = self._integrator.defects(self.problem.parameters.prior, course, still).here[0]
+        joints = still.shape[2]
+        return np.diagonal(slopes[:joints, joints:]).copy()
 
     @cached_property
     def _torque(self) -> np.ndarray:

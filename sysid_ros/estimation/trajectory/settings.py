@@ -11,7 +11,7 @@ from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings
 
 #: Rules of collocation between nodes.
-Scheme = Literal['trapezoidal', 'hermite_simpson']
+Scheme = Literal['trapezoidal', 'hermite_simpson', 'variational']
 # What of the section says how a recording becomes a problem.
 _NODES = tuple(name for name in NodeSettings.model_fields if name != 'step')
 
