@@ -112,6 +112,7 @@ def searches(setup: SimpleNamespace, table: Any, playback: Any) -> list[dict[str
         lbfgs,
         steepest_descent,
     )
+    from sysid_ros.report.playback_figure import convergence_figure
 
     problem, logs, figures = setup.problem_of(table, playback), {}, []
     for name, search in (
@@ -126,28 +127,8 @@ def searches(setup: SimpleNamespace, table: Any, playback: Any) -> list[dict[str
               f'{found.status.value}')
         figures.append(figure(name, spent, 's'))
     if len(sys.argv) > 1:
-        plot(logs, Path(sys.argv[1]))
+        convergence_figure(sys.argv[1], logs)
     return figures
-
-
-def plot(logs: dict[str, Any], file: Path) -> None:
-    """Cost above its least and both stiffnesses, step by step, as in Fig. 4 of the paper."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    least = min(found.point.cost for found in logs.values())
-    drawn, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(7.0, 6.0))
-    for name, found in logs.items():
-        steps = np.arange(1, len(found.steps) + 1)
-        above.semilogy(steps, [max(s.cost - least, 1e-6) for s in found.steps], label=name)
-        below.plot(steps, [s.values for s in found.steps])
-    above.set_ylabel('cost above the least')
-    below.set_ylabel('stiffness [N·m/rad]')
-    below.set_xlabel('step')
-    above.legend()
-    drawn.savefig(file, dpi=150)
 
 
 def growth(setup: SimpleNamespace) -> list[dict[str, Any]]:

@@ -1,0 +1,138 @@
+"""Figures of a flexible object that was identified: how the search went, and how it bent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from sysid_ros.errors import ModelError
+from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition
+from sysid_ros.estimation.trajectory.variational.search import Found
+from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR
+from sysid_ros.robot.model import RobotModel
+
+_COLOURS = (CANDIDATE, PRIOR, ERROR, MEASURED)
+# Part of the first cost below which costs differ by rounding.
+_ROUNDING = 1e-12
+
+
+def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
+    """Draw cost and parameters step by step, one search beside the other.
+
+    Args:
+        path: PNG file to write.
+        searches: Searches of one problem, by name.
+    """
+    figure = _figure(8.0, 6.0)
+    above, below = figure.subplots(2, 1, sharex=True)
+    least = min(found.point.cost for found in searches.values())
+    for (name, found), colour in zip(searches.items(), _COLOURS * len(searches), strict=False):
+        steps = np.arange(1, len(found.steps) + 1)
+        costs = np.array([step.cost for step in found.steps])
+        floor = _ROUNDING * max(costs.max(initial=0.0), least)
+        above.semilogy(
+            steps, np.maximum(costs - least, floor), '.-', color=colour, label=name)
+        for k in range(len(found.values)):
+            below.plot(steps, [step.values[k] for step in found.steps], '.-', color=colour)
+    above.set_ylabel('cost above the least')
+    below.set_ylabel('parameters')
+    below.set_xlabel('step')
+    above.legend(fontsize=8, frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def path_figure(path: str | Path, place: EndEffectorPosition, found: Found) -> None:
+    """Draw the end effector's path after every step of a search over what was measured.
+
+    Args:
+        path: PNG file to write.
+        place: Where the first recording measured it; its noise does not matter.
+        found: The search; its motions are simulated once more.
+    """
+    figure = _figure(8.0, 7.0)
+    axes = figure.add_subplot(projection='3d')
+    problem, count = found.problem, len(found.steps)
+    for number, step in enumerate(found.steps):
+        point = problem.evaluate(np.log(step.values))
+        if point.motions[0].status.ok:
+            places, _ = place.places(point.motions[0].positions)
+            shade = 0.15 + 0.85 * (number + 1) / count
+            axes.plot(*places.T, color=PRIOR, alpha=shade, linewidth=0.8)
+    axes.plot(*place.measured.T, color=MEASURED, linewidth=1.2, label='measured')
+    axes.plot([], [], color=PRIOR, label='simulated, darker with every step')
+    axes.set_xlabel('x [m]')
+    axes.set_ylabel('y [m]')
+    axes.set_zlabel('z [m]')
+    axes.legend(fontsize=8, frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def film_strip(
+    path: str | Path, robot: RobotModel, positions: np.ndarray, times: Sequence[float],
+    links: Sequence[str], tip: np.ndarray,
+) -> None:
+    """Draw chains of links at some times, side by side, as seen from the front and the side.
+
+    Args:
+        path: PNG file to write.
+        robot: The tree.
+        positions: Joint positions at these times, shape ``(T, n)``.
+        times: In [s], shape ``(T,)``.
+        links: Links to draw, chain by chain; where one does not follow the other, a new line
+            begins.
+        tip: Where a chain ends in the frame of its last link in [m], shape ``(3,)``.
+
+    Raises:
+        ModelError: There is no such link.
+    """
+    chains = _chains(robot, links)
+    figure = _figure(2.0 * len(times), 5.0)
+    axes = figure.subplots(2, len(times), squeeze=False, sharex='row', sharey=True)
+    for column, (q, time) in enumerate(zip(positions, times, strict=True)):
+        for chain in chains:
+            points = [(link, np.zeros(3)) for link in chain] + [(chain[-1], tip)]
+            corners = np.array([
+                EndEffectorPosition(
+                    robot, link, point, np.zeros((1, 3)), np.ones(3)).places(q[None])[0][0]
+                for link, point in points])
+            for row, across in enumerate((1, 0)):
+                axes[row, column].plot(
+                    corners[:, across], corners[:, 2], '.-', color=CANDIDATE, linewidth=1.0)
+        axes[0, column].set_title(f'{time:.1f} s', fontsize=9)
+    for row, name in enumerate(('y [m]', 'x [m]')):
+        axes[row, 0].set_ylabel('z [m]', fontsize=8)
+        for axis in axes[row]:
+            axis.set_aspect('equal', adjustable='box')
+            axis.set_xlabel(name, fontsize=8)
+            axis.tick_params(labelsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def _chains(robot: RobotModel, links: Sequence[str]) -> list[list[str]]:
+    """Links that carry each other, in order."""
+    body = {link: robot.place_of(link)[0] for link in links}
+    chains: list[list[str]] = []
+    for link in links:
+        before = body[chains[-1][-1]] if chains else None
+        chain, ancestor = False, body[link]
+        while ancestor >= 0 and not chain:
+            ancestor = int(robot.tree.parent[ancestor])
+            chain = ancestor == before
+        if chain:
+            chains[-1].append(link)
+        else:
+            chains.append([link])
+    if not chains:
+        raise ModelError('there are no links to draw', where=robot.name)
+    return chains
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
