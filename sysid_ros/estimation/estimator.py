@@ -62,6 +62,7 @@ TRAJECTORY_ESTIMATORS: dict[str, str] = {
     'collocation': 'collocated.CollocatedLeastSquares',
     'shooting': 'simulated.SimulatedLeastSquares',
     'discrete': 'discrete.estimator.DiscreteLeastSquares',
+    'variational': 'simulated.VariationalLeastSquares',
     'graph': 'graphed.GraphLeastSquares',
 }
 

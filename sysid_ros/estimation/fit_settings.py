@@ -31,8 +31,8 @@ class FitSettings(StrictSettings):
     Attributes:
         estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
             ``lmi``, ``irls_lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states
-            and parameters together, ``collocation``, ``shooting``, ``discrete`` or
-            ``graph``.
+            and parameters together, ``collocation``, ``shooting``, ``variational``,
+            ``discrete`` or ``graph``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.

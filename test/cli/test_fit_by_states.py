@@ -1,4 +1,4 @@
-"""``sysid fit --estimator collocation|shooting``: from a settings file to a run folder."""
+"""``sysid fit --estimator collocation|shooting|variational``: from settings to a run folder."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fit(folder, *options):
     return main(['fit', str(folder / 'fit.yaml'), '-o', str(folder / 'run'), *options])
 
 
-@pytest.mark.parametrize('estimator', ['collocation', 'shooting', 'graph'])
+@pytest.mark.parametrize('estimator', ['collocation', 'shooting', 'variational', 'graph'])
 def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys, estimator):
     assert fit(folder, '--holdout', '0.3', '--estimator', estimator) == 0
     assert 'VERDICT: committable' in capsys.readouterr().out

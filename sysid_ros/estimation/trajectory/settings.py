@@ -46,6 +46,7 @@ class TrajectorySettings(StrictSettings):
         torque_noise: Standard deviation of recorded torques in graphs in [N·m] or [N]; they are
             known exactly where it is left out.
         refinement: Steps of a graph from node to node.
+        rule: How a variational integrator takes the Lagrangian of a step.
     """
 
     step: float | None = Field(default=None, gt=0)
@@ -69,6 +70,7 @@ class TrajectorySettings(StrictSettings):
     damping: float | None = Field(default=None, ge=0)
     torque_noise: float | None = Field(default=None, gt=0)
     refinement: int | None = Field(default=None, ge=1)
+    rule: Literal['midpoint', 'trapezoidal'] | None = None
 
     def nodes(self, recording: Recording) -> NodeSettings:
         """How a recording becomes a problem.
