@@ -18,6 +18,8 @@ from sysid_ros.robot.model import RobotModel
 _COLOURS = (CANDIDATE, PRIOR, ERROR, MEASURED)
 # Part of the first cost below which costs differ by rounding.
 _ROUNDING = 1e-12
+# Least half width of what a film shows in [m].
+_NARROW = 0.12
 
 
 def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
@@ -109,6 +111,11 @@ def film_strip(
             axis.set_aspect('equal', adjustable='box')
             axis.set_xlabel(name, fontsize=8)
             axis.tick_params(labelsize=7)
+            # What moves little across would have no room for its axis.
+            middle = float(np.mean(axis.get_xlim()))
+            reach = max(0.5 * float(np.ptp(axis.get_xlim())), _NARROW)
+            axis.set_xlim(middle - reach, middle + reach)
+            axis.locator_params(axis='x', nbins=3)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 

@@ -27,8 +27,9 @@ from sysid_ros.dynamics.variational.assembly import (
 )
 from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
+from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
-from sysid_ros.errors import ConfigurationError, ModelError
+from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
 from sysid_ros.robot.loops import WORLD, LoopClosure
 from sysid_ros.robot.model import RobotModel
 
@@ -122,7 +123,7 @@ def test_the_mass_matrix_is_that_of_pinocchio_and_the_start_is_its_momentum(rng)
     integrator = VariationalIntegrator(model)
     q, v = rng.uniform(-1.0, 1.0, (2, 3))
     values = model.parameters.values
-    mass = constraints(integrator.system, integrator._values(values), q).mass
+    mass = constraints(integrator.system, integrator.known(values), q).mass
     data = model.robot.pinocchio_model.createData()
     expected = np.triu(pin.crba(model.robot.pinocchio_model, data, q))
     np.testing.assert_allclose(np.triu(mass), expected, rtol=1e-12, atol=1e-13)
@@ -290,7 +291,7 @@ CRITICAL = 2.0 / np.sqrt(2.0 * PULL / BEAD)
 def test_geometric_stiffness_limits_the_step_where_the_closed_form_says():
     model, rods, q, _, _ = bead_on_a_string()
     integrator = VariationalIntegrator(model, rods, q)
-    known = integrator._values(model.parameters.values)
+    known = integrator.known(model.parameters.values)
     # An impulse of one newton second in each rod, over a second: tensions of one newton.
     ratio = geometric_ratio(integrator.system, known, q, -np.ones(2), CRITICAL, 1.0 / PULL)
     assert ratio == pytest.approx(1.0, rel=1e-9)
@@ -350,6 +351,13 @@ def test_a_step_that_has_no_solution_is_named():
     _, motion, _ = string_motion(0.5 * CRITICAL, speed=400.0, most_substeps=1)
     assert motion.status is MotionStatus.UNSOLVED
     assert motion.reached == 0
+
+
+def test_a_place_of_rest_that_is_not_there_is_refused():
+    model, _, q, _, aside = bead_on_a_string()
+    # No weight and no spring: every place is as good as any other.
+    with pytest.raises(EstimationError, match='no place of rest'):
+        resting(VariationalIntegrator(model), model.parameters.values, q, [aside])
 
 
 def test_a_joint_that_runs_away_is_named():

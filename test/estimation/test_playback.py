@@ -9,9 +9,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.courses import Hold
+from sysid_ros.dynamics.variational.assembly import closed_configuration, constraints
+from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold
+from sysid_ros.dynamics.variational.resting import resting
+from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition, JointAngles
 from sysid_ros.estimation.trajectory.variational.gains import gain_advice, lqr_hold
@@ -110,6 +114,82 @@ def test_the_adjoint_gradient_is_that_of_sensitivities_and_of_differences(
         (problem.evaluate(logs + step).cost - problem.evaluate(logs - step).cost) / (2.0 * size)
         for step in size * np.eye(2)]
     np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+@pytest.fixture(scope='module')
+def longer():
+    """A loop that is free to bend while its gripper stands still."""
+    return experiment.bench(8, damping=0.05)
+
+
+@pytest.fixture(scope='module')
+def hanging(longer):
+    """A recording that begins with the loop hanging at rest, as its stiffness lets it."""
+    values = longer.values()
+    rest = resting(longer.integrator(), values, longer.start, range(7))
+    settled = replace(longer, start=rest.positions)
+    moved = experiment.truth(settled, seconds=SECONDS)
+    return replace(experiment.recorded(longer, moved, 0), held=tuple(range(7)))
+
+
+def test_a_start_at_rest_moves_with_the_stiffness_and_is_differentiated(longer, hanging):
+    problem = experiment.problem_of(longer, hanging)
+    logs = np.log([3.0, 2.0])
+    point = problem.evaluate(logs, derivatives=True)
+    problem = problem.scheduled(point)
+    integrator, size = problem.integrator, 1e-5
+    rest = resting(integrator, problem.at(logs), longer.start, range(7))
+    assert np.abs(rest.positions - longer.start).max() > 1e-3
+    for k, step in enumerate(size * np.eye(2)):
+        near = [resting(integrator, problem.at(logs + sign * step), longer.start, range(7))
+                for sign in (1.0, -1.0)]
+        expected = (near[0].positions - near[1].positions) / (2.0 * size)
+        # It hangs in its plane, whatever the stiffness across is.
+        assert (np.abs(expected).max() > 1e-3) == (k == 0)
+        np.testing.assert_allclose(
+            rest.slopes[:, k] * np.exp(logs[k]), expected, rtol=1e-5, atol=1e-8)
+    gradient = problem.gradient(problem.evaluate(logs))
+    forward = sum(
+        np.einsum('tm,tmk->k', *pair)
+        for pair in problem.rows(problem.evaluate(logs, derivatives=True)))
+    np.testing.assert_allclose(gradient, forward, rtol=1e-8)
+    expected = [
+        (problem.evaluate(logs + step).cost - problem.evaluate(logs - step).cost) / (2.0 * size)
+        for step in size * np.eye(2)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_a_loop_that_hangs_at_rest_when_the_recording_begins_is_identified(longer, hanging):
+    found = gauss_newton(experiment.problem_of(longer, hanging))
+    assert found.status.ok
+    np.testing.assert_allclose(found.values, TRUTH, rtol=0.02)
+
+
+def test_at_rest_no_motion_within_the_closures_lowers_the_energy(longer, rng):
+    integrator, values = longer.integrator(), longer.values()
+    closures = longer.robot.loops.closures
+    rest = resting(integrator, values, longer.start, range(7))
+    system = discrete_system(longer.model, closures)
+    across = constraints(system, None, rest.positions).jacobian[:, 7:]
+    within = null_space(across) @ rng.normal(size=across.shape[1] - 12)
+
+    def energy(size):
+        q = rest.positions.copy()
+        q[7:] += size * within
+        q = closed_configuration(system, closures, q, held=range(7))
+        still = DrivenCourse(np.array([q, 0.0 * q]), np.zeros((2, len(q))), 1e-3)
+        motion = integrator.run(values, [still])[0]
+        return integrator.read(values, motion).energies[0]
+
+    low, least, high = (energy(size) for size in (-1e-3, 0.0, 1e-3))
+    assert low > least and high > least
+    assert abs(high - low) < 1e-3 * (high + low - 2.0 * least)
+
+
+def test_a_start_that_depends_on_parameters_has_to_be_at_rest():
+    with pytest.raises(RecordingError, match='not at rest'):
+        DrivenCourse(
+            np.ones((2, 3)), np.zeros((2, 3)), 0.01, start_slopes=np.zeros((3, 1)))
 
 
 def test_places_of_the_end_effector_have_the_derivatives_of_differences(table, real, rng):

@@ -31,17 +31,23 @@ class Constraints(NamedTuple):
         jacobian: Shape ``(r, n)``.
         stiffness: Derivative of the impulses' effect on the joints, shape ``(n, n)``.
         mass: Mass matrix, shape ``(n, n)``.
+        force: Of gravity and springs on the joints, shape ``(n,)``.
+        force_by_position: Its derivative, shape ``(n, n)``.
+        force_by_parameters: Of all forces at rest by k parameters, shape ``(n, k)``.
     """
 
     gap: np.ndarray
     jacobian: np.ndarray
     stiffness: np.ndarray
     mass: np.ndarray
+    force: np.ndarray
+    force_by_position: np.ndarray
+    force_by_parameters: np.ndarray
 
 
 def constraints(
     system: DiscreteSystem, values: TreeValues | None, q: np.ndarray,
-    multipliers: np.ndarray | None = None,
+    multipliers: np.ndarray | None = None, columns: int = 0,
 ) -> Constraints:
     """Closures at a configuration.
 
@@ -50,18 +56,21 @@ def constraints(
         values: Parameter values; None where the mass matrix does not matter.
         q: Joint positions, shape ``(n,)``.
         multipliers: Impulses of the constraints, shape ``(r,)``; zero by default.
+        columns: How many parameters the values say to differentiate by.
     """
-    room = step_room(system, 0, 0)
+    room = step_room(system, columns, columns)
     if values is None:
         bodies = len(system.tree.parent)
         values = TreeValues(
             np.zeros((bodies, 10)), np.zeros(len(system.tree.signal)),
-            np.zeros(0, dtype=np.int64), np.zeros(bodies, dtype=bool), system.coupled)
+            np.full(len(system.tree.signal), -1), np.zeros(bodies, dtype=bool), system.coupled)
     if multipliers is None:
         multipliers = np.zeros(system.rows)
     inspect(system, values, room, np.array(q, dtype=float), multipliers)
-    found = room.closures
-    return Constraints(found.gap, found.jacobian, found.stiffness, room.balance.tree.tables[0])
+    found, inner = room.closures, room.balance
+    return Constraints(
+        found.gap, found.jacobian, found.stiffness, inner.tree.tables[0], inner.tree.joints[1],
+        inner.tree.tables[2], inner.by_parameters[0].T)
 
 
 def independent_rows(

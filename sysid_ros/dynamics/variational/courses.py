@@ -80,12 +80,24 @@ class DrivenCourse:
         torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
         step: Time from node to node in [s].
         hold: What holds joints to a reference besides.
+        start_slopes: Derivatives of the positions at the start by the k parameters that are
+            sought, shape ``(n, k)``, of a start at rest; None where it does not depend on them.
+
+    Raises:
+        RecordingError: A start that depends on parameters is not at rest.
     """
 
     start: np.ndarray
     torque: np.ndarray
     step: float
     hold: Hold | None = None
+    start_slopes: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.start_slopes is not None and np.any(self.start[1]):
+            raise RecordingError(
+                'a start that depends on parameters is not at rest',
+                found=f'{np.abs(self.start[1]).max():.3g} rad/s or m/s')
 
     @property
     def drive(self) -> Drive:

@@ -146,7 +146,8 @@ class VariationalIntegrator:
             1.0 - place if symmetric else np.ones(len(place)),
             place if symmetric else np.zeros(len(place)))
 
-    def _values(self, values: np.ndarray) -> TreeValues:
+    def known(self, values: np.ndarray) -> TreeValues:
+        """Parameter values ``(p,)`` as the kernels take them."""
         return tree_values(
             self.system.tree, values, self._slots, self.system.coupled)
 
@@ -181,10 +182,16 @@ class VariationalIntegrator:
         self, values: np.ndarray, course: DrivenCourse, room: StepRoom, least: np.ndarray,
         width: int,
     ) -> DiscreteMotion:
-        known = self._values(values)
+        known = self.known(values)
         start = np.ascontiguousarray(course.start, dtype=float)
         begin(self.system, known, room, start[0], start[1], self.starts)
+        self._depend(course, room)
         return self._march(known, course, room, least, width)
+
+    def _depend(self, course: DrivenCourse, room: StepRoom) -> None:
+        """Add what the start, at rest, depends on."""
+        if course.start_slopes is not None:
+            room.slopes[0, self.starts:] += course.start_slopes.T
 
     def _march(
         self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
@@ -225,7 +232,7 @@ class VariationalIntegrator:
             Changes at the nodes, shape ``(N + 1, 2, n, w)``.
         """
         width = first.shape[2]
-        known = self._values(values)._replace(slots=np.full(len(values), -1))
+        known = self.known(values)._replace(slots=np.full(len(values), -1))
         known = known._replace(sought=np.zeros_like(known.sought))
         room = step_room(self.system, 0, width)
         start = np.ascontiguousarray(course.start, dtype=float)
@@ -256,7 +263,7 @@ class VariationalIntegrator:
             np.zeros((count, both)), np.zeros((count, both, both)),
             np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
         find_defects(
-            self.system, self._values(values), course.drive, self._rule, self._room().balance,
+            self.system, self.known(values), course.drive, self._rule, self._room().balance,
             np.ascontiguousarray(states, dtype=float), float(course.step), found)
         return found
 
@@ -286,7 +293,7 @@ class VariationalIntegrator:
         by_states[:, 0] = by_positions
         if by_momenta is not None:
             by_states[:, 1] = by_momenta
-        known, room = self._values(values), self._room()
+        known, room = self.known(values), self._room()
         state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.sought))
         regular = simulate_back(
             self.system, known, course.drive, self._rule, room,
@@ -296,6 +303,7 @@ class VariationalIntegrator:
             raise EstimationError('the adjoint cannot go back over a singular step')
         start = np.ascontiguousarray(course.start, dtype=float)
         begin(self.system, known, room, start[0], start[1], self.starts)
+        self._depend(course, room)
         whole = np.einsum('aj,acj->c', state, room.slopes)
         whole[self.starts:] += gradient
         return whole
@@ -317,7 +325,7 @@ class VariationalIntegrator:
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
             np.zeros(count), np.zeros(count))
         if not (motion.status.ok and read(
-                self.system, self._values(values), room, states,
+                self.system, self.known(values), room, states,
                 np.ascontiguousarray(motion.slopes), *found)):
             raise EstimationError(
                 'a motion that ended early, or is singular, cannot be read',

@@ -179,14 +179,16 @@ def _inspection(sources: str) -> Callable[..., None]:
         sources  # noqa: B018
         inner = room.balance
         for j in range(len(q)):
-            inner.q[0, j], inner.v[j] = q[j], 0.0
-        look(system, values, inner.tree, inner.q[0], inner.v, True)
+            inner.q[0, j], inner.at[j], inner.v[j] = q[j], q[j], 0.0
+        look(system, values, inner.tree, inner.at, inner.v, True)
+        inner.by_parameters[:] = 0.0
+        differentiate_by_parameters(system, values, inner, 1.0, 0.0, 1.0, 1.0, 0.0)
         close_at(system, room, 0)
         stiffen(system, room.frames, room.closures, multipliers)
 
     return inspect
 
 
-#: Fill the room with gaps, their Jacobian, geometric stiffness and mass matrix at positions
-#: ``(n,)`` under impulses ``(r,)``.
+#: Fill the room with gaps, their Jacobian, geometric stiffness, mass matrix, and the force of
+#: gravity and springs with its derivatives, at rest at positions ``(n,)`` under impulses ``(r,)``.
 inspect: Callable[..., Any] = _inspection(_DIGEST)

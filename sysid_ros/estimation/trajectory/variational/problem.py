@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from sysid_ros.dynamics.variational.courses import DiscreteMotion, DrivenCourse
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
+from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.variational.costs import Compared, Cost
 
@@ -52,6 +53,9 @@ class Playback:
     Attributes:
         course: Its start, measured torques, and what holds the arm near its measured motion.
         costs: What the simulated motion is compared with.
+        held: Joints that stood where the course starts while everything else hung at rest: the
+            others start where springs and weight balance, which is found for every trial. None
+            where the start is known as it is.
 
     Raises:
         RecordingError: Torques and measurements have not as many nodes.
@@ -59,6 +63,7 @@ class Playback:
 
     course: DrivenCourse
     costs: tuple[Cost, ...]
+    held: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         nodes = len(self.course.torque)
@@ -71,18 +76,33 @@ class Playback:
             raise RecordingError('the torques are not known at all nodes')
 
 
+    def started(self, integrator: VariationalIntegrator, values: np.ndarray) -> DrivenCourse:
+        """The course from where it starts with some parameter values, shape ``(p,)``.
+
+        Raises:
+            EstimationError: There is no place of rest.
+        """
+        if self.held is None:
+            return self.course
+        rest = resting(integrator, values, self.course.start[0], self.held)
+        start = np.array([rest.positions, 0.0 * rest.positions])
+        return replace(self.course, start=start, start_slopes=rest.slopes)
+
+
 class Point(NamedTuple):
     """The problem at a place of its parameters.
 
     Attributes:
         logs: Logarithms of the sought parameters, shape ``(k,)``.
         cost: Half the sum of squares; infinite where a motion ended early.
+        courses: One for each recording, from where it starts.
         motions: One for each recording.
         compared: One for each recording and cost; empty where a motion ended early.
     """
 
     logs: np.ndarray
     cost: float
+    courses: tuple[DrivenCourse, ...]
     motions: tuple[DiscreteMotion, ...]
     compared: tuple[tuple[Compared, ...], ...]
 
@@ -132,26 +152,37 @@ class PlaybackProblem:
         Args:
             logs: Logarithms of the sought parameters, shape ``(k,)``.
             derivatives: Whether forward sensitivities are wanted.
+
+        Raises:
+            EstimationError: There is no place of rest where the search begins.
         """
-        values, motions, compared, cost = self.at(logs), [], [], 0.0
+        values, cost = self.at(logs), 0.0
+        courses, motions, compared = list[DrivenCourse](), list[DiscreteMotion](), []
         for number, playback in enumerate(self.playbacks):
             schedule = None if self.schedules is None else [self.schedules[number]]
+            try:
+                courses.append(playback.started(self.integrator, values))
+            except EstimationError:
+                # A trial without a place of rest is one that cannot be simulated.
+                if np.array_equal(logs, self.first):
+                    raise
+                return Point(logs, np.inf, tuple(courses), tuple(motions), ())
             motion = self.integrator.run(
-                values, [playback.course], schedules=schedule, derivatives=derivatives)[0]
+                values, courses[-1:], schedules=schedule, derivatives=derivatives)[0]
             motions.append(motion)
             if not motion.status.ok:
-                return Point(logs, np.inf, tuple(motions), ())
+                return Point(logs, np.inf, tuple(courses), tuple(motions), ())
             compared.append(tuple(part.compare(motion.positions) for part in playback.costs))
             cost += sum(part.cost for part in compared[-1])
-        return Point(logs, cost, tuple(motions), tuple(compared))
+        return Point(logs, cost, tuple(courses), tuple(motions), tuple(compared))
 
     def gradient(self, point: Point) -> np.ndarray:
         """Gradient of the cost by the logarithms, by the adjoint, shape ``(k,)``."""
         values, total = self.at(point.logs), np.zeros(len(self.sought))
-        for playback, motion, parts in zip(
-                self.playbacks, point.motions, point.compared, strict=True):
+        for course, motion, parts in zip(
+                point.courses, point.motions, point.compared, strict=True):
             total += self.integrator.adjoint(
-                values, playback.course, motion,
+                values, course, motion,
                 np.sum([part.gradient for part in parts], axis=0))
         return total * np.exp(point.logs)
 

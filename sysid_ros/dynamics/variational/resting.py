@@ -1,0 +1,83 @@
+r"""Where closed loops with springs hang at rest, and how that depends on parameters.
+
+With joints held, the others are where gravity, springs and closures balance,
+:math:`L_q + H^\top\lambda + \tau = 0,\ h = 0`. Stiffness that is sought moves that place: a
+recording that begins at rest begins elsewhere for every trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.dynamics.sample_regressor import ONE
+from sysid_ros.dynamics.variational.assembly import constraints
+from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
+from sysid_ros.errors import EstimationError
+
+# A step of Newton's method in [rad] or [m] that is rounding, the longest, and the most of them.
+_EXACT, _LONGEST, _MOST_STEPS = 1e-12, 0.2, 200
+
+
+class Rest(NamedTuple):
+    """A place of rest.
+
+    Attributes:
+        positions: Of all joints in [rad] or [m], shape ``(n,)``.
+        slopes: Derivatives by the k parameters that are sought, shape ``(n, k)``.
+        forces: Of the closures in [N] and [N·m], shape ``(r,)``.
+    """
+
+    positions: np.ndarray
+    slopes: np.ndarray
+    forces: np.ndarray
+
+
+def resting(
+    integrator: VariationalIntegrator, values: np.ndarray, guess: np.ndarray,
+    held: Sequence[int] = (),
+) -> Rest:
+    """The place of rest next to a guess.
+
+    Args:
+        integrator: The system, and what is sought.
+        values: Parameter values, shape ``(p,)``.
+        guess: Joint positions, shape ``(n,)``.
+        held: Indices of joints that something holds where they are.
+
+    Raises:
+        EstimationError: There is none nearby, or it is not determined.
+    """
+    system, known = integrator.system, integrator.known(values)
+    steady = -known.amplitudes[system.tree.signal == ONE] @ system.tree.weights[
+        system.tree.signal == ONE]
+    q, forces = np.array(guess, dtype=float), np.zeros(system.rows)
+    free = np.setdiff1d(np.arange(len(q)), np.asarray(held, dtype=int))
+    joints, zero = len(free), np.zeros((system.rows, system.rows))
+    for _ in range(_MOST_STEPS):
+        here = constraints(system, known, q, forces, len(integrator.sought))
+        across = here.jacobian[:, free]
+        stiffness = (here.force_by_position + here.stiffness)[np.ix_(free, free)]
+        matrix = np.block([[stiffness, across.T], [across, zero]])
+        balance = (here.force + steady)[free] + across.T @ forces
+        right = np.concatenate([-balance, -here.gap])
+        try:
+            step = np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError:
+            break
+        size = np.abs(step[:joints]).max(initial=0.0)
+        part = min(1.0, _LONGEST / max(size, _EXACT))
+        q[free] += part * step[:joints]
+        forces += part * step[joints:]
+        if size <= _EXACT:
+            slopes = np.zeros((len(q), len(integrator.sought)))
+            change = np.vstack([
+                -here.force_by_parameters[free], np.zeros((system.rows, slopes.shape[1]))])
+            slopes[free] = np.linalg.solve(matrix, change)[:joints]
+            return Rest(q, slopes, forces)
+    raise EstimationError(
+        'no place of rest was found', where=integrator.model.robot.name,
+        found=f'an imbalance of {np.abs(right).max():.3g}', fix='Begin nearer to it, or see '
+        'whether springs hold every joint that nothing else does')
