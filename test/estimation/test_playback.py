@@ -12,8 +12,12 @@ import pytest
 from scipy.linalg import null_space
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.assembly import closed_configuration, constraints
-from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold
+from sysid_ros.dynamics.variational.assembly import (
+    closed_configuration,
+    constraints,
+    geometric_ratio,
+)
+from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
@@ -319,3 +323,45 @@ def test_gaps_in_measurements_do_not_matter(table, playback, found):
     gapped = replace(playback, costs=(replace(playback.costs[0], measured=measured),))
     other = gauss_newton(experiment.problem_of(table, gapped))
     np.testing.assert_allclose(other.values, found.values, rtol=0.01)
+
+
+def test_the_criterion_foretells_where_an_undamped_loop_blows_up(monkeypatch):
+    loose = experiment.bench(12, damping=0.0)
+    playback = experiment.recorded(loose, experiment.truth(loose, seconds=8.0), 0)
+    values, course = loose.values(), playback.course
+    # In steps of 10 ms; with steps of 1 ms the same motion is calm.
+    monkeypatch.setattr('sysid_ros.dynamics.variational.integrator._MARGIN', 1e9)
+    blind = loose.integrator(most_substeps=1)
+    wild = blind.run(values, [course])[0]
+    assert wild.status is MotionStatus.UNSOLVED
+    ratios = np.array([
+        geometric_ratio(
+            blind.system, blind.known(values), wild.inner[k], wild.multipliers[k], 0.01, 0.01)
+        for k in range(1, wild.reached)])
+    foretold = 1 + int(np.flatnonzero(ratios > 1.0)[0])
+    assert 1 <= wild.reached - foretold <= 60
+    monkeypatch.undo()
+    refused = loose.integrator(most_substeps=1).run(values, [course])[0]
+    assert refused.status is MotionStatus.UNSTABLE
+    assert refused.reached <= foretold
+    calm = loose.integrator().run(values, [course])[0]
+    assert calm.status is MotionStatus.COMPLETED
+    assert calm.steps.max() == 2
+    assert loose.integrator().read(values, calm).gaps.max() <= 1e-10
+
+
+def test_a_trial_that_blows_up_raises_the_damping_and_does_not_end_the_fit(
+    problem, found, monkeypatch
+):
+    evaluate, trials = type(problem).evaluate, []
+
+    def sometimes(self, logs, **options):
+        trials.append(logs)
+        point = evaluate(self, logs, **options)
+        return point._replace(cost=np.inf) if len(trials) in (2, 3) else point
+
+    monkeypatch.setattr(type(problem), 'evaluate', sometimes)
+    again = gauss_newton(problem)
+    assert again.status is SearchStatus.CONVERGED
+    assert len(again.steps) > len(found.steps)
+    np.testing.assert_allclose(again.values, found.values, rtol=1e-3)
