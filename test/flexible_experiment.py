@@ -18,6 +18,7 @@ from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
+    InputNoise,
     Playback,
     Sought,
     playback_problem,
@@ -173,8 +174,10 @@ def truth(table: Bench, stiffness=TRUTH, seed=0, seconds=SECONDS, size=0.12) -> 
     return Truth(positions[::TRUE_STEPS], torque[::TRUE_STEPS], motion)
 
 
-def recorded(table: Bench, real: Truth, seed: int, noise: float = 1.0) -> Playback:
-    """The recording with noise, ready to be played back."""
+def recorded(
+    table: Bench, real: Truth, seed: int, noise: float = 1.0, told: bool = False
+) -> Playback:
+    """The recording with noise, whose level may be told, ready to be played back."""
     rng = np.random.default_rng(1000 + seed)
     measured = real.positions + noise * SIGMA_Q * rng.normal(size=real.positions.shape)
     torque = np.zeros((len(measured), len(table.start)))
@@ -182,9 +185,12 @@ def recorded(table: Bench, real: Truth, seed: int, noise: float = 1.0) -> Playba
     reference = LowPass(cutoff=CUTOFF).apply(measured, RATE)
     hold = Hold(np.arange(7), reference, np.diag(HOLD_STIFF), np.diag(HOLD_BRAKE))
     start = np.array([table.start, 0.0 * table.start])
+    sigma = np.zeros(len(table.start))
+    sigma[:7] = SIGMA_TAU
     return Playback(
         DrivenCourse(start, torque, 1.0 / RATE, hold),
-        (JointAngles(np.arange(7), measured, np.full(7, SIGMA_Q)),))
+        (JointAngles(np.arange(7), measured, np.full(7, SIGMA_Q)),),
+        InputNoise(sigma, lambda x: LowPass(cutoff=CUTOFF).apply(x, RATE)) if told else None)
 
 
 def problem_of(table: Bench, *playbacks: Playback, sought=None, **settings):

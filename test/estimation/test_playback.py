@@ -365,3 +365,39 @@ def test_a_trial_that_blows_up_raises_the_damping_and_does_not_end_the_fit(
     assert again.status is SearchStatus.CONVERGED
     assert len(again.steps) > len(found.steps)
     np.testing.assert_allclose(again.values, found.values, rtol=1e-3)
+
+
+def test_known_noise_tells_how_far_estimates_scatter_where_one_event_tells_most(table):
+    # The loop snaps: half a second tells 70 % of a stiffness, and is fitted to its noise.
+    moved = experiment.truth(table, seconds=SECONDS, size=0.18)
+    scatter = {}
+    for told in (False, True):
+        results = [
+            identified(gauss_newton(experiment.problem_of(
+                table, experiment.recorded(table, moved, seed, told=told))))
+            for seed in range(6)]
+        scatter[told] = np.sqrt(np.mean([
+            (np.log(result.values / TRUTH) / result.relative_deviation) ** 2
+            for result in results], axis=0))
+    assert (scatter[True] < 2.0).all() and (scatter[True] > 0.3).all()
+    assert scatter[False].max() > 2.5
+
+
+def test_known_noise_is_followed_as_far_as_that_is_worked_out(table, real, found):
+    playback = experiment.recorded(table, real, 0, told=True)
+    agreed = identified(gauss_newton(experiment.problem_of(table, playback)))
+    spread = identified(found).relative_deviation
+    assert (agreed.relative_deviation < 2.0 * spread).all()
+    assert (agreed.relative_deviation > 0.3 * spread).all()
+    course, hold = playback.course, playback.course.hold
+    many = replace(hold, **{
+        name: np.repeat(getattr(hold, name), len(hold.reference) - 1, axis=0)
+        for name in ('stiffness', 'damping')})
+    changing = replace(playback, course=replace(course, hold=many))
+    with pytest.raises(EstimationError, match='constant gains only'):
+        identified(gauss_newton(experiment.problem_of(table, changing)))
+    cost = playback.costs[0]
+    fewer = replace(playback, costs=(replace(
+        cost, joints=cost.joints[1:], measured=cost.measured[:, 1:], sigma=cost.sigma[1:]),))
+    with pytest.raises(EstimationError, match='not compared'):
+        identified(gauss_newton(experiment.problem_of(table, fewer)))

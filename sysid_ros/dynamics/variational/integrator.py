@@ -57,6 +57,20 @@ class Readings(NamedTuple):
     gaps: np.ndarray
 
 
+class Gradient(NamedTuple):
+    """Gradient of a cost of a motion over N intervals.
+
+    Attributes:
+        values: By the start, if asked for, and by the k parameters, shape ``(w,)``.
+        by_torque: By the torques at the nodes, shape ``(N + 1, n)``.
+        by_push: By a torque that lasts an interval, shape ``(N, n)``.
+    """
+
+    values: np.ndarray
+    by_torque: np.ndarray
+    by_push: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class VariationalIntegrator:
     """Simulates courses, with sensitivities and adjoints.
@@ -270,7 +284,7 @@ class VariationalIntegrator:
     def adjoint(
         self, values: np.ndarray, course: DrivenCourse, motion: DiscreteMotion,
         by_positions: np.ndarray, by_momenta: np.ndarray | None = None,
-    ) -> np.ndarray:
+    ) -> Gradient:
         """Gradient of a cost of a motion, by the discrete adjoint.
 
         Args:
@@ -281,7 +295,7 @@ class VariationalIntegrator:
             by_momenta: Likewise by momenta; none by default.
 
         Returns:
-            Its derivatives by the start, if asked for, and by the k parameters, shape ``(w,)``.
+            Its derivatives.
 
         Raises:
             EstimationError: The motion ended early, or a step cannot be gone back.
@@ -295,10 +309,13 @@ class VariationalIntegrator:
             by_states[:, 1] = by_momenta
         known, room = self.known(values), self._room()
         state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.sought))
+        by_torque = np.zeros((len(by_positions), self.joints))
+        by_push = np.zeros((len(by_positions) - 1, self.joints))
         regular = simulate_back(
             self.system, known, course.drive, self._rule, room,
             Steps(motion.inner, motion.multipliers, motion.steps), float(course.step),
-            by_states, np.zeros(self.joints + self.system.rows), state, gradient)
+            by_states, np.zeros(self.joints + self.system.rows), state, gradient, by_torque,
+            by_push)
         if not regular:
             raise EstimationError('the adjoint cannot go back over a singular step')
         start = np.ascontiguousarray(course.start, dtype=float)
@@ -306,7 +323,7 @@ class VariationalIntegrator:
         self._depend(course, room)
         whole = np.einsum('aj,acj->c', state, room.slopes)
         whole[self.starts:] += gradient
-        return whole
+        return Gradient(whole, by_torque, by_push)
 
     def read(self, values: np.ndarray, motion: DiscreteMotion) -> Readings:
         """Velocities, energies and gaps of a motion at its nodes.

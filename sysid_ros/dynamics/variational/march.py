@@ -206,7 +206,7 @@ def _adjoint(sources: str) -> Callable[..., bool]:
     def adjoint(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
         room: StepRoom, steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray,
-        state: np.ndarray, gradient: np.ndarray,
+        state: np.ndarray, gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
         index = 0
@@ -214,6 +214,8 @@ def _adjoint(sources: str) -> Callable[..., bool]:
             index += steps.taken[node]
         gradient[:] = 0.0
         state[:] = 0.0
+        by_torque[:] = 0.0
+        by_push[:] = 0.0
         for node in range(len(steps.taken) - 1, -1, -1):
             _add_to(by_states[node + 1], state)
             count = steps.taken[node]
@@ -231,6 +233,10 @@ def _adjoint(sources: str) -> Callable[..., bool]:
                 close_at(system, room, 1)
                 if not prepare(system, room, h / count):
                     return False
+                _solve_back(room, right, state)
+                _push_back(
+                    rule, node, k / count, 1.0 / count, h / count, right, state, by_torque,
+                    by_push)
                 _step_back(room, right, state, gradient)
         _add_to(by_states[0], state)
         return True
@@ -246,10 +252,8 @@ def _add_to(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(**COMPILED)
-def _step_back(
-    room: StepRoom, right: np.ndarray, state: np.ndarray, gradient: np.ndarray
-) -> None:
-    """Carry the adjoint of the state over a step, from its end to its beginning."""
+def _solve_back(room: StepRoom, right: np.ndarray, state: np.ndarray) -> None:
+    """Adjoint of a step's first equation, from that of the state at its end."""
     inner, joints = room.balance, state.shape[1]
     right[:] = 0.0
     for j in range(joints):
@@ -258,6 +262,30 @@ def _step_back(
         for j in range(joints):
             right[j] += inner.second_by_end[i, j] * state[1, i]
     solve_transposed(room.matrix, room.order, right)
+
+
+@njit(**COMPILED)
+def _push_back(
+    rule: Quadrature, node: int, begin: float, part: float, h: float, right: np.ndarray,
+    state: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
+) -> None:
+    """Add what torques do in a step: at the nodes around, and in the whole interval."""
+    for k in range(len(rule.place)):
+        at = begin + rule.place[k] * part
+        for j in range(state.shape[1]):
+            push = rule.weight[k] * h * (
+                rule.after[k] * state[1, j] - rule.before[k] * right[j])
+            by_torque[node, j] += (1.0 - at) * push
+            by_torque[node + 1, j] += at * push
+            by_push[node, j] += push
+
+
+@njit(**COMPILED)
+def _step_back(
+    room: StepRoom, right: np.ndarray, state: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Carry the adjoint of the state over a step, from its end to its beginning."""
+    inner, joints = room.balance, state.shape[1]
     for j in range(joints):
         state[0, j] = 0.0
     for c in range(len(gradient)):
@@ -280,5 +308,6 @@ _DIGEST = hashlib.sha256(b''.join(
 #: how many steps.
 simulate: Callable[..., Any] = _simulation(_DIGEST)
 #: Carry derivatives of a cost by the states ``(N + 1, 2, n)`` back over the steps; fills its
-#: gradient by the parameters ``(k,)`` and by the first state ``(2, n)``. False where singular.
+#: gradient by the parameters ``(k,)``, by the first state ``(2, n)``, by torques at the nodes
+#: ``(N + 1, n)`` and by a torque that lasts an interval ``(N, n)``. False where singular.
 adjoint: Callable[..., Any] = _adjoint(_DIGEST)

@@ -1,4 +1,11 @@
-"""From a search to an honest answer: intervals, and whether the playback can be trusted."""
+"""From a search to an honest answer: parameters with intervals that hold.
+
+Residuals of a playback are correlated in time, since noise of torques and of the reference moves
+the simulated arm. A sandwich covariance takes that from the residuals; but where a single event
+tells most of a parameter, it is fitted so well that they show too little. With known levels of
+noise, :func:`~sysid_ros.estimation.trajectory.variational.propagation.propagated` follows it to
+the parameters.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,8 @@ from scipy.stats import norm
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.uncertainty import sandwich
+from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
+from sysid_ros.estimation.trajectory.variational.propagation import propagated
 from sysid_ros.estimation.trajectory.variational.search import Found, normal_equations
 
 # Singular values of the scaled information below this part of the largest are rounding.
@@ -23,8 +32,8 @@ class Identified:
         found: What the search found.
         names: Of the k parameters.
         values: Shape ``(k,)``.
-        covariance: Of their logarithms, shape ``(k, k)``; for residuals that are correlated in
-            time.
+        covariance: Of their logarithms, shape ``(k, k)``: from levels of noise where every
+            recording says its own, else from residuals that are correlated in time.
     """
 
     found: Found
@@ -63,11 +72,21 @@ def identified(found: Found) -> Identified:
             'the recordings do not tell all parameters',
             found=', '.join(entry.name for entry in problem.sought),
             fix='Record motion that bends the object in more ways, or seek fewer parameters')
+    noises = [playback.noise for playback in problem.playbacks]
+    if None in noises:
+        covariance = _as_residuals_show(problem, point, information)
+    else:
+        covariance = propagated(problem, point, information)
+    return Identified(
+        found, tuple(entry.name for entry in problem.sought), np.exp(point.logs), covariance)
+
+
+def _as_residuals_show(
+    problem: PlaybackProblem, point: Point, information: np.ndarray
+) -> np.ndarray:
     scores, segments, begin = [], [], 0
     for values, slopes in problem.rows(point):
         scores.append(np.einsum('tm,tmk->tk', values, slopes))
         segments.append((begin, begin + len(values)))
         begin += len(values)
-    covariance = sandwich(information, np.concatenate(scores), segments)
-    return Identified(
-        found, tuple(entry.name for entry in problem.sought), np.exp(point.logs), covariance)
+    return sandwich(information, np.concatenate(scores), segments)

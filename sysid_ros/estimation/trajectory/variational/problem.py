@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -47,12 +47,28 @@ class Sought:
 
 
 @dataclass(frozen=True, eq=False)
+class InputNoise:
+    """White noise of what a playback is driven by.
+
+    Attributes:
+        torque: Standard deviation of the torque at each of the n joints in [N·m] or [N], zero
+            where none was measured, shape ``(n,)``.
+        smoothing: What made the reference of measured positions of the held joints, shape
+            ``(N + 1, a)``: linear, and the same forwards and backwards in time.
+    """
+
+    torque: np.ndarray
+    smoothing: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
 class Playback:
     """A recording that is played back.
 
     Attributes:
         course: Its start, measured torques, and what holds the arm near its measured motion.
         costs: What the simulated motion is compared with.
+        noise: How noisy its inputs were; None where that is not known.
         held: Joints that stood where the course starts while everything else hung at rest: the
             others start where springs and weight balance, which is found for every trial. None
             where the start is known as it is.
@@ -63,6 +79,7 @@ class Playback:
 
     course: DrivenCourse
     costs: tuple[Cost, ...]
+    noise: InputNoise | None = None
     held: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -183,7 +200,7 @@ class PlaybackProblem:
                 point.courses, point.motions, point.compared, strict=True):
             total += self.integrator.adjoint(
                 values, course, motion,
-                np.sum([part.gradient for part in parts], axis=0))
+                np.sum([part.gradient for part in parts], axis=0)).values
         return total * np.exp(point.logs)
 
     def rows(self, point: Point) -> list[tuple[np.ndarray, np.ndarray]]:
