@@ -15,7 +15,8 @@ from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
 from sysid_ros.dynamics.sensitivity import Course, Simulator
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
+from sysid_ros.dynamics.variational.simulator import VariationalSimulator
+from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.bordered import Bordered
 from sysid_ros.estimation.trajectory.local_motion import local_state
@@ -352,10 +353,36 @@ def test_a_start_that_was_not_recorded_is_not_made_up():
 @pytest.mark.parametrize('settings', [
     {'starts': 'guessed'}, {'substeps': 0}, {'horizon': 0.0}, {'max_iterations': 0},
     {'tolerance': 0.0}, {'starts': 'recorded', 'horizon': 1.0}, {'horizon': float('nan')},
+    {'integrator': 'euler'},
 ])
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(ConfigurationError, match='the setting of shooting cannot be used'):
         Shooting(**settings)
+
+
+@pytest.mark.parametrize('rule', ['midpoint', 'trapezoidal'])
+def test_a_variational_integrator_moves_as_runge_kutta_does_but_for_its_order(rule):
+    model = model_of()
+    values = truth_of(model).values
+    course = Course(START, np.zeros((60, 2)), STEP)
+    columns = np.array([model.parameters.index(name) for name in FREE])
+    fine = Simulator(model, columns, True, 8).run(values, [course])[0]
+    for part in ('states', 'slopes'):
+        errors = []
+        for substeps in (4, 8):
+            simulator = VariationalSimulator(model, columns, True, substeps, rule)
+            found = simulator.run(values, [course])[0]
+            # Accelerations are differences over nodes, whatever is between these.
+            errors.append(np.abs(getattr(found, part) - getattr(fine, part))[:, :2].max())
+        assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+    found = VariationalSimulator(model, columns, True, 8, rule).run(values, [course])[0]
+    error = np.abs(found.states - fine.states)[1:-1, 2].max()
+    assert error < 0.02 * np.abs(fine.states[:, 2]).max()
+
+
+def test_a_variational_integrator_refuses_closed_loops_by_name():
+    with pytest.raises(ModelError, match='works on trees'):
+        VariationalSimulator(golden.golden('closed chain').model, np.zeros(0, dtype=int))
 
 
 def test_local_states_of_cubic_motion_are_exact(rng):
