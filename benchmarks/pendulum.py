@@ -164,8 +164,7 @@ def main() -> None:
                 f'DoublePendulum{method}, starts {starts} in the fit, unseen angle {joint + 1}',
                 float(errors['recorded'][:, joint].mean()), 'rad', bar,
                 reference=f'start estimated {errors["estimated"][:, joint].mean():.4f}'))
-    for pendulum in (single, double):
-        figures += discrete(pendulum, folder)
+    figures += discrete(single, folder)
     figures += [friction(pendulum, folder) for pendulum in (single, double)]
     print(json.dumps(figures))
 
