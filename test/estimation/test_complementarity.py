@@ -168,8 +168,8 @@ def test_the_answer_is_one_of_all_solutions_and_missing_ones_are_said(rng, recor
         missed += len(known) > 0 and not found.status.ok
     print(f'\nlargest error of a row {worst:.1e}, most pivots {most}; of {there} matrices of no '
           f'class that have solutions, none was found for {missed}')
-    record_property('residual', worst)
-    record_property('missed', missed)
+    record_property('residual', float(worst))
+    record_property('missed', int(missed))
     assert worst <= ACCURACY == 1e-10
     assert missed == 0
 

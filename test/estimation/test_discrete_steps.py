@@ -22,6 +22,7 @@ from sysid_ros.estimation.trajectory.discrete.sweep import Modes
 mechanisms = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'mechanisms.py')))
 every_kind, random_states, space_of = (
     mechanisms.every_kind, mechanisms.random_states, mechanisms.space_of)
+scenes = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'stepper_scenes.py')))
 H = 0.01
 # Half a step of central differences.
 STEP = 1e-6
@@ -93,6 +94,38 @@ def test_derivatives_of_a_step_are_those_of_central_differences(rough, averaged)
     sticking = (modes.slip[:, :2] == 0.0).mean()
     assert sticking > 0.9 if rough > 1.0 else sticking < 0.6
     assert worst <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ('slope', 'height', 'speed', 'fall'),
+    [(0.2, -1e-5, 0.0, 0.0), (0.5, -1e-5, 0.3, 0.0), (0.5, 2e-3, 0.3, -0.5),
+     (0.5, 0.02, 0.3, -0.5)],
+    ids=['sticks', 'slides', 'closes', 'is open'])
+def test_derivatives_of_a_box_on_a_slope_are_those_of_central_differences(
+    slope, height, speed, fall
+):
+    # Four corners: more friction than sticks, contacts that touch and that are about to.
+    mechanism = scenes.box(slope, 0.4, compliance=1e-5)
+    state = scenes.on_slope(slope, 0.05 + height, speed)
+    state[[7, 9]] += fall * np.array([np.sin(slope), np.cos(slope)])
+    # A twist makes all corners differ.
+    state[10:] = 1e-3, 2e-3, -1e-3
+    states, torques = state[None], np.zeros((1, 8))
+    values, space = mechanism.parameters.values, space_of(mechanism)
+    velocities, slopes, modes = predicted(mechanism, values, states, torques)
+    assert (modes.pushing == (height < 0.01)).all()
+    assert (modes.slip[:, ::2] == 0.0).any() == (slope == 0.2)
+    assert np.abs(slopes).max() < 1e4
+    for column in range(space.dimension):
+        step, pair = np.zeros((1, space.dimension)), []
+        for sign in (-0.1, 0.1):
+            step[:, column] = sign * STEP
+            found = predicted(mechanism, values, space.moved(states, step), torques)
+            assert same(found[2], modes).all()
+            pair.append(found[0][0])
+        numeric = (pair[1] - pair[0]) / (0.2 * STEP)
+        size = max(np.abs(slopes[0, :, column]).max(), 1.0)
+        assert slopes[0, :, column] == pytest.approx(numeric, abs=1e-6 * size)
 
 
 def test_derivatives_of_published_residuals_are_those_of_central_differences():
