@@ -66,7 +66,8 @@ def test_integration_and_dynamics_may_be_exact_with_parameters_sought(powered, e
     # Tight factors are a thousandth of the sensors' noise: they tell nearly the same.
     off = (found.values - estimate.values) / estimate.standard_deviation
     assert np.abs(off).max() < 0.02
-    np.testing.assert_allclose(found.standard_deviation, estimate.standard_deviation, rtol=0.01)
+    # The lag up to which scores count as correlated may be another.
+    np.testing.assert_allclose(found.standard_deviation, estimate.standard_deviation, rtol=0.03)
     z, dz, ddz = (found.solution.variables[name] for name in ('z', 'dz', 'ddz'))
     half = 0.5 * graph.step
     np.testing.assert_allclose(np.diff(z, axis=0), half * (dz[1:] + dz[:-1]), atol=1e-8)

@@ -81,7 +81,7 @@ def test_an_unseen_step_is_foretold_better_than_by_the_authors_parameters(furuta
     assert (errors[0][:, 0] < 0.5 * errors[1][:, 0]).all()
 
 
-def test_the_driven_arm_tells_the_rods_inertia_only_if_forces_weigh_like_moments(furuta, rod):
+def test_the_driven_arm_tells_the_rods_inertia(furuta, rod):
     trial = furuta.arm((STEP_4V,), 'viscous', fits.values_of(rod))
     parameters = trial.problem.parameters
     free = parameters.free.copy()
@@ -92,7 +92,3 @@ def test_the_driven_arm_tells_the_rods_inertia_only_if_forces_weigh_like_moments
     found = fits.stiffness(furuta.machine, fits.values_of(lever))
     # From the driven arm alone it is worse known than from the free swing.
     assert found == pytest.approx(87.56, rel=0.03)
-    published = replace(furuta.estimator, lever=None, state_error_weight=1e4, max_iterations=60)
-    values = published.search(problem, published.at(problem, None), None).values
-    heavy = dict(zip(parameters.names, values, strict=True))
-    assert fits.stiffness(furuta.machine, heavy) < 0.5 * 87.56

@@ -131,6 +131,8 @@ def test_a_controller_carries_the_robot_by_the_revision_it_was_given(ros, exampl
     np.testing.assert_allclose(states[-1].position, start, atol=0.05)
 
 
-@pytest.mark.parametrize('file', sorted(EXAMPLES.glob('*.py')), ids=lambda file: file.name)
-def test_an_example_is_short(file):
+# Those of ROS: what another package needs to be a client has to fit on a page.
+@pytest.mark.parametrize('name', ['gravity_compensation.py', 'identify_from_another_package.py'])
+def test_an_example_is_short(name):
+    file = EXAMPLES / name
     assert len(file.read_text().splitlines()) < LONGEST_LINES

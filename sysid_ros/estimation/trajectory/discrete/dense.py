@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+# Sums may be reordered, but a value that is not a number must stay one.
+_COMPILED = {
+    'cache': True, '_nrt': False, 'error_model': 'numpy',
+    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def factorise(table: np.ndarray) -> bool:
     """LU factors without exchanges, L with a diagonal of ones; False if a pivot is not positive.
 
@@ -27,7 +31,7 @@ def factorise(table: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def decompose(table: np.ndarray, pivot: np.ndarray, count: int) -> bool:
     """LU factors with row exchanges, in place; False if a pivot is zero or no number."""
     for c in range(count):
@@ -50,7 +54,7 @@ def decompose(table: np.ndarray, pivot: np.ndarray, count: int) -> bool:
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def solve(
     table: np.ndarray, pivot: np.ndarray, count: int, right: np.ndarray, first: int
 ) -> None:

@@ -16,10 +16,12 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import spatial_vectors
 from sysid_ros.estimation.trajectory.discrete import poses
 from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.poses import twist_between
+
+#: Files that are compiled into :data:`fill_missing`.
+SOURCES = (poses,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,4 +221,4 @@ def _missing(sources: str) -> Callable[..., None]:
 
 #: Weighted missing impulses between K + 1 states, from predicted velocities, shape ``(K, 2 n)``,
 #: and what :class:`MissingImpulses` calls turns.
-fill_missing = _missing(digest(poses, spatial_vectors))
+fill_missing = _missing(digest(*SOURCES))

@@ -8,13 +8,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+# Sums may be reordered, but a value that is not a number must stay one.
+_COMPILED = {
+    'cache': True, '_nrt': False, 'error_model': 'numpy',
+    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
 
 # Below this angle in [rad] series replace what would be divided by it.
 _SMALL = 1e-3
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def carry(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> None:
     """The state after a step with the next velocity.
 
@@ -44,7 +48,7 @@ def carry(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) 
         after[first + 5], after[first + 6] = size * k, size * o
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def twist_between(
     h: float, state: np.ndarray, after: np.ndarray, exact: bool, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,
@@ -79,7 +83,7 @@ def twist_between(
             _nearly(h, body, x, y, z, w, twist, by_state, by_after)
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def _exact(
     h: float, body: int, x: float, y: float, z: float, w: float, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,
@@ -112,7 +116,7 @@ def _exact(
         by_state[body, c, r] -= 0.5 * value / h
 
 
-@njit(cache=True, **COMPILED)
+@njit(**_COMPILED)
 def _nearly(
     h: float, body: int, x: float, y: float, z: float, w: float, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,
