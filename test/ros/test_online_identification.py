@@ -97,6 +97,8 @@ def test_what_cannot_be_told_of_a_payload_is_refused(setup):
     long = payload(setup, duration=1000.0)
     assert (long.success, long.code) == (False, ResultCode.INVALID_REQUEST)
     assert 'the parameter history' in long.message
+    # As much motion as is asked about has to be heard first.
+    setup.ros.spin(5.0)
     foreign = payload(setup, duration=3.0, link='wing')
     assert (foreign.success, foreign.code) == (False, ResultCode.INVALID_REQUEST)
     assert 'no such moving link' in foreign.message
