@@ -46,7 +46,7 @@ def inertial_regressor(
     q, v, a = tree_motion(robot, q, v, a)
     tree = robot.tree
     samples, bodies = q.shape
-    regressor = np.zeros((samples, bodies, 10 * bodies + room))
+    regressor = np.empty((samples, bodies, 10 * bodies + room))
     fill_regressor(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
         robot.gravity, q, v, a, regressor,

@@ -15,6 +15,38 @@ from numba import njit
 LANES = 64
 # Sums may be reordered, but a value that is not a number must stay one.
 _REORDERING = {'reassoc', 'contract', 'arcp', 'nsz'}
+# A right angle as the sum of three numbers, the first two so short (33 bits) that multiples are
+# exact.
+_RIGHT = tuple(map(float.fromhex, (
+    '0x1.921fb54400000p+0', '0x1.0b4611a600000p-34', '0x1.3198a2e037073p-69')))
+_PER_RIGHT = 1.0 / sum(_RIGHT)
+# Each term of a Taylor series over the one before it, the last first, without signs and powers.
+_COSINE = tuple(1.0 / (k * (k - 1)) for k in range(16, 0, -2))
+_SINE = tuple(1.0 / (k * (k + 1)) for k in range(16, 0, -2))
+
+
+@njit(cache=True, fastmath={'contract'})
+def cosine_and_sine(angle: float) -> tuple[float, float]:
+    """Cosine and sine of an angle in [rad], to the last digit or two of the angle's own.
+
+    The library's functions have branches, which keep a loop from becoming vector instructions.
+    Right angles are taken off, and Taylor series sum what is left, at most a half of one.
+    """
+    quarters = np.floor(angle * _PER_RIGHT + 0.5)
+    x = ((angle - quarters * _RIGHT[0]) - quarters * _RIGHT[1]) - quarters * _RIGHT[2]
+    z = x * x
+    cosine, sine = 1.0, 1.0
+    for k in range(len(_COSINE)):
+        cosine = 1.0 - z * _COSINE[k] * cosine
+        sine = 1.0 - z * _SINE[k] * sine
+    sine *= x
+    quadrant = quarters - 4.0 * np.floor(0.25 * quarters)
+    odd = abs(quadrant - 2.0) == 1.0
+    one, other = (sine, cosine) if odd else (cosine, sine)
+    return (
+        -one if abs(quadrant - 1.5) < 1.0 else one,
+        -other if quadrant > 1.5 else other,
+    )
 
 
 @njit(cache=True, fastmath=_REORDERING)
@@ -71,7 +103,7 @@ def fill_regressor(
     revolute: np.ndarray, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     regressor: np.ndarray,
 ) -> None:
-    """Write the regressor of a tree; rows of joints that do not carry a body stay as they are.
+    """Write the regressor of a tree, zeros where a joint does not carry a body.
 
     Args:
         parent: As in :class:`~sysid_ros.robot.tree.KinematicTree`, with its other arrays.
@@ -83,13 +115,15 @@ def fill_regressor(
         q: Motion of every body's joint, shape ``(T, b)``, as the next two.
         v: Velocities.
         a: Accelerations.
-        regressor: Zeros on entry, shape ``(T, b, at least 10 b)``.
+        regressor: What is written, shape ``(T, b, at least 10 b)``; further columns become zeros.
     """
     samples, bodies = q.shape
     pose, motion, screw = _rest(bodies, gravity)
     columns = np.empty(10 * LANES)
     for start in range(0, samples, LANES):
         count = min(LANES, samples - start)
+        # In order, which the memory likes better than what follows.
+        regressor[start:start + count] = 0.0
         _move_bodies(
             parent, rotation, translation, axis, revolute, q[start:start + count],
             v[start:start + count], a[start:start + count], pose, motion, screw,
@@ -173,15 +207,16 @@ def _move_bodies(
 ) -> None:
     """Pose and screw of every body, and its motion in its own axes; at most ``LANES`` samples.
 
-    Lanes without a sample hold what was there before.
+    What is in lanes without a sample means nothing.
     """
     drive = np.zeros(5 * LANES)
     for i in range(len(parent)):
+        turns, slides = (1.0, 0.0) if revolute[i] else (0.0, 1.0)
         for lane in range(len(q)):
-            angle = q[lane, i] if revolute[i] else 0.0
-            drive[lane], drive[LANES + lane] = np.cos(angle), np.sin(angle)
-            drive[2 * LANES + lane] = 0.0 if revolute[i] else q[lane, i]
+            drive[lane], drive[2 * LANES + lane] = turns * q[lane, i], slides * q[lane, i]
             drive[3 * LANES + lane], drive[4 * LANES + lane] = v[lane, i], a[lane, i]
+        for lane in range(LANES):
+            drive[lane], drive[LANES + lane] = cosine_and_sine(drive[lane])
         before = parent[i] + 1
         _place(rotation[i], translation[i], axis[i], drive, pose[before], pose[i + 1])
         _to_world(axis[i], pose[i + 1], screw[i])

@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.dynamics.regressor_kernels import cosine_and_sine
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor
@@ -166,6 +167,18 @@ def test_a_sample_that_is_not_a_number_gives_no_number(random_urdf, rng):
     regressor = inertial_regressor(robot, q, v, a)
     assert np.isnan(regressor[1]).any()
     assert np.isfinite(regressor[[0, 2, 3]]).all()
+
+
+def test_cosines_and_sines_are_those_of_the_library(rng):
+    sizes = 10.0 ** np.arange(-3, 9)
+    angles = np.concatenate([
+        np.ravel(sizes[:, None] * rng.normal(size=1000)), 0.25 * np.pi * np.arange(-40, 41)])
+    found = np.array([cosine_and_sine(angle) for angle in angles])
+    # Two digits of the last place of numbers up to one.
+    np.testing.assert_allclose(found, np.stack([np.cos(angles), np.sin(angles)], axis=1),
+                               rtol=0.0, atol=2 * np.finfo(float).eps)
+    assert np.isnan(cosine_and_sine(np.nan)).all()
+    assert np.isnan(cosine_and_sine(np.inf)).all()
 
 
 def test_arrays_of_any_memory_order_and_no_samples_at_all_are_taken(random_urdf, rng):
