@@ -23,8 +23,11 @@ from sysid_ros.dynamics.terms import (
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
 
+# Arrays come in and none is made: counting references to them would take longer than the
+# mathematics.
 _COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+    'cache': True, '_nrt': False, 'error_model': 'numpy',
+    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
 #: What a column of a joint term is made of.
 ONE, POSITION, VELOCITY, ACCELERATION, SIGN, FORWARD, BACKWARD = range(7)

@@ -17,8 +17,11 @@ from numpy import uint64
 
 from sysid_ros.estimation.regression.recursive_state import Room, State
 
+# Arrays come in and none is made: counting references to them would take longer than the
+# mathematics.
 _COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+    'cache': True, '_nrt': False, 'error_model': 'numpy',
+    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
 # A joint whose row the others tell but for this part makes nothing of its own be forgotten.
 _TOLD_BEFORE = 1e-9
