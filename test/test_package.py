@@ -33,6 +33,7 @@ PROVIDERS = {
     'control_msgs': (None, 'control_msgs'),
     'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
     'jinja2': ('jinja2', 'python3-jinja2'),
+    'llvmlite': ('numba', 'python3-numba'),
     'lxml': ('lxml', 'python3-lxml'),
     'lz4': ('lz4', None),
     'matplotlib': ('matplotlib', 'python3-matplotlib'),

@@ -7,24 +7,40 @@ and moves the estimate by Newton iterations on
 
 Since :math:`b_k` is kept, what an iteration leaves undone is made up for by the next.
 
-Every function that is called from here is in this file, since the compiler's cache looks at no
-other. Inner loops that begin anywhere count in unsigned numbers: to test whether an index counts
-from the end keeps it from vector instructions. Samples are summed by the dozen, and these sums
-with their rounding carried along (Kahan 1965): directions that no motion shows have the prior
-alone, which rounding must not drown.
+Parameters of which R is quadratic come first: to eliminate them takes the same from the matrix in
+all iterations of a step, so only the first one does. Inner loops that begin anywhere count in
+unsigned numbers: to test whether an index counts from the end keeps it from vector instructions.
+Samples are summed by the dozen, and these sums with their rounding carried along (Kahan 1965):
+directions that no motion shows have the prior alone, which rounding must not drown.
 """
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numba import njit
 from numpy import uint64
 
+from sysid_ros.estimation.regression import (
+    recursive_barrier,
+    recursive_factor,
+    register_tile,
+)
 from sysid_ros.estimation.regression import recursive_state as kept
+from sysid_ros.estimation.regression.recursive_barrier import barrier, bend
+from sysid_ros.estimation.regression.recursive_factor import eliminate, solve, take_off
 from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room, State
 
+#: Files that are compiled into a step.
+SOURCES = (recursive_barrier, recursive_factor, register_tile, kept)
+
+# What calls functions of other files is not cached by itself: the step is, as a whole. Arrays come
+# in and none is made: counting references to them would take longer than the mathematics.
 _COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
 # Near a boundary Newton steps are short. So a step whose squared decrement is far above its weight
 # of the prior's curvature gets one as large, which is lowered again near the minimum.
@@ -37,44 +53,6 @@ _ARMIJO, _PART = 0.1, 0.9
 _SHORTEST = 1e-12
 # Samples that are summed by themselves first.
 _RECENT = 64
-
-
-@njit(**_COMPILED)
-def advance(
-    prior: Prior, state: State, room: Room, options: Options, free: np.ndarray, fixed: np.ndarray,
-    weights: np.ndarray, rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
-    trace: np.ndarray,
-) -> None:
-    """Take in some samples, one step each.
-
-    Args:
-        prior: The divergence.
-        state: Is moved on.
-        room: Room for a step.
-        options: How a step is done.
-        free: Columns of the free parameters, shape ``(f,)``.
-        fixed: Values of the others, zero for the free ones, shape ``(p,)``.
-        weights: One over the squared noise of each joint, shape ``(n,)``.
-        rows: Regressor, shape ``(T, n, p)``.
-        torque: Shape ``(T, n)``.
-        usable: True where a row counts, shape ``(T, n)``.
-        trace: Gets the estimate after each sample, shape ``(T, f)``, or none if ``(0, f)``.
-    """
-    for t in range(len(torque)):
-        if _receive(state, room, free, fixed, weights, rows[t], torque[t], usable[t]):
-            state.counts[kept.SAMPLES] += 1
-            if options.memory < 1.0:
-                for sums in (state.information, state.rounding, state.recent):
-                    np.multiply(sums, options.memory, sums)
-            _add(state, room)
-            if state.counts[kept.SAMPLES] % _RECENT == 0:
-                fold(state)
-            iterate(prior, state, room, options, options.iterations)
-        else:
-            state.counts[kept.SKIPPED] += 1
-        if t < len(trace):
-            for k in range(len(state.theta)):
-                trace[t, k] = state.theta[k]
 
 
 @njit(**_COMPILED)
@@ -126,7 +104,7 @@ def _add(state: State, room: Room) -> None:
                     sums[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
 
 
-@njit(cache=True, fastmath=False)  # said, as it would be that of the caller otherwise
+@njit(cache=True, _nrt=False, fastmath=False)  # said, as it would be that of the caller otherwise
 def fold(state: State) -> None:
     """Add the recent sums, zero afterwards, to all others; the compiler must not reorder these."""
     for i in range(len(state.information)):
@@ -141,244 +119,82 @@ def fold(state: State) -> None:
 
 
 @njit(**_COMPILED)
-def iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
-    """Newton iterations on the estimate; returns whether the last decrement was small enough.
+def _gather(
+    prior: Prior, state: State, room: Room, rest: np.ndarray, damping: float
+) -> bool:
+    """The information, the first parameters eliminated from it, and the slope of the data's part.
 
-    Args:
-        prior: The divergence.
-        state: Its estimate is moved, and its outcome written.
-        room: Room for a step.
-        options: How a step is done.
-        most: Iterations at most.
+    Rows of these are written to the matrix, all others to ``rest``, of the same shape.
     """
-    count, outcome, alpha = len(state.theta), state.outcome, options.strength
-    outcome[kept.STRENGTH] = alpha
-    for _ in range(most):
-        state.counts[kept.ITERATIONS] += 1
-        damping = max(alpha, outcome[kept.DAMPING])
-        _assemble(prior, state, room, alpha, damping)
-        length, decrement = 0.0, np.inf
-        if _factor(room.matrix, count):
-            decrement = _direction(room, count)
-            if len(prior.place) + len(prior.bound) > 0 and decrement > _FAR * damping:
-                outcome[kept.DAMPING] = decrement
-                continue
-            length = _search(prior, state, room, alpha, damping, decrement)
-        outcome[kept.DECREMENT], outcome[kept.LENGTH] = decrement, length
-        if length == 0.0:
-            state.counts[kept.FAILED] += 1
-            return False
-        for k in range(count):
-            state.theta[k] += length * room.step[k]
-        near = decrement <= _NEAR * damping
-        outcome[kept.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
-        if damping == alpha and decrement <= 2.0 * options.tolerance * alpha:
-            return True
-    return False
-
-
-@njit(**_COMPILED)
-def _assemble(prior: Prior, state: State, room: Room, alpha: float, damping: float) -> None:
-    """The Hessian's upper triangle, and the gradient with the other sign behind it."""
-    count, theta, matrix, lean = len(state.theta), state.theta, room.matrix, room.lean
+    count, theta, slope, first = len(state.theta), state.theta, room.slope, prior.settled
     for k in range(count):
-        lean[k] = -(state.information[count, k] + state.recent[count, k])
+        slope[k] = -(state.information[count, k] + state.recent[count, k])
     for i in range(count):
-        before, recent, row = state.information[i], state.recent[i], matrix[i]
-        here, total = theta[i], 0.0
+        before, recent = state.information[i], state.recent[i]
+        row = room.system.matrix[i] if i < first else rest[i]
+        row[count] = 0.0
         if before[i] + recent[i] == 0.0:  # nothing was seen of it
-            row[i & -4:] = 0.0
-            continue
-        for k in range(uint64(i & -4), uint64(count)):
-            entry = before[k] + recent[k]
-            row[k] = entry
-            total += entry * theta[k]
-            lean[k] += entry * here
-        lean[i] += total - row[i] * here
-        row[count] = -lean[i]
-    bend(prior, theta, room, alpha, damping)
-
-
-@njit(**_COMPILED)
-def bend(
-    prior: Prior, theta: np.ndarray, room: Room, alpha: float, damping: float
-) -> None:
-    r"""Add the curvature of R to the matrix, and take its gradient off the last column.
-
-    Args:
-        prior: The divergence.
-        theta: Where, strictly inside, shape ``(f,)``.
-        room: Holds the matrix, shape ``(f, f + 1)``.
-        alpha: Weight of the gradient.
-        damping: Weight of the curvature.
-    """
-    count, matrix = len(theta), room.matrix
-    for k in range(count):
-        away = prior.stretch[k] * (theta[k] - prior.reference[k])
-        matrix[k, k] += damping * prior.stretch[k]
-        matrix[k, count] -= alpha * (away - prior.slope[k])
-    for i in range(len(prior.bound)):
-        start, stop, row = prior.span[i, 0], prior.span[i, 1], prior.matrix[i]
-        pull = 1.0 / _gap(prior, i, theta)
-        for j in range(start, stop):
-            if row[j] != 0.0:
-                matrix[j, count] -= alpha * pull * row[j]
-                for k in range(j, stop):
-                    matrix[j, k] += damping * pull * pull * row[j] * row[k]
-    for c, place in enumerate(prior.place):
-        _bend_body(prior, c, theta, room)
-        for m, i in enumerate(place):
-            if i >= 0:
-                matrix[i, count] -= alpha * room.gradient[m]
-                for n in range(m, 10):
-                    k = place[n]
-                    if k >= 0:
-                        matrix[min(i, k), max(i, k)] += damping * room.hessian[m, n]
-
-
-@njit(**_COMPILED)
-def _gap(prior: Prior, i: int, theta: np.ndarray) -> float:
-    """Distance to a linear bound."""
-    gap = prior.bound[i]
-    for k in range(prior.span[i, 0], prior.span[i, 1]):
-        gap -= prior.matrix[i, k] * theta[k]
-    return gap
-
-
-@njit(**_COMPILED)
-def _body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> float:
-    """Factor the pseudo-inertia of a body; its determinant, or zero if it is not positive."""
-    x, root = room.ten, room.four[0]
-    for m in range(10):
-        i = prior.place[c, m]
-        x[m] = theta[i] - prior.floor[c, m] if i >= 0 else prior.held[c, m]
-    half = 0.5 * (x[4] + x[6] + x[9])
-    root[0, 0], root[1, 0], root[1, 1] = half - x[4], -x[5], half - x[6]
-    root[2, 0], root[2, 1], root[2, 2] = -x[7], -x[8], half - x[9]
-    root[3, 0], root[3, 1], root[3, 2], root[3, 3] = x[1], x[2], x[3], x[0]
-    determinant = 1.0
-    for i in range(4):
-        for j in range(i + 1):
-            value = root[i, j]
-            for k in range(j):
-                value -= root[i, k] * root[j, k]
-            if j < i:
-                root[i, j] = value / root[j, j]
-            else:
-                if not value > 0.0:
-                    return 0.0
-                determinant *= value
-                root[i, i] = np.sqrt(value)
-    return determinant
-
-
-@njit(**_COMPILED)
-def _bend_body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> None:
-    """Gradient and Hessian of minus the logarithm of a body's determinant, eq. (26) and (27)."""
-    _body(prior, c, theta, room)
-    root, p, square = room.four[0], room.four[1], room.four[2]
-    # First the inverse of the triangular root, then of the matrix.
-    for j in range(4):
-        for i in range(4):
-            value = 1.0 if i == j else 0.0
-            for k in range(j, i):
-                value -= root[i, k] * square[k, j]
-            square[i, j] = value / root[i, i] if i >= j else 0.0
-    for i in range(4):
-        for j in range(i + 1):
-            value = 0.0
-            for k in range(i, 4):
-                value += square[k, i] * square[k, j]
-            p[i, j] = p[j, i] = value
-    _traces(p, room.gradient)
-    for m in range(10):
-        room.gradient[m] = -room.gradient[m]
-        _sandwich(p, m, square)
-        _traces(square, room.hessian[m])
-
-
-@njit(**_COMPILED)
-def _traces(s: np.ndarray, out: np.ndarray) -> None:
-    """Traces of a symmetric matrix with the derivatives of the pseudo-inertia."""
-    half = 0.5 * (s[0, 0] + s[1, 1] + s[2, 2])
-    out[0], out[1], out[2], out[3] = s[3, 3], 2.0 * s[0, 3], 2.0 * s[1, 3], 2.0 * s[2, 3]
-    out[4], out[5], out[6] = half - s[0, 0], -2.0 * s[0, 1], half - s[1, 1]
-    out[7], out[8], out[9] = -2.0 * s[0, 2], -2.0 * s[1, 2], half - s[2, 2]
-
-
-@njit(**_COMPILED)
-def _sandwich(p: np.ndarray, m: int, out: np.ndarray) -> None:
-    """The symmetric matrix p E p with the m-th derivative E of the pseudo-inertia."""
-    a, b = kept.ENTRIES[m]
-    for i in range(4):
-        for j in range(i, 4):
-            if m == 0:
-                value = p[i, 3] * p[j, 3]
-            elif a == b:
-                value = 0.5 * (p[i, 0] * p[j, 0] + p[i, 1] * p[j, 1] + p[i, 2] * p[j, 2])
-                value -= p[i, a] * p[j, a]
-            else:
-                value = p[i, a] * p[j, b] + p[i, b] * p[j, a]
-                value = value if m < 4 else -value
-            out[i, j] = value
-
-
-@njit(**_COMPILED)
-def _factor(matrix: np.ndarray, count: int) -> bool:
-    """Upper Cholesky factor in place, four rows at a time; the last columns are solved for."""
-    # Rows are done from a multiple of four on: what is left of the diagonal counts for nothing.
-    width = uint64(matrix.shape[1])
-    for first in range(0, count, 4):
-        last = min(first + 4, count)
-        for k in range(first, last):
-            row = matrix[k]
-            if not (row[k] > 0.0 and row[k] < np.inf):
-                return False
-            scale = 1.0 / np.sqrt(row[k])
-            for j in range(uint64(first), width):
-                row[j] *= scale
-            for i in range(k + 1, last):
-                factor, other = row[i], matrix[i]
-                for j in range(uint64(first), width):
-                    other[j] -= factor * row[j]
-        if last < count:
-            p, q, r, s = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
-            for i in range(last, count):
-                a, b, c, d, row = p[i], q[i], r[i], s[i], matrix[i]
-                if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                    for j in range(uint64(i & -4), width):
-                        row[j] -= a * p[j] + b * q[j] + c * r[j] + d * s[j]
+            for k in range(uint64(i & -8), uint64(count)):
+                row[k] = 0.0
+        else:
+            here, total = theta[i], 0.0
+            for k in range(uint64(i & -8), uint64(count)):
+                entry = before[k] + recent[k]
+                row[k] = entry
+                total += entry * theta[k]
+                slope[k] += entry * here
+            slope[i] += total - row[i] * here
+        if i < first:
+            row[i] += damping * prior.stretch[i]
+    if not eliminate(room.system, 0, 0, first):
+        return False
+    take_off(room.system, rest, first, count)
     return True
 
 
 @njit(**_COMPILED)
-def _direction(room: Room, count: int) -> float:
-    """The Newton step from the factor; returns its squared decrement."""
-    decrement, step = 0.0, room.step
-    for i in range(count - 1, -1, -1):
-        row, value = room.matrix[i], room.matrix[i, count]
-        decrement += value * value
-        for j in range(uint64(i + 1), uint64(count)):
-            value -= row[j] * step[j]
-        step[i] = value / row[i]
-    return decrement
+def _newton(
+    prior: Prior, state: State, room: Room, copied: bool, alpha: float, damping: float
+) -> float:
+    """The Newton step from what was gathered; its squared decrement, infinite if there is none.
+
+    What was gathered is in the matrix itself, or has to be copied there.
+    """
+    count, first, right = len(state.theta), prior.settled, room.right
+    matrix, inverse = room.system.matrix, room.system.inverse
+    if copied:
+        for i in range(first, count):
+            row, other = matrix[i], room.rest[i]
+            for k in range(uint64(i & -8), uint64(len(row))):
+                row[k] = other[k]
+    for k in range(count):
+        right[k] = -room.slope[k]
+    bend(prior, state.theta, room, alpha, damping, first)
+    for i in range(first):
+        row, share = matrix[i], right[i] * inverse[i]
+        for k in range(uint64(i + 1), uint64(count)):
+            right[k] -= share * row[k]
+    for i in range(count):
+        matrix[i, count] = right[i]
+    if not eliminate(room.system, first, first, count):
+        return np.inf
+    return solve(room.system, count, room.step)
 
 
 @njit(**_COMPILED)
-def _barrier(prior: Prior, theta: np.ndarray, room: Room, inside_only: bool) -> float:
-    """Sum of all barriers, infinite outside."""
-    value = 0.0
-    for c in range(len(prior.place)):
-        determinant = _body(prior, c, theta, room)
-        if not determinant > 0.0:
-            return np.inf
-        value -= 0.0 if inside_only else np.log(determinant)
-    for i in range(len(prior.bound)):
-        gap = _gap(prior, i, theta)
-        if not gap > 0.0:
-            return np.inf
-        value -= 0.0 if inside_only else np.log(gap)
-    return value
+def _times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
+    """The information times a vector."""
+    count = len(vector)
+    for k in range(count):
+        out[k] = 0.0
+    for i in range(count):
+        before, recent, here, total = state.information[i], state.recent[i], vector[i], 0.0
+        if before[i] + recent[i] != 0.0:
+            for k in range(uint64(i + 1), uint64(count)):
+                entry = before[k] + recent[k]
+                total += entry * vector[k]
+                out[k] += entry * here
+            out[i] += total + (before[i] + recent[i]) * here
 
 
 @njit(**_COMPILED)
@@ -390,15 +206,13 @@ def _search(
     count, large = len(theta), decrement > _SAFE * damping
     slope, bow, start = 0.0, 0.0, 0.0
     if large:
-        start = _barrier(prior, theta, room, False)
+        start = barrier(prior, theta, False)
+        _times(state, step, trial)
         for i in range(count):
-            before, recent, total = state.information[i], state.recent[i], 0.0
-            for k in range(uint64(i + 1), uint64(count)):
-                total += (before[k] + recent[k]) * step[k]
             stretch = alpha * prior.stretch[i]
-            bow += step[i] * ((before[i] + recent[i] + stretch) * step[i] + 2.0 * total)
+            bow += step[i] * (trial[i] + stretch * step[i])
             slope += step[i] * (
-                room.lean[i] + stretch * (theta[i] - prior.reference[i])
+                room.slope[i] + stretch * (theta[i] - prior.reference[i])
                 - alpha * prior.slope[i])
     length = 1.0
     while length > _SHORTEST:
@@ -406,14 +220,103 @@ def _search(
         reach = length / _PART if large else length
         for k in range(count):
             trial[k] = theta[k] + reach * step[k]
-        inside = _barrier(prior, trial, room, True) < np.inf
+        inside = barrier(prior, trial, True) < np.inf
         if inside and not large:
             return length
         if inside:
             for k in range(count):
                 trial[k] = theta[k] + length * step[k]
-            change = alpha * (_barrier(prior, trial, room, False) - start)
+            change = alpha * (barrier(prior, trial, False) - start)
             if change + length * (slope + 0.5 * length * bow) <= -_ARMIJO * length * decrement:
                 return length
         length *= 0.5
     return 0.0
+
+
+@njit(**_COMPILED)
+def _iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
+    """Newton iterations on the estimate; returns whether the last decrement was small enough."""
+    count, outcome, alpha = len(state.theta), state.outcome, options.strength
+    again, gathered = most > 1, 0.0
+    rest = room.rest if again else room.system.matrix
+    outcome[kept.STRENGTH] = alpha
+    for _ in range(most):
+        state.counts[kept.ITERATIONS] += 1
+        damping = max(alpha, outcome[kept.DAMPING])
+        length, decrement, regular = 0.0, np.inf, True
+        if damping != gathered:
+            regular, gathered = _gather(prior, state, room, rest, damping), damping
+        if regular:
+            decrement = _newton(prior, state, room, again, alpha, damping)
+        if decrement < np.inf:
+            if len(prior.place) + len(prior.bound) > 0 and decrement > _FAR * damping:
+                outcome[kept.DAMPING] = decrement
+                continue
+            length = _search(prior, state, room, alpha, damping, decrement)
+        outcome[kept.DECREMENT], outcome[kept.LENGTH] = decrement, length
+        if length == 0.0:
+            state.counts[kept.FAILED] += 1
+            return False
+        for k in range(count):
+            room.step[k] *= length
+            state.theta[k] += room.step[k]
+        near = decrement <= _NEAR * damping
+        outcome[kept.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
+        if damping == alpha and decrement <= 2.0 * options.tolerance * alpha:
+            return True
+        if again:
+            _times(state, room.step, room.trial)
+            for k in range(count):
+                room.slope[k] += room.trial[k]
+    return False
+
+
+def _compiled(sources: str) -> tuple[Callable[..., bool], Callable[..., None]]:
+    """Newton iterations, and steps, as one call each.
+
+    Args:
+        sources: Digest of the files whose functions are called. The compiler's cache looks at
+            what a function closes over, but not at other files: without it, a change there
+            would leave old code in use.
+    """
+
+    @njit(cache=True, **_COMPILED)
+    def iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
+        sources  # noqa: B018
+        return _iterate(prior, state, room, options, most)
+
+    @njit(cache=True, **_COMPILED)
+    def advance(
+        prior: Prior, state: State, room: Room, options: Options, free: np.ndarray,
+        fixed: np.ndarray, weights: np.ndarray, rows: np.ndarray, torque: np.ndarray,
+        usable: np.ndarray, trace: np.ndarray,
+    ) -> None:
+        sources  # noqa: B018
+        for t in range(len(torque)):
+            if _receive(state, room, free, fixed, weights, rows[t], torque[t], usable[t]):
+                state.counts[kept.SAMPLES] += 1
+                if options.memory < 1.0:
+                    for sums in (state.information, state.rounding, state.recent):
+                        np.multiply(sums, options.memory, sums)
+                _add(state, room)
+                if state.counts[kept.SAMPLES] % _RECENT == 0:
+                    fold(state)
+                _iterate(prior, state, room, options, options.iterations)
+            else:
+                state.counts[kept.SKIPPED] += 1
+            if t < len(trace):
+                for k in range(len(state.theta)):
+                    trace[t, k] = state.theta[k]
+
+    return iterate, advance
+
+
+#: Newton iterations on the estimate of a state with a prior, in some room and with options, so
+#: many at most; says whether the last decrement was small enough.
+#: Then steps: takes in samples by prior, state, room and options, columns of the free parameters
+#: ``(f,)``, values of the others, zero for the free ones, ``(p,)``, one over the squared noise of
+#: each joint ``(n,)``, rows ``(T, n, p)``, torque ``(T, n)``, where it counts ``(T, n)``; writes
+#: the estimate after each sample ``(T, f)``, or none where that is ``(0, f)``.
+iterate, advance = _compiled(hashlib.sha256(b''.join(
+    Path(str(module.__file__)).read_bytes() for module in SOURCES
+)).hexdigest())

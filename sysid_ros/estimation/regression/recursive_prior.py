@@ -18,7 +18,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
-from sysid_ros.estimation.regression.recursive_kernels import bend
+from sysid_ros.estimation.regression.recursive_barrier import bend
 from sysid_ros.estimation.regression.recursive_state import Prior, room_for
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -100,19 +100,28 @@ def _bodies(
     return place, np.where(place < 0, values - floor, 0.0), floor
 
 
-def elimination_order(problem: RegressionProblem) -> np.ndarray:
+def elimination_order(problem: RegressionProblem, prior: Prior) -> np.ndarray:
     """An order of the free parameters in which linear systems take fewer products.
 
-    Those that no torque sees come first: each is coupled with its own body's alone.
+    Those of which the divergence is quadratic come first, since their part of a system stays the
+    same; then those that no torque sees: each is coupled with its own body's alone.
 
     Args:
         problem: Its parameters say what is free.
+        prior: The divergence.
 
     Returns:
         Their places among the free parameters, shape ``(f,)``.
     """
     seen = (problem.base.matrix[:, problem.free] != 0.0).any(axis=0)
-    return np.argsort(seen, kind='stable')
+    return np.lexsort((seen, ~quadratic(prior)))
+
+
+def quadratic(prior: Prior) -> np.ndarray:
+    """Mask of the free parameters of which the divergence is quadratic, shape ``(f,)``."""
+    alone = ~(prior.matrix != 0.0).any(axis=0)
+    alone[prior.place[prior.place >= 0]] = False
+    return alone
 
 
 def reordered(prior: Prior, order: np.ndarray) -> Prior:
@@ -126,7 +135,8 @@ def reordered(prior: Prior, order: np.ndarray) -> Prior:
     matrix = np.ascontiguousarray(prior.matrix[:, order])
     return prior._replace(
         reference=prior.reference[order], slope=prior.slope[order], stretch=prior.stretch[order],
-        place=np.where(prior.place < 0, -1, new[prior.place]), matrix=matrix, span=_spans(matrix))
+        place=np.where(prior.place < 0, -1, new[prior.place]), matrix=matrix,
+        span=_spans(matrix), settled=int(np.cumprod(quadratic(prior)[order]).sum()))
 
 
 def _spans(matrix: np.ndarray) -> np.ndarray:
@@ -141,26 +151,24 @@ def with_slope(prior: Prior) -> Prior:
     """The divergence, whose gradient at the reference is made zero."""
     count = len(prior.reference)
     room = room_for(count, 1)
-    room.matrix[:] = 0.0
-    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0, 1.0)
-    return prior._replace(slope=-room.matrix[:count, count])
+    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0, 1.0, 0)
+    return prior._replace(slope=-room.right)
 
 
 def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """Hessian of the divergence at free parameters ``(f,)``, strictly inside, ``(f, f)``."""
     count = len(theta)
     room = room_for(count, 1)
-    bend(prior, theta, room, 1.0, 1.0)
-    upper = np.triu(room.matrix[:count, :count])
+    bend(prior, theta, room, 1.0, 1.0, 0)
+    upper = np.triu(room.system.matrix[:count, :count])
     return upper + np.triu(upper, 1).T
 
 
 def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """Gradient of the divergence at free parameters ``(f,)``, strictly inside, ``(f,)``."""
-    count = len(theta)
-    room = room_for(count, 1)
-    bend(prior, theta, room, 1.0, 1.0)
-    return -room.matrix[:count, count]
+    room = room_for(len(theta), 1)
+    bend(prior, theta, room, 1.0, 1.0, 0)
+    return -room.right
 
 
 def inverse_root(matrix: np.ndarray) -> np.ndarray:

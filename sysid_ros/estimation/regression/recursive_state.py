@@ -10,10 +10,6 @@ import numpy as np
 SAMPLES, SKIPPED, FAILED, ITERATIONS = range(4)
 #: Entries of the outcome of a state.
 DECREMENT, LENGTH, STRENGTH, DAMPING = range(4)
-#: Row and column of the pseudo-inertia, or of the inertia, that the ten parameters stand for.
-ENTRIES = (
-    (3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2),
-)
 
 
 class Prior(NamedTuple):
@@ -29,6 +25,7 @@ class Prior(NamedTuple):
         matrix: Inequalities ``matrix @ theta <= bound``, shape ``(m, f)``.
         bound: Shape ``(m,)``.
         span: First parameter of each inequality and the one after its last, shape ``(m, 2)``.
+        settled: How many parameters come first of which R is quadratic.
     """
 
     reference: np.ndarray
@@ -40,6 +37,7 @@ class Prior(NamedTuple):
     matrix: np.ndarray
     bound: np.ndarray
     span: np.ndarray
+    settled: int = 0
 
 
 class State(NamedTuple):
@@ -65,36 +63,57 @@ class State(NamedTuple):
     outcome: np.ndarray
 
 
+class Elimination(NamedTuple):
+    """Room to solve for f unknowns in.
+
+    Attributes:
+        matrix: The matrix's upper triangle, then its factor; right-hand sides behind. Shape
+            ``(F, w)``, the next multiple of four, and the next one of eight above f.
+        inverse: One over the pivots of the factor, shape ``(f,)``.
+        lines: Rows that are taken off others, shape ``(f,)``.
+        shares: How often, shape ``(f, 4)``.
+        lower: How often four rows come off each other, shape ``(4, 4)``.
+        block: The four columns of these, shape ``(4, 4)``.
+    """
+
+    matrix: np.ndarray
+    inverse: np.ndarray
+    lines: np.ndarray
+    shares: np.ndarray
+    lower: np.ndarray
+    block: np.ndarray
+
+
 class Room(NamedTuple):
     """Room for one step, so that nothing is allocated: f free parameters, n joints.
 
     There is room for a multiple of four joints, N; the spare ones have no weight.
 
     Attributes:
-        matrix: The Hessian, then its factor, the right-hand side behind, at least ``(f, f + 1)``.
-        lean: Gradient of the data's part of the objective, shape ``(f,)``.
+        system: The Hessian, then its factor, with the right-hand side behind.
+        rest: The information without what is settled, as long as that stays, ``(F, w)``.
+        right: The right-hand side, shape ``(f,)``.
+        slope: Gradient of the data's part of the objective, shape ``(f,)``.
         step: Newton step, shape ``(f,)``.
         trial: Estimate on trial, shape ``(f,)``.
         rows: Free columns of a sample, shape ``(N, f)``.
         told: What of them was known before, shape ``(n, f)``.
         joints: Target, weight and innovation, shape ``(3, N)``.
-        ten: A body, shape ``(10,)``.
-        gradient: Of its barrier, shape ``(10,)``.
-        hessian: Of its barrier, shape ``(10, 10)``.
-        four: Root and inverse of its pseudo-inertia and a product, shape ``(3, 4, 4)``.
+        gradient: Of a body's barrier, shape ``(10,)``.
+        hessian: Of a body's barrier, shape ``(10, 10)``.
     """
 
-    matrix: np.ndarray
-    lean: np.ndarray
+    system: Elimination
+    rest: np.ndarray
+    right: np.ndarray
+    slope: np.ndarray
     step: np.ndarray
     trial: np.ndarray
     rows: np.ndarray
     told: np.ndarray
     joints: np.ndarray
-    ten: np.ndarray
     gradient: np.ndarray
     hessian: np.ndarray
-    four: np.ndarray
 
 
 class Options(NamedTuple):
@@ -113,9 +132,32 @@ class Options(NamedTuple):
     tolerance: float
 
 
+def state_for(theta: np.ndarray, joints: int) -> State:
+    """A state that has seen no sample, at an estimate of shape ``(f,)``."""
+    information, rounding, recent = (
+        np.zeros((len(theta) + 1, len(theta))) for _ in range(3))
+    return State(theta.copy(), information, rounding, recent, np.zeros((3, joints)),
+                 np.zeros(4, dtype=np.int64), np.zeros(4))
+
+
 def room_for(parameters: int, joints: int) -> Room:
     """Room for steps with so many free parameters and joints."""
     f, n, padded = parameters, joints, -(-joints // 4) * 4
-    width = -(-(f + 1) // 4) * 4
-    return Room(*(np.zeros(shape) for shape in (
-        (f, width), f, f, f, (padded, f), (n, f), (3, padded), 10, 10, (10, 10), (3, 4, 4))))
+    system = elimination_for(f)
+    return Room(system, _aligned(*system.matrix.shape), *(np.zeros(shape) for shape in (
+        f, f, f, f, (padded, f), (n, f), (3, padded), 10, (10, 10))))
+
+
+def elimination_for(count: int) -> Elimination:
+    """Room to solve for so many unknowns in."""
+    return Elimination(
+        _aligned(-(-count // 4) * 4, (count // 8 + 1) * 8), np.zeros(count),
+        np.zeros(count, dtype=np.int64), np.zeros((count, 4)), np.zeros((4, 4)),
+        np.zeros((4, 4)))
+
+
+def _aligned(rows: int, columns: int) -> np.ndarray:
+    """Zeros whose rows begin where the processor fetches, shape ``(rows, multiple of 8)``."""
+    flat = np.zeros(rows * columns + 8)
+    first = -(flat.ctypes.data // 8) % 8
+    return flat[first:first + rows * columns].reshape(rows, columns)

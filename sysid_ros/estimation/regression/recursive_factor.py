@@ -1,0 +1,123 @@
+r"""Compiled: elimination in a symmetric positive definite matrix, four rows at a time.
+
+Rows of the upper triangle become those of V in :math:`A = V^T D^{-1} V`, where D is the diagonal
+of V: no square roots, and no row is scaled. All that comes off four rows is taken off eight
+columns at once, which stay in registers meanwhile; rows that are not coupled with the four are
+left out. Columns behind the matrix are right-hand sides. What is left of the diagonal counts for
+nothing, but has to be finite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy import uint64
+
+from sysid_ros.estimation.regression.recursive_state import Elimination
+from sysid_ros.estimation.regression.register_tile import take_off_tile
+
+# Not cached by itself: the cache would not see changes of the tile.
+_COMPILED = {
+    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
+
+
+@njit(**_COMPILED)
+def eliminate(work: Elimination, start: int, first: int, last: int) -> bool:
+    """Rows ``first`` to ``last`` of the factor, in place.
+
+    Args:
+        work: Holds the matrix; gets one over each pivot.
+        start: Rows from here on are taken off, those before are not looked at.
+        first: The first row to be done.
+        last: The one after the last.
+
+    Returns:
+        False when a pivot is not positive, or not finite.
+    """
+    matrix, lower = work.matrix, work.lower
+    for i in range(first & -4, last, 4):
+        used, begin = _pick(work, i, start, i, first, last), i & -8
+        lower[:] = 0.0
+        take_off_tile(matrix, i, begin, matrix, work.lines, work.shares, used, lower)
+        if not _eliminate_block(work, i, start, first, last):
+            return False
+        take_off_tile(matrix, i, begin, matrix, work.lines, work.shares, 0, lower)
+        for j in range(begin + 8, matrix.shape[1], 8):
+            take_off_tile(matrix, i, j, matrix, work.lines, work.shares, used, lower)
+    return True
+
+
+@njit(**_COMPILED)
+def take_off(work: Elimination, rest: np.ndarray, first: int, last: int) -> None:
+    """Take the rows of the factor before the first of the rest off the rest.
+
+    Args:
+        work: Holds rows of the factor.
+        rest: Holds the rest of the matrix in its place, of the same shape as the matrix.
+        first: First row of the rest.
+        last: The one after its last.
+    """
+    work.lower[:] = 0.0
+    for i in range(first & -4, last, 4):
+        used = _pick(work, i, 0, first, first, last)
+        for j in range(i & -8, rest.shape[1], 8):
+            take_off_tile(rest, i, j, work.matrix, work.lines, work.shares, used, work.lower)
+
+
+@njit(**_COMPILED)
+def _pick(work: Elimination, i: int, begin: int, end: int, first: int, last: int) -> int:
+    """Which of some rows come off four rows from the i-th on, and how often; their number."""
+    matrix, shares, used = work.matrix, work.shares, 0
+    for k in range(begin, end):
+        a, b, c, d = matrix[k, i], matrix[k, i + 1], matrix[k, i + 2], matrix[k, i + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            scale = work.inverse[k]
+            shares[used, 0], shares[used, 1] = a * scale, b * scale
+            shares[used, 2], shares[used, 3] = c * scale, d * scale
+            work.lines[used] = k
+            used += 1
+    for m in range(4):
+        if not first <= i + m < last:
+            for k in range(used):
+                shares[k, m] = 0.0
+    return used
+
+
+@njit(**_COMPILED)
+def _eliminate_block(work: Elimination, i: int, start: int, first: int, last: int) -> bool:
+    """Pivots of four rows, and how often each of these comes off those after it."""
+    matrix, lower, block = work.matrix, work.lower, work.block
+    for m in range(4):
+        for n in range(m, 4):
+            block[m, n] = matrix[i + m, i + n]
+    for m in range(max(first - i, 0), min(last - i, 4)):
+        for k in range(max(start - i, 0), m):
+            share = block[k, m] * work.inverse[i + k]
+            lower[m, k] = share
+            for n in range(m, 4):
+                block[m, n] -= share * block[k, n]
+        pivot = block[m, m]
+        if not (pivot > 0.0 and pivot < np.inf):
+            return False
+        work.inverse[i + m] = 1.0 / pivot
+    return True
+
+
+@njit(**_COMPILED)
+def solve(work: Elimination, column: int, solution: np.ndarray) -> float:
+    """Solve for a right-hand side; returns its product with the solution.
+
+    Args:
+        work: Holds all rows of the factor.
+        column: Where the right-hand side went along.
+        solution: Is filled, shape ``(f,)``.
+    """
+    product, count = 0.0, len(solution)
+    for i in range(count - 1, -1, -1):
+        row, value = work.matrix[i], work.matrix[i, column]
+        product += value * value * work.inverse[i]
+        for j in range(uint64(i + 1), uint64(count)):
+            value -= row[j] * solution[j]
+        solution[i] = value * work.inverse[i]
+    return product
