@@ -1,15 +1,18 @@
-"""Fit a recording and write a run folder: estimate, URDF, summary, figures.
+"""Fit recordings and write a run folder: estimate, URDF, summary, figures.
 
 What to fit is a settings file, which names the robot, the recording and how it is processed; the
-folder of a recording that the identification node made; or any bag, with --settings. Held-out
-data decides on the verdict: another recording (--validate), the last part of this one
-(--holdout), or stretches of it in turn (--folds).
+folder of a recording that the identification node made; or any bag, with --settings. Several
+recordings of a robot are fitted together: the first says what the robot is and how to fit it, the
+others, settings files, folders or bags as well, what else was recorded. Held-out data decides on
+the verdict: another recording (--validate), the last part of each (--holdout), or stretches in
+turn (--folds).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
@@ -19,18 +22,19 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.runs import fit
 from sysid_ros.runs.fit import ALL
-from sysid_ros.runs.sources import load_source
+from sysid_ros.runs.sources import load_another, load_source
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid fit``."""
     parser.add_argument(
-        'source', type=Path, metavar='RECORDING',
-        help='settings file (YAML), folder of a recording, or a bag',
+        'sources', type=Path, metavar='RECORDING', nargs='+',
+        help='settings file (YAML), folder of a recording, or a bag; several are fitted with the '
+        'same parameters, by the robot and fit sections of the first',
     )
     parser.add_argument(
         '--settings', type=Path, metavar='FILE',
-        help='settings file that says of a bag what robot it is of, and how to fit it',
+        help='settings file that says of bags what robot they are of, and how to fit them',
     )
     parser.add_argument(
         '--base', type=Path, help="folder that file names are relative to; the settings file's own"
@@ -47,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     held_out.add_argument(
         '--holdout', type=float, metavar='FRACTION',
-        help='keep the last part of the recording from the fit, between 0 and 1',
+        help='keep the last part of each recording from the fit, between 0 and 1',
     )
     parser.add_argument(
         '--folds', type=int, default=0, metavar='K',
@@ -55,25 +59,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '-o', '--output', type=Path, metavar='FOLDER',
-        help='run folder; by default runs/<name of the recording>-<estimator>',
+        help='run folder; by default runs/<name of the first recording>-<estimator>',
     )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Fit, evaluate, write and print."""
-    identification = load_source(options.source, options.settings, options.base)
+    first, *more = options.sources
+    identification = load_source(first, options.settings, options.base)
+    others = [load_another(path, options.settings, options.base) for path in more]
     validation = None
     if options.validate is not None:
-        # A bag is of the same robot; a settings file or a recording's folder says so itself.
-        bag = options.settings is not None and options.validate.suffix not in ('.yaml', '.yml')
-        validation = load_source(
-            options.validate, options.settings if bag else None, options.base)
+        validation = load_another(options.validate, options.settings, options.base)
     estimator = options.estimator or identification.settings.fit.estimator
-    name = options.source.resolve().stem if options.source.is_file() else (
-        options.source.resolve().name)
+    name = first.resolve().stem if first.is_file() else first.resolve().name
+    together = f'+{len(more)}' if more else ''
     return fit_to_folder(
-        identification, options.output or Path('runs') / f'{name}-{estimator}',
-        estimator=estimator, validation=validation, holdout=options.holdout, folds=options.folds,
+        identification, options.output or Path('runs') / f'{name}{together}-{estimator}',
+        estimator=estimator, others=others, validation=validation, holdout=options.holdout,
+        folds=options.folds,
     )
 
 
@@ -82,19 +86,21 @@ def fit_to_folder(
     folder: Path,
     *,
     estimator: str,
+    others: Sequence[Identification] = (),
     validation: Identification | None = None,
     holdout: float | None = None,
     folds: int = 0,
 ) -> ExitCode:
-    """Fit a recording, judge it on held-out data, leave a run folder, and print its summary.
+    """Fit recordings, judge on held-out data, leave a run folder, and print its summary.
 
     Args:
         identification: Settings of the recording to fit.
         folder: Run folder to write.
         estimator: Name of the estimator, or ``'all'``.
+        others: Settings of more recordings to fit together with it.
         validation: Settings of another recording to predict.
-        holdout: Part of the recording to predict in its place, between 0 and 1.
-        folds: Stretches of the recording for cross-validation; 0 for none.
+        holdout: Last part of each recording to predict in its place, between 0 and 1.
+        folds: Stretches of the recordings for cross-validation; 0 for none.
 
     Returns:
         ``OK`` when the verdict is committable.
@@ -103,8 +109,8 @@ def fit_to_folder(
         SysidError: Settings, robot or recording cannot be used.
     """
     result = fit.fit_to_folder(
-        identification, folder, estimator=estimator, validation=validation, holdout=holdout,
-        folds=folds, stage=stage,
+        identification, folder, estimator=estimator, others=others, validation=validation,
+        holdout=holdout, folds=folds, stage=stage,
     )
     print(result.summary)
     print(f'Written to {folder}{"/" if not str(folder).endswith("/") else ""}')

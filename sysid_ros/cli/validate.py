@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         efforts = other.effort_findings(model, measured.dataset)
         held_out = HeldOut.of(measured)
         problem = held_out.problem
-        unseen = problem.provenance['sha256'] != estimate.provenance['sha256']
+        unseen = not estimate.has_seen(str(problem.provenance['sha256']))
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
     verdict = judge(

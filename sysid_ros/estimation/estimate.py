@@ -111,6 +111,14 @@ class Estimate:
         """Whether every body is a real mass distribution."""
         return all(margin > 0.0 for margin in self.margins.values())
 
+    def has_seen(self, sha256: str) -> bool:
+        """Whether it was fitted to one of some recordings.
+
+        Args:
+            sha256: Hashes of the recordings as in a provenance, with commas between several.
+        """
+        return bool(_hashes(str(self.provenance.get('sha256', ''))) & _hashes(sha256))
+
     def base_standard_deviation(self) -> np.ndarray:
         """Standard deviations of the base parameters, shape ``(r,)``."""
         return np.sqrt(np.diag(self.base_covariance))
@@ -203,3 +211,7 @@ def _finite_or_null(values: np.ndarray) -> list[float | None]:
 
 def _null_as_infinite(values: list[float | None]) -> np.ndarray:
     return np.array([np.inf if value is None else value for value in values])
+
+
+def _hashes(sha256: str) -> set[str]:
+    return {one for one in sha256.split(', ') if one}

@@ -12,12 +12,10 @@ from pydantic import model_validator
 
 from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
-from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.recording.align import Clock, align, align_from
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
@@ -248,30 +246,6 @@ class Identification:
             parameters=model.parameters.fixed(*fit.fixed),
         )
 
-    def trajectory_problem(
-        self, model: TorqueModel, recording: Recording, stop: float = 1.0
-    ) -> TrajectoryProblem:
-        """What sensors measured in the first part of a recording.
-
-        Args:
-            model: The torque model.
-            recording: The recording.
-            stop: End of the part, as a fraction of the recording.
-
-        Raises:
-            EstimationError: There is too little data.
-            ModelError: The torque of the model jumps.
-            RecordingError: The recording does not fit.
-        """
-        processing, fit = self.settings.processing, self.settings.fit
-        begin, end = processing.trim
-        end += (1.0 - stop) * (recording.duration - begin - end)
-        return problem_from_recordings(
-            model, [recording], fit.trajectory.nodes(recording),
-            processing=processing.model_copy(update={'trim': (begin, end)}),
-            parameters=model.parameters.fixed(*fit.fixed),
-        )
-
     def problem_of_windows(
         self, model: TorqueModel, bag: LongBag, start: float, stop: float
     ) -> RegressionProblem:
@@ -329,19 +303,12 @@ class Measurement:
         whole = (start, stop) == (0.0, 1.0)
         return self.dataset if whole else self.dataset.subset(start, stop)
 
-    def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
-        """What sensors measured up to a fraction of the recording.
-
-        Raises:
-            EstimationError: The recording does not fit into memory, or holds too little.
-            ModelError: The torque of the model jumps.
-            RecordingError: The recording does not fit.
-        """
-        if self.bag is not None:
-            raise EstimationError(
-                'states at all nodes need the whole recording in memory',
-                fix='Cut the bag, or raise recording.memory_limit')
-        return self.identification.trajectory_problem(self.model, self.recording, stop)
+    def processing_until(self, stop: float) -> Processing:
+        """The processing of the recording up to a fraction of it: more is trimmed off its end."""
+        processing = self.identification.settings.processing
+        begin, end = processing.trim
+        end += (1.0 - stop) * (self.recording.duration - begin - end)
+        return processing.model_copy(update={'trim': (begin, end)})
 
     def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
         """Rows of a part of the recording, for the parameters the settings leave free.

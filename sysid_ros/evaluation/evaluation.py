@@ -9,6 +9,7 @@ from typing import Any
 from sysid_ros.errors import ModelError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Measurement
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.cross_validation import CrossValidation
@@ -32,8 +33,10 @@ class HeldOut:
     dataset: Dataset
 
     @classmethod
-    def of(cls, measured: Measurement, start: float = 0.0, stop: float = 1.0) -> HeldOut:
-        """A part of a recording, from and to fractions of it.
+    def of(
+        cls, measured: Measurement | Measurements, start: float = 0.0, stop: float = 1.0
+    ) -> HeldOut:
+        """A part of a recording, or of each of several, from and to fractions of it.
 
         Raises:
             RecordingError: The part holds too little.

@@ -27,6 +27,7 @@ from sysid_ros.estimation.friction_models import (
     friction_candidate,
 )
 from sysid_ros.estimation.identification import Measurement
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
@@ -125,13 +126,13 @@ class FrictionChoice:
 
 
 def choose_friction(
-    measured: Measurement, stop: float = 1.0, estimator: str | None = None
+    measured: Measurement | Measurements, stop: float = 1.0, estimator: str | None = None
 ) -> FrictionChoice:
     """Choose a friction model by the settings of an identification.
 
     Args:
-        measured: The recording and its settings.
-        stop: Where the data to fit ends, as a fraction of the recording; what comes after is
+        measured: The recordings and their settings.
+        stop: Where the data to fit ends, as a fraction of each recording; what comes after is
             not looked at.
         estimator: Estimator to use in place of the one in the settings.
 

@@ -21,7 +21,7 @@ class TorquePrediction:
         prior: Errors of the parameters before identification.
         held_out: False when the rows are the ones that were fitted.
         source: Where the rows came from.
-        same_recording: Whether they are of the recording that was fitted.
+        same_recording: Whether they are of a recording that was fitted.
     """
 
     joint_names: tuple[str, ...]
@@ -48,7 +48,6 @@ def predict(
     Raises:
         ParameterError: The parameters of the estimate are not the problem's.
     """
-    fitted = estimate.provenance.get('sha256')
     values = np.array([estimate.parameters[name] for name in problem.parameters.names])
     return TorquePrediction(
         joint_names=problem.model.robot.joint_names,
@@ -56,5 +55,5 @@ def predict(
         prior=residual_statistics(problem, problem.parameters.prior),
         held_out=held_out,
         source=str(problem.provenance.get('source', '')),
-        same_recording=bool(fitted) and fitted == problem.provenance.get('sha256'),
+        same_recording=estimate.has_seen(str(problem.provenance.get('sha256', ''))),
     )

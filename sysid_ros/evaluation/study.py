@@ -1,9 +1,11 @@
-"""A study: a recording to fit, data to judge by, and estimators tried on them."""
+"""A study: recordings to fit, data to judge by, and estimators tried on them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
@@ -14,7 +16,8 @@ from sysid_ros.estimation.estimator import (
     Estimator,
 )
 from sysid_ros.estimation.fit_settings import FitSettings
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.identification import Identification, Measurement
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
@@ -37,8 +40,8 @@ class Study:
         identification: The settings; where friction was chosen, with its terms.
         training: Rows to fit.
         held_out: Data to judge by, if there is any.
-        quality: What can be said of the recording.
-        efforts: What its efforts look like.
+        qualities: What can be said of each recording.
+        efforts: What their efforts look like.
         folds: Number of stretches for cross-validation; 0 for none.
         friction: How the friction model was chosen; None where the settings gave it.
         trajectory: What sensors measured, where states are to be sought with the parameters.
@@ -47,7 +50,7 @@ class Study:
     identification: Identification
     training: RegressionProblem
     held_out: HeldOut | None
-    quality: DataQuality
+    qualities: tuple[DataQuality, ...]
     efforts: tuple[EffortFinding, ...]
     folds: int = 0
     friction: FrictionChoice | None = None
@@ -59,6 +62,7 @@ class Study:
         identification: Identification,
         model: TorqueModel,
         *,
+        others: Sequence[Identification] = (),
         validation: Identification | None = None,
         holdout: float | None = None,
         folds: int = 0,
@@ -69,41 +73,39 @@ class Study:
         Args:
             identification: Settings of the recording to fit.
             model: The torque model.
+            others: Settings of more recordings to fit, together with it.
             validation: Settings of another recording to judge by.
-            holdout: Last part of the recording to judge by in its place, between 0 and 1.
+            holdout: Last part of each recording to judge by in its place, between 0 and 1.
             folds: Number of stretches for cross-validation; 0 for none.
             estimator: Estimator that is to be used; None where several are.
 
         Raises:
-            ConfigurationError: ``holdout`` or ``folds`` cannot be used.
+            ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
+                twice.
             EstimationError: No friction model could be fitted.
-            RecordingError: A recording cannot be read, or its efforts have the wrong sign.
+            RecordingError: A recording cannot be read, its efforts have the wrong sign, or
+                rates differ.
         """
         by_states = estimator in TRAJECTORY_ESTIMATORS
         _check(holdout, folds, by_states)
-        measured = identification.measurement(model)
-        efforts = identification.effort_findings(model, measured.dataset)
-        quality = assess_quality(
-            measured.recording, measured.dataset, model.robot,
-            standstill_velocity=identification.settings.processing.standstill_velocity,
-            delays=_delays(measured.dataset, model), efforts=efforts,
-        )
+        measured = Measurements.read(identification, others, model)
+        findings = measured.effort_findings()
+        qualities = tuple(map(_quality, measured.parts, findings))
         held_out, friction, end = None, None, 1.0 - (holdout or 0.0)
         if identification.settings.fit.friction_selection is not None:
             friction = choose_friction(measured, end, estimator)
-            identification = identification.with_terms(friction.terms)
-            model = identification.model()
-            measured = replace(measured, identification=identification, model=model)
+            measured = measured.with_terms(friction.terms)
         if holdout is not None:
             held_out = HeldOut.of(measured, end, 1.0)
         elif validation is not None:
-            other = identification.recording_of(validation)
-            unseen = other.measurement(model)
-            other.effort_findings(model, unseen.dataset)
-            held_out = HeldOut.of(unseen)
+            other = Measurements.read(
+                measured.identification.recording_of(validation), (), measured.model)
+            other.effort_findings()
+            held_out = HeldOut.of(other)
         return cls(
-            identification=identification, training=measured.problem(0.0, end),
-            held_out=held_out, quality=quality, efforts=efforts, folds=folds, friction=friction,
+            identification=measured.identification, training=measured.problem(0.0, end),
+            held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)), folds=folds,
+            friction=friction,
             trajectory=measured.trajectory_problem(end) if by_states else None,
         )
 
@@ -174,3 +176,11 @@ def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
         return estimate_delays(dataset, model)
     except RecordingError:
         return None
+
+
+def _quality(part: Measurement, efforts: tuple[EffortFinding, ...]) -> DataQuality:
+    """What can be said of a recording."""
+    return assess_quality(
+        part.recording, part.dataset, part.model.robot,
+        standstill_velocity=part.identification.settings.processing.standstill_velocity,
+        delays=_delays(part.dataset, part.model), efforts=efforts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -13,6 +14,8 @@ from sysid_ros.recording.recording import frozen_array
 
 # Stamps inside a segment may stray from a uniform clock by this part of a period.
 _UNIFORM = 1e-3
+# Rates of data sets that are joined may differ by this part: stamps then stay within the above.
+_SAME_RATE = 5e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,42 @@ class Dataset:
         self._check_shapes()
         self._check_finite()
         self._check_segments()
+
+    @classmethod
+    def joined(cls, datasets: Sequence[Dataset]) -> Dataset:
+        """Several data sets as one, the times of each going on from those before.
+
+        Each begins a segment: nothing reaches from one to the next.
+
+        Args:
+            datasets: One at least, of the same joints at the same rate.
+
+        Raises:
+            RecordingError: The joints or the rates differ.
+        """
+        first = datasets[0]
+        if len(datasets) == 1:
+            return first
+        _require_alike(datasets)
+        rows = np.cumsum([0, *(len(part) for part in datasets)])
+        times, last = [], first.t[0] - 1.0 / first.rate
+        for part in datasets:
+            times.append(part.t + (last + 1.0 / first.rate - part.t[0]))
+            last = times[-1][-1]
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in datasets])
+            for name in ('q', 'v', 'a', 'tau', 'mask')}
+        return cls(
+            first.joint_names, np.concatenate(times), **columns,
+            segments=tuple(
+                (int(row) + start, int(row) + stop)
+                for row, part in zip(rows[:-1], datasets, strict=True)
+                for start, stop in part.segments),
+            rate=first.rate, source=', '.join(part.source for part in datasets),
+            sha256=', '.join(part.sha256 for part in datasets),
+            warnings=tuple(dict.fromkeys(
+                warning for part in datasets for warning in part.warnings)),
+            counts=dict(sum((Counter(part.counts) for part in datasets), Counter[str]())))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -170,3 +209,17 @@ class Dataset:
                     found=f'a step of {steps[np.argmax(np.abs(steps - 1))]:.4g} periods',
                     fix='Resample it first',
                 )
+
+
+def _require_alike(datasets: Sequence[Dataset]) -> None:
+    first = datasets[0]
+    for part in datasets[1:]:
+        if part.joint_names != first.joint_names:
+            raise RecordingError(
+                'the recordings are of different joints', where=part.source,
+                found=', '.join(part.joint_names), allowed=', '.join(first.joint_names))
+        if abs(part.rate - first.rate) > _SAME_RATE * first.rate:
+            raise RecordingError(
+                'recordings of different rates cannot make up one set of rows', where=part.source,
+                found=f'{part.rate:.6g} Hz', allowed=f'{first.rate:.6g} Hz, as in {first.source}',
+                fix='Set processing.rate in the settings of each to that of the fastest')

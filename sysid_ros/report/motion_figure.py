@@ -1,26 +1,36 @@
-"""Figure of a motion that was fitted: what the sensors' readings and the fit differ by."""
+"""Figure of a motion that was fitted: readings, the fit, and what they differ by."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.inertial_sensors import (
+    Accelerometer,
+    Gyroscope,
+    LoadCell,
+)
+from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor, Tachometer
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.report.joint_axes import CANDIDATE, joint_axes, save
+from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, joint_axes, save
+from sysid_ros.robot.model import RobotModel
 
 # Most of white noise is within so many standard deviations.
 _BAND = 1.96
-# Strips of every number of every sensor beyond this many cannot be read.
-_SHOWN = 24
+# Numbers of sensors beyond this many cannot be read, with two strips for each.
+_SHOWN = 12
+
+# Times, readings, and these less fitted ones in standard deviations, stretch by stretch.
+_Traces = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
 
 def motion_figure(
     path: str | Path, problem: TrajectoryProblem, solution: TrajectorySolution
 ) -> None:
-    """Draw measured less fitted readings, in standard deviations of the sensors' noise.
+    """Draw readings with what was fitted, and what is left in standard deviations of the noise.
 
     A good fit leaves noise: what keeps a shape shows what the model lacks.
 
@@ -29,23 +39,46 @@ def motion_figure(
         problem: What was measured.
         solution: The fit.
     """
-    traces: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for stretch, residuals in zip(problem.stretches, solution.residuals, strict=True):
+    traces, units = _traces(problem, solution)
+    names = list(traces)[:_SHOWN]
+    figure, axes = joint_axes(
+        [text for name in names for text in (name, 'error')],
+        [unit for name in names for unit in (units[name], 'σ')])
+    for name, upper, lower in zip(names, axes[::2], axes[1::2], strict=True):
+        lower.axhspan(-_BAND, _BAND, color='0.93', zorder=0)
+        for number, (t, measured, fitted, error) in enumerate(traces[name]):
+            for axis, values, colour, width, label in (
+                (upper, measured, MEASURED, 1.6, 'measured'),
+                (upper, fitted, CANDIDATE, 0.9, 'fitted'),
+                (lower, error, ERROR, 0.7, ''),
+            ):
+                axis.plot(
+                    t, values, color=colour, linewidth=width, label='' if number else label)
+        upper.margins(x=0.0)
+    shifted = any(_shifts(problem.stretches))
+    axes[-1].set_xlabel('time [s]' + ', recordings one after the other' * shifted, fontsize=9)
+    save(figure, path, 'Readings of the training data and errors of the fit; '
+         'grey: 95 % of white noise')
+
+
+def _traces(
+    problem: TrajectoryProblem, solution: TrajectorySolution
+) -> tuple[dict[str, _Traces], dict[str, str]]:
+    """What to draw for each number of each sensor, and its unit."""
+    traces: dict[str, _Traces] = {}
+    units: dict[str, str] = {}
+    for stretch, shift, residuals in zip(
+        problem.stretches, _shifts(problem.stretches), solution.residuals, strict=True
+    ):
         for observation, residual in zip(stretch.observations, residuals, strict=True):
             for column in range(observation.sensor.width):
-                traces.setdefault(_label(observation.sensor, column), []).append(
-                    (observation.t, residual[:, column] / observation.sigma[column]))
-    names = list(traces)[:_SHOWN]
-    figure, axes = joint_axes(names, ['σ'] * len(names))
-    for name, axis in zip(names, axes, strict=True):
-        axis.axhspan(-_BAND, _BAND, color='0.93', zorder=0, label='95 % of white noise')
-        for number, (t, values) in enumerate(traces[name]):
-            axis.plot(
-                t, values, color=CANDIDATE, linewidth=0.7,
-                label='' if number else 'measured − fitted')
-        axis.margins(x=0.0)
-    axes[-1].set_xlabel('time [s]', fontsize=9)
-    save(figure, path, 'Readings of the training data')
+                name = _label(observation.sensor, column)
+                units[name] = _unit(observation.sensor, column, problem.model.robot)
+                values = observation.values[:, column]
+                traces.setdefault(name, []).append((
+                    observation.t + shift, values, values - residual[:, column],
+                    residual[:, column] / observation.sigma[column]))
+    return traces, units
 
 
 def _label(sensor: Sensor, column: int) -> str:
@@ -54,3 +87,33 @@ def _label(sensor: Sensor, column: int) -> str:
         joints = '+'.join(joint for joint, _ in sensor.weights[column])
         return f'{joints} speed' if isinstance(sensor, Tachometer) else joints
     return sensor.name if sensor.width == 1 else f'{"xyz"[column % 3]} of {sensor.name}'
+
+
+def _unit(sensor: Sensor, column: int, robot: RobotModel) -> str:
+    """The unit of one number of a sensor."""
+    if isinstance(sensor, Encoder):
+        joint = sensor.weights[column][0][0]
+        kind = robot.joint_types[robot.joint_index(joint)]
+        unit = 'm' if kind == 'prismatic' else 'rad'
+        return f'{unit}/s' if isinstance(sensor, Tachometer) else unit
+    if isinstance(sensor, Gyroscope):
+        return 'rad/s'
+    if isinstance(sensor, Accelerometer):
+        return 'm/s²'
+    if isinstance(sensor, LoadCell):
+        sliding = robot.joint_types[robot.joint_index(sensor.joint)] == 'prismatic'
+        return 'N' if sensor.force or (sensor.force is None and sliding) else 'N·m'
+    return '-'
+
+
+def _shifts(stretches: Sequence[Stretch]) -> list[float]:
+    """What to add to the times of each stretch, so that recordings do not lie on each other."""
+    shifts: list[float] = []
+    end = -np.inf
+    for stretch in stretches:
+        shift = shifts[-1] if shifts else 0.0
+        if stretch.t[0] + shift < end:
+            shift = end - float(stretch.t[0])
+        shifts.append(shift)
+        end = float(stretch.t[-1]) + shift
+    return shifts

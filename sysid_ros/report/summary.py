@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,14 +31,15 @@ _ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
-    evaluation: Evaluation, quality: DataQuality, comparison: Comparison | None = None,
+    evaluation: Evaluation, qualities: Sequence[DataQuality],
+    comparison: Comparison | None = None,
     friction: FrictionChoice | None = None,
 ) -> str:
     """The whole summary.
 
     Args:
         evaluation: The estimate with its evidence and verdict.
-        quality: What can be said of the recording; its warnings are among the remarks.
+        qualities: What can be said of each recording; warnings are among the remarks.
         comparison: How it does beside other estimators, if they were compared.
         friction: How the friction model was chosen, if it was.
 
@@ -59,7 +60,7 @@ def summary(
         _bodies(estimate),
         _joint_terms(estimate),
         _known(estimate),
-        replace(quality, warnings=()).text(),
+        *_data(qualities),
         _remarks(evaluation.verdict),
     ]
     return '\n\n'.join(part for part in parts if part) + '\n'
@@ -139,6 +140,15 @@ def _fit(estimate: Estimate) -> str:
 def _strengths(estimate: Estimate) -> str:
     search = estimate.settings.get(SEARCH_KEY)
     return '' if search is None else strengths_section(StrengthChoice.from_json(search))
+
+
+def _data(qualities: Sequence[DataQuality]) -> list[str]:
+    texts = [replace(quality, warnings=()).text() for quality in qualities]
+    if len(texts) == 1:
+        return texts
+    return [
+        f'Recording {number} of {len(texts)}: {quality.source}\n{text}'
+        for number, (quality, text) in enumerate(zip(qualities, texts, strict=True), start=1)]
 
 
 def _remarks(verdict: Verdict) -> str:

@@ -1,8 +1,8 @@
-"""Fit a recording, judge it on held-out data, and leave a run folder."""
+"""Fit recordings, judge the fit on held-out data, and leave a run folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,20 +49,22 @@ def fit_to_folder(
     folder: Path,
     *,
     estimator: str,
+    others: Sequence[Identification] = (),
     validation: Identification | None = None,
     holdout: float | None = None,
     folds: int = 0,
     stage: Stage = _silent,
 ) -> Run:
-    """Fit a recording, judge it on held-out data, and leave a run folder.
+    """Fit recordings, judge the fit on held-out data, and leave a run folder.
 
     Args:
         identification: Settings of the recording to fit.
         folder: Run folder to write.
         estimator: Name of the estimator, or ``'all'``.
+        others: Settings of more recordings to fit together with it, with the same parameters.
         validation: Settings of another recording to predict.
-        holdout: Part of the recording to predict in its place, between 0 and 1.
-        folds: Stretches of the recording for cross-validation; 0 for none.
+        holdout: Last part of each recording to predict in its place, between 0 and 1.
+        folds: Stretches of the recordings for cross-validation; 0 for none.
         stage: Entered for each step, with what is being done in words.
 
     Raises:
@@ -75,12 +77,14 @@ def fit_to_folder(
         model = identification.model()
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
+    run_folder.write_others(others)
     friction = identification.settings.fit.friction_selection is not None
-    with stage('Reading the recording' + ', choosing the friction model' * friction
+    recordings = 'recordings' if others else 'recording'
+    with stage(f'Reading the {recordings}' + ', choosing the friction model' * friction
                + ' and building the regressor'):
         study = Study.load(
-            identification, model, validation=validation, holdout=holdout, folds=folds,
-            estimator=None if estimator == ALL else estimator,
+            identification, model, others=others, validation=validation, holdout=holdout,
+            folds=folds, estimator=None if estimator == ALL else estimator,
         )
     if friction:
         run_folder.write_inputs(study.identification, study.training.model)

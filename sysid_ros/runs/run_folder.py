@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ from sysid_ros.runs.kept_robot import kept_robot
 
 _ESTIMATE = 'estimate.json'
 _SETTINGS = 'settings.yaml'
+# Settings of more recordings that were fitted together, by their number, and any of these names.
+_OTHERS, _ANY_OTHER = 'settings_{}.yaml', re.compile(r'settings_\d+\.yaml')
 # By the format of the robot description.
 _PRIOR = {'urdf': 'prior.urdf', 'mjcf': 'prior.xml'}
 _IDENTIFIED = {'urdf': 'identified.urdf', 'mjcf': 'identified.xml'}
@@ -38,7 +42,7 @@ _FILES = (
     _ESTIMATE, _SETTINGS, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
     'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
-    'friction.txt', 'friction.json', 'provenance.json',
+    'friction.txt', 'friction.json', 'provenance.json', 'readings.png',
 )
 
 
@@ -58,15 +62,15 @@ class RunFolder:
         if path.exists() and not path.is_dir():
             raise ConfigurationError('is not a folder', where=str(path), fix='Choose another -o')
         # A fit that failed leaves less than a run, but nothing else.
-        foreign = path.is_dir() and any(file.name not in _FILES for file in path.iterdir())
+        foreign = path.is_dir() and any(not _of_a_run(file) for file in path.iterdir())
         if foreign and not (path / _ESTIMATE).is_file():
             raise ConfigurationError(
                 'the folder holds something else', where=str(path), fix='Choose another -o'
             )
         try:
             path.mkdir(parents=True, exist_ok=True)
-            for name in _FILES:
-                (path / name).unlink(missing_ok=True)
+            for file in filter(_of_a_run, path.iterdir()):
+                file.unlink()
         except OSError as error:
             raise ConfigurationError(f'cannot be written: {error}', where=str(path)) from error
         return cls(path)
@@ -103,10 +107,17 @@ class RunFolder:
             identification, model, _PRIOR[model.robot.description.format])
         settings['robot'] |= robot
         settings['folder'] = str((identification.base / identification.settings.folder).resolve())
-        text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-        self._write(_SETTINGS, text.encode())
+        self._write_settings(_SETTINGS, settings)
         for name, content in files.items():
             self._write(name, content)
+
+    def write_others(self, others: Sequence[Identification]) -> None:
+        """Keep the settings of more recordings, so that they can be fitted together again."""
+        for number, other in enumerate(others, start=2):
+            settings = other.settings.model_dump(
+                mode='json', exclude_unset=True, exclude={'robot', 'fit'})
+            settings['folder'] = str((other.base / other.settings.folder).resolve())
+            self._write_settings(_OTHERS.format(number), settings)
 
     def write_study(
         self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None
@@ -123,7 +134,7 @@ class RunFolder:
         """
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
-        text = summary(evaluation, study.quality, comparison, study.friction)
+        text = summary(evaluation, study.qualities, comparison, study.friction)
         self._write('summary.txt', text.encode())
         self._write_json('verdict.json', evaluation.verdict.to_json())
         self._write_json('evaluation.json', evaluation.to_json())
@@ -187,8 +198,17 @@ class RunFolder:
         if simulation is not None:
             simulation_figure(self.path / f'simulation_{name}.png', simulation)
 
+    def _write_settings(self, name: str, settings: dict[str, Any]) -> None:
+        text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+        self._write(name, text.encode())
+
     def _write_json(self, name: str, content: dict[str, Any]) -> None:
         self._write(name, json.dumps(content, indent=1, allow_nan=False).encode())
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self.path / name, content)
+
+
+def _of_a_run(file: Path) -> bool:
+    """Whether a file of a run folder has one of the names that a fit writes."""
+    return file.name in _FILES or _ANY_OTHER.fullmatch(file.name) is not None

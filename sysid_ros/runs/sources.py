@@ -55,6 +55,24 @@ def load_source(
     return Identification.load(path, base)
 
 
+def load_another(
+    path: str | Path, settings: str | Path | None = None, base: str | Path | None = None
+) -> Identification:
+    """Another recording of a robot that was named before.
+
+    Args:
+        path: As for :func:`load_source`; a settings file needs no ``robot`` section.
+        settings: Settings of bags; a settings file says itself what it is of.
+        base: Folder that file names in a settings file are relative to; by default its own.
+
+    Raises:
+        ConfigurationError: As for :func:`load_source`.
+        RecordingError: A folder holds no bag.
+    """
+    own = Path(path).suffix in ('.yaml', '.yml')
+    return load_source(path, None if own else settings, base)
+
+
 def of_bag(
     bag: Path, settings: Path, base: str | Path | None = None
 ) -> Identification:

@@ -75,7 +75,7 @@ def test_50_what_is_fitted_does_not_depend_on_the_memory_there_is(identification
     np.testing.assert_allclose(
         windows.estimate.parameters.values, whole.estimate.parameters.values, atol=1e-6)
     assert windows.estimate.status is whole.estimate.status
-    assert any('the whole bag takes' in warning for warning in study.quality.warnings)
+    assert any('the whole bag takes' in warning for warning in study.qualities[0].warnings)
 
 
 def peak(identification):

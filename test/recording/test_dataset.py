@@ -68,3 +68,33 @@ def test_moving_samples_are_told_from_standing_ones():
 def test_data_that_cannot_be_are_refused(changes, message):
     with pytest.raises(RecordingError, match=message):
         dataset(**changes)
+
+
+def test_joined_data_sets_keep_their_segments_apart():
+    first = dataset(source='one', sha256='1', counts={'dropped': 2}, warnings=('a', 'b'))
+    second = dataset(source='two', sha256='2', counts={'dropped': 3}, warnings=('b',)).subset(
+        0.5, 1.0)
+    both = Dataset.joined([first, second])
+    assert both.segments == ((0, 60), (60, 100), (100, 110), (110, 150))
+    assert (np.diff(both.t) > 0.0).all()
+    # Time goes on by one period, and within a recording as it did.
+    assert both.t[100] - both.t[99] == pytest.approx(1.0 / RATE)
+    np.testing.assert_allclose(np.diff(both.t[100:]), np.diff(second.t))
+    np.testing.assert_array_equal(both.v, np.vstack([first.v, second.v]))
+    assert (both.source, both.sha256) == ('one, two', '1, 2')
+    assert (both.warnings, dict(both.counts)) == (('a', 'b'), {'dropped': 5})
+    assert Dataset.joined([first]) is first
+
+
+@pytest.mark.parametrize(('changes', 'match'), [
+    ({'joint_names': ('a', 'c')}, 'different joints'),
+    ({'rate': 100.0, 't': np.arange(T) / 100.0, 'segments': ((0, T),)}, 'processing.rate'),
+])
+def test_data_sets_that_do_not_go_together_are_not_joined(changes, match):
+    with pytest.raises(RecordingError, match=match):
+        Dataset.joined([dataset(), dataset(**changes)])
+
+
+def test_measured_rates_need_not_agree_to_the_last_digit():
+    other = dataset(rate=RATE * (1.0 + 4e-4), t=dataset().t / (1.0 + 4e-4))
+    assert len(Dataset.joined([dataset(), other])) == 2 * T

@@ -58,7 +58,8 @@ class NodeSettings(StrictSettings):
 
 def problem_from_recordings(
     model: TorqueModel, recordings: Sequence[Recording], settings: NodeSettings, *,
-    processing: Processing | None = None, parameters: ParameterSet | None = None,
+    processing: Processing | Sequence[Processing] | None = None,
+    parameters: ParameterSet | None = None,
 ) -> TrajectoryProblem:
     """A trajectory problem of recorded encoders and efforts.
 
@@ -70,7 +71,8 @@ def problem_from_recordings(
         recordings: Recordings of this robot.
         settings: Nodes and noise.
         processing: Of it count ``stamps``, ``trim``, ``max_gap`` and ``torque_delay``; nothing
-            is filtered or differentiated, since states are sought with the parameters.
+            is filtered or differentiated, since states are sought with the parameters. One for
+            all, or one for each recording.
         parameters: Free/fixed mask and priors; the model's by default.
 
     Raises:
@@ -80,11 +82,12 @@ def problem_from_recordings(
         ConfigurationError: No joint is observed, or noise is not given for all of them.
         EstimationError: Too little was recorded for the parameters.
     """
-    processing = processing or Processing()
+    if processing is None or isinstance(processing, Processing):
+        processing = [processing or Processing()] * len(recordings)
     warnings: list[str] = []
     stretches: list[Stretch] = []
-    for recording in recordings:
-        stretches += _stretches(model.robot, recording, settings, processing, warnings)
+    for recording, own in zip(recordings, processing, strict=True):
+        stretches += _stretches(model.robot, recording, settings, own, warnings)
     return TrajectoryProblem(
         model, model.parameters if parameters is None else parameters, tuple(stretches),
         provenance={

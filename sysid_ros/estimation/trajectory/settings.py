@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -20,7 +21,8 @@ class TrajectorySettings(StrictSettings):
     """How estimators of states and parameters see a recording, and what they assume.
 
     Attributes:
-        step: Time from node to node in [s]; the period of the positions where left out.
+        step: Time from node to node in [s]; where left out the period of the positions, in
+            the fastest of several recordings.
         observed: As in :class:`~sysid_ros.estimation.trajectory.from_recording.NodeSettings`,
             with the next four.
         velocities: Whether recorded velocities count as measured.
@@ -72,13 +74,15 @@ class TrajectorySettings(StrictSettings):
     refinement: int | None = Field(default=None, ge=1)
     rule: Literal['midpoint', 'trapezoidal'] | None = None
 
-    def nodes(self, recording: Recording) -> NodeSettings:
-        """How a recording becomes a problem.
+    def nodes(self, recordings: Sequence[Recording]) -> NodeSettings:
+        """How recordings become a problem.
 
         Raises:
             RecordingError: No positions were recorded.
         """
-        step = recording.channel('position').period if self.step is None else self.step
+        step = self.step
+        if step is None:
+            step = min(recording.channel('position').period for recording in recordings)
         return NodeSettings(step=step, **{name: getattr(self, name) for name in _NODES})
 
     def given(self) -> dict[str, Any]:

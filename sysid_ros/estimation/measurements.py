@@ -1,0 +1,151 @@
+"""Recordings of one robot on their way to one problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.identification import Identification, Measurement
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.long_bag import LongBag
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """One recording or several of one robot, to be fitted with the same parameters.
+
+    Attributes:
+        parts: One for each recording; the settings of the first say how all are fitted.
+
+    Raises:
+        ConfigurationError: There is no recording, or one came twice.
+        EstimationError: One of several does not fit into memory.
+    """
+
+    parts: tuple[Measurement, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ConfigurationError('there is no recording to fit')
+        long = [part.dataset.source for part in self.parts if part.bag is not None]
+        if long and len(self.parts) > 1:
+            raise EstimationError(
+                'a bag that does not fit into memory can only be fitted alone',
+                found=', '.join(long), fix='Cut the bag, or raise recording.memory_limit')
+        for k, part in enumerate(self.parts):
+            if any(_same(part.dataset, other.dataset) for other in self.parts[:k]):
+                raise ConfigurationError(
+                    'a recording is given twice, so that it would count twice',
+                    where=part.dataset.source, fix='Name each recording once')
+
+    @classmethod
+    def read(
+        cls, identification: Identification, others: Sequence[Identification], model: TorqueModel
+    ) -> Measurements:
+        """Read recordings.
+
+        Args:
+            identification: Settings of the first, which say what the robot is and how to fit it.
+            others: Settings that name the other recordings, and how each is processed.
+            model: The torque model.
+
+        Raises:
+            RecordingError: A recording cannot be read or does not fit.
+        """
+        sources = (identification, *(identification.recording_of(other) for other in others))
+        return cls(tuple(source.measurement(model) for source in sources))
+
+    @property
+    def identification(self) -> Identification:
+        """Settings of the first recording."""
+        return self.parts[0].identification
+
+    @property
+    def model(self) -> TorqueModel:
+        """The torque model."""
+        return self.parts[0].model
+
+    @property
+    def bag(self) -> LongBag | None:
+        """The bag that does not fit into memory, if it is one."""
+        return self.parts[0].bag
+
+    @property
+    def dataset(self) -> Dataset:
+        """The aligned recordings, one after the other; of a long bag one window."""
+        return Dataset.joined([part.dataset for part in self.parts])
+
+    def with_terms(self, terms: TermSettings) -> Measurements:
+        """The same recordings of the robot with other joint terms.
+
+        Raises:
+            ConfigurationError: The settings have no robot.
+        """
+        model = self.identification.with_terms(terms).model()
+        return Measurements(tuple(
+            replace(part, identification=part.identification.with_terms(terms), model=model)
+            for part in self.parts))
+
+    def effort_findings(self) -> tuple[tuple[EffortFinding, ...], ...]:
+        """What the efforts of each recording look like beside the prior's torques.
+
+        Raises:
+            RecordingError: An effort has the wrong sign, unless the settings only warn.
+        """
+        return tuple(
+            part.identification.effort_findings(self.model, part.dataset) for part in self.parts)
+
+    def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
+        """Aligned samples of the same part of each recording; see :meth:`Measurement.motion`.
+
+        Raises:
+            RecordingError: A part holds too little, or rates differ.
+        """
+        return Dataset.joined([part.motion(start, stop) for part in self.parts])
+
+    def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
+        """Rows of the same part of each recording, for the parameters that are left free.
+
+        Args:
+            start: Beginning of the part, as a fraction of each recording.
+            stop: Its end.
+
+        Raises:
+            ConfigurationError: A per-joint list has the wrong length.
+            RecordingError: A part holds too little, or rates differ.
+        """
+        if len(self.parts) == 1:
+            return self.parts[0].problem(start, stop)
+        return self.identification.problem(self.model, self.motion(start, stop))
+
+    def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
+        """What sensors measured up to the same fraction of each recording.
+
+        Raises:
+            EstimationError: The recording does not fit into memory, or holds too little.
+            ModelError: The torque of the model jumps.
+            RecordingError: A recording does not fit.
+        """
+        if self.bag is not None:
+            raise EstimationError(
+                'states at all nodes need the whole recording in memory',
+                fix='Cut the bag, or raise recording.memory_limit')
+        fit, recordings = self.identification.settings.fit, [part.recording for part in self.parts]
+        return problem_from_recordings(
+            self.model, recordings, fit.trajectory.nodes(recordings),
+            processing=[part.processing_until(stop) for part in self.parts],
+            parameters=self.model.parameters.fixed(*fit.fixed))
+
+
+def _same(first: Dataset, second: Dataset) -> bool:
+    """Whether two data sets are one; a file may hold several recordings."""
+    return first.sha256 == second.sha256 and np.array_equal(first.q, second.q)

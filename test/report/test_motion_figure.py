@@ -1,0 +1,62 @@
+"""The figure of a fitted motion."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.problem import Observation
+from sysid_ros.estimation.trajectory.sensors import Tachometer
+from sysid_ros.report import motion_figure
+from sysid_ros.report.motion_figure import motion_figure as draw
+
+made = SimpleNamespace(**runpy.run_path(
+    str(Path(__file__).parents[1] / 'trajectory_problems.py')))
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draw a problem and its fit; the figure that was written."""
+    figures = []
+    monkeypatch.setattr(motion_figure, 'save', lambda figure, path, title: figures.append(figure))
+
+    def figure(problem) -> Figure:
+        draw(tmp_path / 'figure.png', problem, CollocatedLeastSquares().solve(problem))
+        return figures[-1]
+    return figure
+
+
+def test_readings_are_drawn_with_the_fit_and_what_is_left(drawn):
+    problem, _, _ = made.swinging(nodes=61)
+    upper, lower = drawn(problem).axes
+    (measured, fitted, *_), errors = upper.get_lines(), lower.get_lines()
+    observation = problem.stretches[0].observations[0]
+    np.testing.assert_array_equal(measured.get_ydata(), observation.values[:, 0])
+    left = (measured.get_ydata() - fitted.get_ydata()) / observation.sigma
+    np.testing.assert_allclose(errors[0].get_ydata(), left, atol=1e-9)
+    # Of white noise: a standard deviation of one.
+    assert 0.7 < np.std(left) < 1.3
+    assert 'rad' in upper.get_ylabel() and 'σ' in lower.get_ylabel()
+
+
+def test_speeds_have_strips_of_their_own(drawn):
+    problem, _, motion = made.swinging(nodes=61, stretches=1)
+    stretch = problem.stretches[0]
+    speed = Observation(Tachometer.of(['swing']), stretch.t, motion[0][1], np.array([0.01]))
+    both = replace(stretch, observations=(*stretch.observations, speed))
+    labels = [axis.get_ylabel() for axis in drawn(replace(problem, stretches=(both,))).axes]
+    assert len(labels) == 4
+    assert 'swing speed' in labels[2] and 'rad/s' in labels[2]
+
+
+def test_recordings_are_drawn_one_after_the_other():
+    stretches = [SimpleNamespace(t=np.array([first, last])) for first, last in (
+        (0.0, 2.0), (3.0, 4.0), (0.0, 1.0), (2.0, 3.0), (0.5, 1.0))]
+    assert motion_figure._shifts(stretches) == [0.0, 0.0, 4.0, 4.0, 6.5]
