@@ -48,7 +48,7 @@ class ResidualStatistics:
     """Torque residuals of the rows that were fitted.
 
     Attributes:
-        relative_error: ‖τ − τ̂‖ / ‖τ‖ over all joints.
+        relative_error: ‖τ − τ̂‖ / ‖τ‖ over all joints; NaN where no torque was measured.
         relative_per_joint: The same per joint, shape ``(n,)``; NaN where no torque was measured.
         rms_per_joint: Root mean square in [N·m] or [N], shape ``(n,)``.
         rows: Usable rows per joint, shape ``(n,)``.
@@ -61,6 +61,12 @@ class ResidualStatistics:
     rms_per_joint: np.ndarray
     rows: np.ndarray
     effective_rows: np.ndarray
+
+    @property
+    def rms(self) -> float:
+        """Root mean square over the rows of all joints in [N·m] or [N]."""
+        rows = np.asarray(self.rows)
+        return float(np.sqrt(rows @ self.rms_per_joint**2 / max(rows.sum(), 1)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,13 +114,20 @@ class Identification:
         )
         return Identification(settings, other.base, other.path)
 
+    @property
+    def described(self) -> RecordingSettings:
+        """What was recorded, with all joints that nothing drives."""
+        recording = self.settings.recording
+        names = (*recording.unpowered, *self.settings.fit.trajectory.unpowered)
+        return recording.model_copy(update={'unpowered': tuple(dict.fromkeys(names))})
+
     def recording(self) -> Recording:
         """What was recorded.
 
         Raises:
             RecordingError: It cannot be read.
         """
-        return load_recording(self.settings.recording, self.base / self.settings.folder)
+        return load_recording(self.described, self.base / self.settings.folder)
 
     def dataset(self, model: TorqueModel, recording: Recording | None = None) -> Dataset:
         """The recording, aligned for the joints of the model.
@@ -174,7 +181,7 @@ class Identification:
         if not is_long(self.settings.recording, base):
             recording = self.recording()
             return Measurement(self, model, recording, self.dataset(model, recording), None)
-        bag = LongBag.survey(self.settings.recording, base)
+        bag = LongBag.survey(self.described, base)
         recording, dataset = self.windows(model, bag, 0.0, 1.0).sample()
         looked_at = (
             f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '

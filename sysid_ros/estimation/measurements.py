@@ -84,6 +84,12 @@ class Measurements:
         """The aligned recordings, one after the other; of a long bag one window."""
         return Dataset.joined([part.dataset for part in self.parts])
 
+    @property
+    def driven(self) -> bool:
+        """Whether any torque was measured that is not zero."""
+        return self.bag is not None or any(
+            bool((part.dataset.tau[part.dataset.mask] != 0.0).any()) for part in self.parts)
+
     def with_terms(self, terms: TermSettings) -> Measurements:
         """The same recordings of the robot with other joint terms.
 

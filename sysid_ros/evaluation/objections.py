@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -119,15 +120,15 @@ def _held_out(
                 'Validate it on another recording, best on a faster or different motion.',
             )
         return
-    candidate, prior = unseen.candidate.relative_error, unseen.prior.relative_error
-    if not candidate < prior:
+    errors = _Errors.of(estimate, unseen)
+    if not errors.held_out < errors.prior:
         yield Objection(
             f'On held-out data it predicts torques no better than the prior '
-            f'({100 * candidate:.2f} % against {100 * prior:.2f} %).',
+            f'({errors.said(errors.held_out)} against {errors.said(errors.prior)}).',
             'Check units, signs and delays of the recording, then record more exciting motion.',
         )
     else:
-        yield from _overfit(estimate.residuals.relative_error, candidate, prior)
+        yield from _overfit(errors)
     worse = clearly_worse_joints(unseen)
     if worse:
         yield Objection(
@@ -137,13 +138,35 @@ def _held_out(
         )
 
 
-def _overfit(training: float, held_out: float, prior: float) -> Iterator[Objection]:
+@dataclass(frozen=True)
+class _Errors:
+    """Errors in parts of the torque or, where nothing drove the robot, in [N·m] or [N]."""
+
+    training: float
+    held_out: float
+    prior: float
+    absolute: bool
+
+    @classmethod
+    def of(cls, estimate: Estimate, unseen: TorquePrediction) -> _Errors:
+        every = estimate.residuals, unseen.candidate, unseen.prior
+        absolute = not all(np.isfinite(one.relative_error) for one in every)
+        training, held_out, prior = (
+            one.rms if absolute else one.relative_error for one in every)
+        return cls(training, held_out, prior, absolute)
+
+    def said(self, error: float) -> str:
+        return f'{error:.3g} N·m' if self.absolute else f'{100 * error:.2f} %'
+
+
+def _overfit(errors: _Errors) -> Iterator[Objection]:
     """Little of what the fit gained over the prior is left on data it has not seen."""
+    training, held_out, prior = errors.training, errors.held_out, errors.prior
     kept = (prior - held_out) / (prior - training) if prior > training else 1.0
     if held_out > OVERFIT * training and kept < _KEPT:
         yield Objection(
-            f'It is overfitted: {100 * held_out:.2f} % error on held-out data after '
-            f'{100 * training:.2f} % in training leave {100 * kept:.0f} % of what it seemed to '
+            f'It is overfitted: {errors.said(held_out)} error on held-out data after '
+            f'{errors.said(training)} in training leave {100 * kept:.0f} % of what it seemed to '
             'gain over the prior.',
             'Use fewer joint terms or a stronger prior, or record longer and more varied motion.',
         )

@@ -42,7 +42,7 @@ def find_remarks(
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *estimate.notes, *_undetermined(estimate), *_masses(estimate),
+        *estimate.notes, *_undetermined(estimate), *_scale(estimate), *_masses(estimate),
         *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
         *_folds(folds), *_simulation(simulation),
     )
@@ -55,6 +55,16 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
         yield (
             f'Not determined by this data: {"; ".join(estimate.unidentified)}. '
             'A motion that moves the joints they act on would help.'
+        )
+
+
+def _scale(estimate: Estimate) -> Iterator[str]:
+    """Free motion is the same for a robot whose masses and frictions are all twice as large."""
+    if estimate.status.ok and np.isnan(estimate.residuals.relative_error):
+        yield (
+            'Nothing drove the robot, so motion tells masses, inertias and friction but for a '
+            'common factor: torques are as right as the parameter that was held. Record a motion '
+            'that is driven with a known torque, and fit both recordings together.'
         )
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import (
     REGRESSION_ESTIMATORS,
@@ -82,13 +82,19 @@ class Study:
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
                 twice.
-            EstimationError: No friction model could be fitted.
+            EstimationError: No friction model could be fitted, or nothing drove the robot and the
+                estimator needs torques.
             RecordingError: A recording cannot be read, its efforts have the wrong sign, or
                 rates differ.
         """
         by_states = estimator in TRAJECTORY_ESTIMATORS
         _check(holdout, folds, by_states)
         measured = Measurements.read(identification, others, model)
+        if not (by_states or measured.driven):
+            raise EstimationError(
+                'nothing drove the robot, and without torques regression finds nothing',
+                where=measured.dataset.source,
+                fix='Use an estimator of states and parameters, collocation or shooting')
         findings = measured.effort_findings()
         qualities = tuple(map(_quality, measured.parts, findings))
         held_out, friction, end = None, None, 1.0 - (holdout or 0.0)

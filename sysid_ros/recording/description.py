@@ -152,6 +152,8 @@ class RecordingSettings(StrictSettings):
         acceleration: Joint accelerations, optional.
         effort: Joint torques or forces, optional.
         transmission: Needed when a quantity is on the motor side.
+        unpowered: Joints that nothing drives in this recording, as in a free swing: their effort
+            is zero, recorded or not.
         topic: JointState topic of a bag.
         effort_topic: JointState topic that carries the efforts, if another one.
         rename: Joint names in the bag to names in the model.
@@ -174,6 +176,7 @@ class RecordingSettings(StrictSettings):
     acceleration: QuantitySettings | None = None
     effort: QuantitySettings | None = None
     transmission: TransmissionSettings | None = None
+    unpowered: tuple[str, ...] = ()
     topic: str = '/joint_states'
     effort_topic: str | None = None
     rename: dict[str, str] = Field(default_factory=dict)

@@ -22,6 +22,7 @@ from sysid_ros.recording.faults import mend_clock
 from sysid_ros.recording.npz_reader import read_npz_array
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
+from sysid_ros.recording.unpowered import with_unpowered
 
 _BLOCK = 1 << 20
 
@@ -91,8 +92,9 @@ def recording_of(
         channel for samples in groups
         for channel in clean_channels(to_joint_side(samples, settings), found)
     )
-    return Recording(
+    recording = Recording(
         channels, source, sha256, clock.start, found, tuple(warnings), clock.breaks)
+    return with_unpowered(recording, settings.unpowered)
 
 
 def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
@@ -124,9 +126,10 @@ def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
     )
     files = _table_files(settings, base)
     source = ', '.join(sorted(str(path) for path in files))
-    return Recording(
+    recording = Recording(
         tuple(channels), source, hash_files(files), start, counts, warnings, tuple(breaks)
     )
+    return with_unpowered(recording, settings.unpowered)
 
 
 def _table_files(settings: RecordingSettings, base: Path) -> set[Path]:

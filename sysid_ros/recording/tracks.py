@@ -63,16 +63,19 @@ def gather_tracks(
 
 
 def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[str]) -> None:
-    for quantity in ('position', 'effort'):
+    for quantity, why, else_ in (
+        ('position', '', 'or correct the names in recording.joints'),
+        ('effort', ': without it there is no torque fit',
+         'correct the names in recording.joints, or name joints that nothing drives in '
+         'recording.unpowered'),
+    ):
         there = [name for channel in recording.channels_of(quantity) for name in channel.names]
         missing = [name for name in joints if name not in there]
         if missing:
-            torque = ': without it there is no torque fit' if quantity == 'effort' else ''
             raise RecordingError(
-                f'no {quantity} was recorded for {", ".join(missing)}{torque}',
+                f'no {quantity} was recorded for {", ".join(missing)}{why}',
                 where=recording.source, found=', '.join(there) or f'no {quantity} at all',
-                fix='Record it, lock the joint in the model, or correct the names in '
-                'recording.joints',
+                fix=f'Record it, lock the joint in the model, {else_}',
             )
     unused = [name for name in recording.joint_names if name not in joints]
     if unused:

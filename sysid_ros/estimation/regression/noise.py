@@ -25,7 +25,8 @@ def residual_statistics(problem: RegressionProblem, theta: np.ndarray) -> Residu
     size, measured = np.linalg.norm(residual, axis=0), np.linalg.norm(torque, axis=0)
     with np.errstate(divide='ignore', invalid='ignore'):
         relative = np.where(measured > 0.0, size / measured, np.nan)
-        overall = np.linalg.norm(residual) / np.linalg.norm(torque)
+        total = np.linalg.norm(torque)
+        overall = np.linalg.norm(residual) / total if total > 0.0 else np.nan
     return ResidualStatistics(
         relative_error=float(overall),
         relative_per_joint=relative,

@@ -13,8 +13,9 @@ from sysid_ros.settings import StrictSettings
 
 #: Rules of collocation between nodes.
 Scheme = Literal['trapezoidal', 'hermite_simpson', 'variational']
-# What of the section says how a recording becomes a problem.
-_NODES = tuple(name for name in NodeSettings.model_fields if name != 'step')
+# What of the section says how a recording becomes a problem; which joints nothing drives is said to
+# the recording itself.
+_NODES = tuple(name for name in NodeSettings.model_fields if name not in ('step', 'unpowered'))
 
 
 class TrajectorySettings(StrictSettings):
@@ -26,7 +27,8 @@ class TrajectorySettings(StrictSettings):
         observed: As in :class:`~sysid_ros.estimation.trajectory.from_recording.NodeSettings`,
             with the next four.
         velocities: Whether recorded velocities count as measured.
-        unpowered: Joints that nothing drives.
+        unpowered: Joints that nothing drives in any recording: their effort is zero, recorded or
+            not. What holds for one recording only is said in its section ``recording``.
         position_noise: Standard deviation of the encoders' noise in [rad] or [m].
         velocity_noise: Likewise of velocities.
         scheme: Rule of collocation between nodes.
