@@ -85,6 +85,14 @@ def test_settings_of_the_section_arrive(folder):
     assert estimate['provenance']['step'] == 0.02
 
 
+def test_levels_of_noise_are_found_and_told(folder, capsys):
+    (folder / 'fit.yaml').write_text(SETTINGS + (
+        '  trajectory: {process_noise: {swing: 0.1}, estimate_noise: true}\n'))
+    assert fit(folder, '--holdout', '0.3') == 0
+    text = capsys.readouterr().out
+    assert 'Noise of encoder of swing: 0.00' in text and 'Process noise: swing' in text
+
+
 @pytest.mark.parametrize(('section', 'options', 'words'), [
     ('', ['--folds', '3'], '--holdout'),
     ('  trajectory: {scheme: euler}\n', [], 'hermite_simpson'),

@@ -251,6 +251,38 @@ class Eliminated:
             chain_kernels.add_scores(part.nodes, rows, part.pairs, self.slopes, scores)
         return scores
 
+    @cached_property
+    def _local(self) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances of states, parameters known, and of each with the next one's."""
+        blocks, n = self.state_covariances(), self.chain.shape[1]
+        triangle, beside = np.triu(self.chain[:-1, :, :n]), self.chain[:-1, :, n:2 * n]
+        linked = self.linked[:-1, None, None]
+        across = -np.linalg.solve(triangle, np.where(linked, beside, 0.0) @ blocks[1:])
+        return blocks, across
+
+    def leverages(self, part: Residuals, parameters: np.ndarray) -> np.ndarray:
+        r"""How much of each residual's freedom states and parameters take, from 0 to 1.
+
+        :math:`h = J H^{-1} J^T` of its row J; the variance of what the fit leaves of it is 1 - h.
+
+        Args:
+            part: Residuals that are among those of the normal equations.
+            parameters: Covariance of the parameters, shape ``(p, p)``.
+
+        Returns:
+            Shape ``(K, m)``.
+        """
+        n, here = self.chain.shape[1], part.nodes
+        blocks, across = self._local
+        own, by_parameters = part.rows[:, :, :n], part.rows[:, :, (1 + part.pairs) * n:-1]
+        taken = np.sum((own @ blocks[here]) * own, axis=2)
+        by_parameters = by_parameters - own @ self.slopes[here]
+        if part.pairs:
+            after = part.rows[:, :, n:2 * n]
+            taken += np.sum((after @ blocks[here + 1] + 2.0 * (own @ across[here])) * after, axis=2)
+            by_parameters -= after @ self.slopes[here + 1]
+        return np.asarray(taken + np.sum((by_parameters @ parameters) * by_parameters, axis=2))
+
     def state_covariances(self, parameters: np.ndarray | None = None) -> np.ndarray:
         """Covariances of all states for residuals of unit variance, shape ``(N, n, n)``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
@@ -12,6 +13,7 @@ from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.collocation import Collocation
+from sysid_ros.estimation.trajectory.collocation_noise import renewed_levels
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -35,7 +37,9 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         estimate_noise: As for all.
         scheme: ``trapezoidal``, ``hermite_simpson`` or ``variational``.
         process_noise: Square root of the spectral density of white noise of the
-            accelerations, in [rad/s²/√Hz] or [m/s²/√Hz]; None where the dynamics hold exactly.
+            accelerations, in [rad/s²/√Hz] or [m/s²/√Hz], one for all joints or by joint; None
+            where the dynamics hold exactly. With ``estimate_noise`` it is where the search for
+            each joint's begins.
         huber: Readings that are off by more standard deviations than this count by how far.
         max_iterations: Most iterations of the solver.
         tolerance: Relative decrease of the cost that ends it.
@@ -45,7 +49,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
     """
 
     scheme: Scheme = 'hermite_simpson'
-    process_noise: float | None = None
+    process_noise: float | Mapping[str, float] | None = None
     huber: float = np.inf
     max_iterations: int = 300
     tolerance: float = 1e-10
@@ -103,11 +107,38 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             start, values=values, status=found.status, iterations=found.iterations,
             positions=q, velocities=v)
 
+    def _renewed(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[CollocatedLeastSquares, TrajectoryProblem, float, tuple[str, ...]]:
+        if self.process_noise is None:
+            _, renewed, change, words = super()._renewed(problem, found)
+            return self, renewed, change, words
+        there = replace(problem, parameters=problem.parameters.with_values(found.values))
+        states = np.hstack([np.vstack(found.positions), np.vstack(found.velocities)])
+        kept = determined_parameters(problem, found.information).kept
+        renewed, noise, change, words = renewed_levels(
+            self._chain(there), states, found.values[problem.free], kept)
+        renewed = replace(renewed, parameters=problem.parameters)
+        joints = problem.model.robot.joint_names
+        levels = dict(zip(joints, noise.tolist(), strict=True))
+        return replace(self, process_noise=levels), renewed, change, words
+
     def _chain(self, problem: TrajectoryProblem) -> Collocation:
         problem.require_smooth()
-        joints = len(problem.model.robot.joint_names)
-        noise = None if self.process_noise is None else np.full(joints, self.process_noise)
-        return Collocation(problem, self.scheme, noise, self.huber)
+        return Collocation(problem, self.scheme, self._density(problem), self.huber)
+
+    def _density(self, problem: TrajectoryProblem) -> np.ndarray | None:
+        """Process noise of each joint, shape ``(n,)``."""
+        joints, given = problem.model.robot.joint_names, self.process_noise
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            return np.full(len(joints), given)
+        if set(given) != set(joints):
+            raise ConfigurationError(
+                'process noise is not given for each joint', where='process_noise',
+                found=', '.join(given), allowed=', '.join(joints))
+        return np.array([given[name] for name in joints])
 
     def _equations(
         self, chain: Collocation, states: np.ndarray, values: np.ndarray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -38,8 +38,8 @@ class TrajectoryLeastSquares(ABC):
         prior_strength: Weight of the log-det divergence of bodies from their priors, in
             squared standard deviations of the sensors' noise; it keeps them physically
             consistent, and chooses where no motion could. None for neither.
-        estimate_noise: Whether levels of the sensors' noise are found from the residuals, in
-            place of those given.
+        estimate_noise: Whether levels of noise, of the sensors and of what else the estimator
+            gives a level, are found from the residuals, in place of those given.
 
     Raises:
         ConfigurationError: A setting is out of range.
@@ -56,9 +56,10 @@ class TrajectoryLeastSquares(ABC):
     def _require_above_zero(self, *names: str) -> None:
         for name in names:
             value = getattr(self, name)
-            if value is not None and not value > 0.0:
-                raise ConfigurationError(
-                    'the number is not above zero', where=name, found=value)
+            for number in value.values() if isinstance(value, Mapping) else [value]:
+                if number is not None and not number > 0.0:
+                    raise ConfigurationError(
+                        'the number is not above zero', where=name, found=value)
 
     @abstractmethod
     def at(
@@ -130,14 +131,26 @@ class TrajectoryLeastSquares(ABC):
         if not self.estimate_noise:
             return found, ()
         words: tuple[str, ...] = ()
+        method: TrajectoryLeastSquares = self
         for _ in range(_ROUNDS):
             if not found.status.ok:
                 return found, words
-            problem, change, words = _with_levels(problem, found)
+            method, problem, change, words = method._renewed(problem, found)
             if change <= _SETTLED:
                 return found, words
-            found = self._minimised(problem, found, progress)
+            found = method._minimised(problem, found, progress)
         return replace(found, status=Status.INACCURATE), words
+
+    def _renewed(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[TrajectoryLeastSquares, TrajectoryProblem, float, tuple[str, ...]]:
+        """The method and the problem with levels of noise as the residuals show them.
+
+        Returns:
+            Both, the largest relative change of a level, and the levels in words.
+        """
+        renewed, change, words = _with_levels(problem, found)
+        return self, renewed, change, words
 
     def _minimised(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ Scheme = Literal['trapezoidal', 'hermite_simpson', 'variational']
 # What of the section says how a recording becomes a problem; which joints nothing drives is said to
 # the recording itself.
 _NODES = tuple(name for name in NodeSettings.model_fields if name not in ('step', 'unpowered'))
+_Positive = Annotated[float, Field(gt=0)]
 
 
 class TrajectorySettings(StrictSettings):
@@ -33,7 +34,8 @@ class TrajectorySettings(StrictSettings):
         velocity_noise: Likewise of velocities.
         scheme: Rule of collocation between nodes.
         process_noise: Square root of the spectral density of white noise of accelerations in
-            [rad/s²/√Hz] or [m/s²/√Hz]; the dynamics hold exactly where left out.
+            [rad/s²/√Hz] or [m/s²/√Hz], one number or by joint; the dynamics hold exactly where
+            left out. With ``estimate_noise`` it is where the search for each joint's begins.
         huber: Readings off by more standard deviations than this count by how far.
         prior_strength: Weight of the prior, by which bodies stay consistent.
         estimate_noise: Whether levels of noise are found from the residuals.
@@ -60,7 +62,7 @@ class TrajectorySettings(StrictSettings):
     position_noise: float | dict[str, float] | None = None
     velocity_noise: float | dict[str, float] | None = None
     scheme: Scheme | None = None
-    process_noise: float | None = Field(default=None, gt=0)
+    process_noise: _Positive | dict[str, _Positive] | None = None
     huber: float | None = Field(default=None, gt=0)
     prior_strength: float | None = Field(default=None, gt=0)
     estimate_noise: bool | None = None
