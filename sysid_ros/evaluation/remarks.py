@@ -52,15 +52,20 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
     if estimate.identifiability is not None:
         yield from estimate.identifiability.sentences
     elif estimate.unidentified:
-        yield (
-            f'Not determined by this data: {"; ".join(estimate.unidentified)}. '
-            'A motion that moves the joints they act on would help.'
-        )
+        words = f'Not determined by this data: {"; ".join(estimate.unidentified)}.'
+        # More of a motion that nothing drives would tell no more.
+        if not _without_torque(estimate):
+            words += ' A motion that moves the joints they act on would help.'
+        yield words
+
+
+def _without_torque(estimate: Estimate) -> bool:
+    return bool(np.isnan(estimate.residuals.relative_error))
 
 
 def _scale(estimate: Estimate) -> Iterator[str]:
     """Free motion is the same for a robot whose masses and frictions are all twice as large."""
-    if estimate.status.ok and np.isnan(estimate.residuals.relative_error):
+    if estimate.status.ok and _without_torque(estimate):
         yield (
             'Nothing drove the robot, so motion tells masses, inertias and friction but for a '
             'common factor: torques are as right as the parameter that was held. Record a motion '
