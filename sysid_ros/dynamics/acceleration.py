@@ -5,21 +5,38 @@ the acceleration under a torque u solves :math:`\tau(q, v, a, \theta) = u`, and 
 function theorem :math:`\partial a / \partial x = -M^{-1}\, \partial\tau / \partial x` for
 positions, velocities and parameters, :math:`\partial a / \partial u = M^{-1}`. All of it comes
 from the regressor and its gradient, so that whatever a
-:class:`~sysid_ros.dynamics.torque_model.TorqueModel` expresses can be differentiated.
+:class:`~sysid_ros.dynamics.torque_model.TorqueModel` expresses can be differentiated. Trees and
+closed loops whose joint terms are linear in their parameters are compiled; see
+:mod:`~sysid_ros.dynamics.driven_kernels`.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import NamedTuple
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.dynamics.driven_kernels import (
+    STUCK,
+    WEIGHTLESS,
+    DrivenSystem,
+    accelerate_driven,
+    driven_room,
+)
 from sysid_ros.dynamics.load_friction import LoadFriction
+from sysid_ros.dynamics.loop_arrays import no_loops
+from sysid_ros.dynamics.sample_regressor import sample_model
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ModelError
+from sysid_ros.dynamics.tree_dynamics import tree_values
+from sysid_ros.errors import ModelError, UnreachableError
 
 # Samples worked on at a time, so that arrays of every parameter stay small.
 _BLOCK = 2048
+
+_SYSTEMS: weakref.WeakKeyDictionary[TorqueModel, DrivenSystem | None] = (
+    weakref.WeakKeyDictionary())
 
 
 class Acceleration(NamedTuple):
@@ -80,7 +97,11 @@ def accelerations(
 
     Raises:
         numpy.linalg.LinAlgError: A mass matrix is singular.
+        UnreachableError: Loops cannot be closed at a sample.
     """
+    system = _driven_system(model)
+    if system is not None:
+        return _compiled(model, system, values, (q, v, torque), None).value
     here, found = model.at(values), np.empty(q.shape)
     for start in range(0, len(q), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -104,7 +125,11 @@ def linearised_accelerations(
 
     Raises:
         numpy.linalg.LinAlgError: A mass matrix is singular.
+        UnreachableError: Loops cannot be closed at a sample.
     """
+    system = _driven_system(model)
+    if system is not None:
+        return _compiled(model, system, values, (q, v, torque), columns)
     samples, joints = q.shape
     square = (samples, joints, joints)
     result = Acceleration(
@@ -151,3 +176,52 @@ def _torque_derivatives(
         weights[:, joint] = values
         derivatives[:, :, joint] = model.regressor_gradient(q, v, a, weights)
     return derivatives
+
+
+def _driven_system(model: TorqueModel) -> DrivenSystem | None:
+    """The model as arrays, read once; None where it has to be worked on by its regressor."""
+    if model not in _SYSTEMS:
+        _SYSTEMS[model] = _read(model)
+    return _SYSTEMS[model]
+
+
+def _read(model: TorqueModel) -> DrivenSystem | None:
+    robot = model.robot
+    tree = sample_model(TorqueModel(robot.opened, model.terms))
+    if tree is None:
+        return None
+    if robot.loops is None:
+        joints = np.arange(len(robot.joint_names))
+        return DrivenSystem(tree, no_loops(), joints, joints[:0])
+    arrays = closed_chain(robot).arrays
+    return DrivenSystem(tree, arrays, np.array(robot.loops.actuated), robot.loops.passive)
+
+
+def _compiled(
+    model: TorqueModel, system: DrivenSystem, values: np.ndarray,
+    motion: tuple[np.ndarray, np.ndarray, np.ndarray], columns: np.ndarray | None,
+) -> Acceleration:
+    """Accelerations, with derivatives where columns of parameters are given."""
+    # Copies, so that kernels see arrays of one kind.
+    q, v, torque = (np.array(x, dtype=float, order='C') for x in motion)
+    robot, (samples, joints) = model.robot, q.shape
+    wanted, sought = (0, np.zeros(0, dtype=int)) if columns is None else (samples, columns)
+    slots = np.full(len(values), -1)
+    slots[sought] = np.arange(len(sought))
+    square = (wanted, joints, joints)
+    found = Acceleration(
+        np.empty((samples, joints)), np.empty(square), np.empty(square), np.empty(square),
+        np.empty((wanted, joints, len(sought))))
+    closed = q if robot.loops is None else closed_chain(robot).positions(q)
+    known = tree_values(system.tree, values, slots, bool(robot.opened.tree.is_coupled))
+    done, ended = accelerate_driven(
+        system, known, driven_room(system, len(sought)), closed, v, torque, found.value,
+        found.by_position, found.by_velocity, found.by_torque, found.by_parameters)
+    if ended == STUCK:
+        raise UnreachableError(
+            'the loops are at a singular configuration, where they could go on in several ways',
+            where=f'{robot.name}: sample {done}', found=np.round(q[done], 6).tolist(),
+            fix='Keep the motion away from dead points')
+    if ended == WEIGHTLESS:
+        raise np.linalg.LinAlgError(f'the mass matrix of sample {done} is singular')
+    return found

@@ -19,11 +19,12 @@ _ROWS = {'point': 3, 'frame': 6, 'rod': 1}
 class LoopArrays(NamedTuple):
     """Loops as plain arrays, for b bodies, c closures, u passive and d driven columns.
 
-    ``parent`` is -1 for a body on the common ancestor. Body k moves by
-    ``ratio[k] * q[source[k]] + offset[k]``. ``coordinate`` are the u + d joints of the columns,
+    ``parent`` is -1 for a body on the common ancestor. Body k is ``body[k]`` of the tree and moves
+    by ``ratio[k] * q[source[k]] + offset[k]``. ``coordinate`` are the u + d joints of the columns,
     and ``column`` the column of each body. Closure c holds ``point[c, 0]`` of body ``ends[c, 0]``
     to ``point[c, 1]`` of ``ends[c, 1]``, has its first row at ``row[c]``, and depends on the
-    bodies ``path[first[c]:first[c + 1]]`` with the sign of the end they carry.
+    bodies ``path[first[c]:first[c + 1]]`` with the sign of the end they carry. ``held[c]`` are the
+    bodies of its ends in the tree, -1 for the world.
     """
 
     parent: np.ndarray
@@ -45,6 +46,8 @@ class LoopArrays(NamedTuple):
     first: np.ndarray
     path: np.ndarray
     sign: np.ndarray
+    body: np.ndarray
+    held: np.ndarray
 
 
 def loop_arrays(robot: RobotModel, loops: Loops) -> LoopArrays:
@@ -91,6 +94,7 @@ def loop_arrays(robot: RobotModel, loops: Loops) -> LoopArrays:
         first=np.cumsum([0, *map(len, paths)]),
         path=np.array([place_of[body] for path in paths for body, _ in path]),
         sign=np.array([sign for path in paths for _, sign in path]),
+        body=bodies, held=ends,
     )
 
 
@@ -137,3 +141,15 @@ def _reach(tree: KinematicTree, bodies: np.ndarray) -> float:
     """A length typical of the loops in [m], by which angles are compared with distances."""
     sizes = np.linalg.norm(tree.translation[bodies], axis=1)
     return float(sizes[sizes > 0.0].mean()) if sizes.any() else 1.0
+
+
+def no_loops() -> LoopArrays:
+    """The loops of a tree: none."""
+    one, none, flags = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    vectors, frames, pairs = np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros((0, 2), dtype=np.int64)
+    start = np.zeros(1, dtype=np.int64)
+    return LoopArrays(
+        parent=none, rotation=frames, translation=vectors, axis=vectors, revolute=flags,
+        source=none, ratio=one, offset=one, column=none, coordinate=none, kind=none, ends=pairs,
+        point=np.zeros((0, 2, 3)), turn=np.zeros((0, 2, 3, 3)), length=one, row=start,
+        first=start, path=none, sign=one, body=none, held=pairs)

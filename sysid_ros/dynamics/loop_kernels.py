@@ -154,7 +154,7 @@ def _equations(
 
 
 @njit(cache=True)
-def _solve(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> float:
+def least_squares(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> float:
     """Least squares of the last columns in the first ones, by Householder; ``rows`` is used up.
 
     Returns the smallest pivot in parts of its column, 0 where columns depend on each other.
@@ -231,7 +231,7 @@ def close(
         rows[:, columns] = gap
         jacobian[:] = rows[:, :columns]
         largest = np.max(np.abs(gap))
-        pivot = _solve(rows, unknowns, solution)
+        pivot = least_squares(rows, unknowns, solution)
         if pivot == 0.0:
             return SINGULAR, pivot, largest
         step = 0.0
@@ -386,7 +386,7 @@ def carry(
         _equations(loops, frame, place, rows, bias, ends)
         jacobian[:] = rows[:, :columns]
         rows[:, columns] = 0.0
-        if _solve(rows, unknowns, solution) == 0.0:
+        if least_squares(rows, unknowns, solution) == 0.0:
             return t
         for k in range(unknowns):
             joint = loops.coordinate[k]
@@ -397,7 +397,7 @@ def carry(
         _accelerations(loops, v[t], frame, place, rates, bias, ends)
         rows[:, :columns] = jacobian
         rows[:, columns] = bias
-        _solve(rows, unknowns, solution)
+        least_squares(rows, unknowns, solution)
         for k in range(unknowns):
             joint = loops.coordinate[k]
             a[t, joint] = -solution[k, columns - unknowns]

@@ -178,6 +178,22 @@ def accelerate(
         v: Joint velocities, shape ``(n,)``.
         torque: Joint torques in [N·m] or [N], shape ``(n,)``.
     """
+    weigh(model, values, room, q, v, torque)
+    if not factorise(room.mass):
+        return False
+    solve(room.mass, room.acceleration)
+    return True
+
+
+@njit(**COMPILED)
+def weigh(
+    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray,
+    torque: np.ndarray,
+) -> None:
+    """Find the mass matrix, and as ``acceleration`` the torque that is left to accelerate it.
+
+    Arguments are those of :func:`accelerate`.
+    """
     for j in range(len(q)):
         room.acceleration[j] = torque[j]
     for i in range(len(model.parent)):
@@ -193,10 +209,6 @@ def accelerate(
     gather(model.coupling, values.coupled, room.pairs[0], room.mass)
     for k in range(len(model.signal)):
         act(model, k, values.amplitudes[k], q, v, room.mass, room.acceleration)
-    if not factorise(room.mass):
-        return False
-    solve(room.mass, room.acceleration)
-    return True
 
 
 @njit(**COMPILED)
@@ -204,6 +216,20 @@ def differentiate(
     model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
 ) -> None:
     """Derivatives of the acceleration that was found just before; arguments as there."""
+    differentiate_torque(model, values, room, q, v)
+    for table in (room.by_position, room.by_velocity, room.by_parameters):
+        solve_negative(room.mass, table)
+
+
+@njit(**COMPILED)
+def differentiate_torque(
+    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Derivatives of the torque at the acceleration that is in the room, after :func:`weigh`.
+
+    They are written where those of the acceleration would be. Arguments are those of
+    :func:`accelerate`.
+    """
     for i in range(len(model.parent)):
         _speed_up(model, room, i)
         _flow(room, i)
@@ -224,9 +250,6 @@ def differentiate(
         differentiate_term(
             model, k, values.amplitudes[k], values.slots[first + k], q, v, room.acceleration,
             room.by_position, room.by_velocity, room.by_parameters)
-    for table in (room.by_position, room.by_velocity, room.by_parameters):
-        solve_negative(room.mass, table)
-
 
 @njit(**COMPILED)
 def place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
@@ -289,7 +312,7 @@ def _move(model: SampleModel, room: TreeRoom, i: int, speed: float) -> None:
     axis = (nought, z)
     if model.revolute[i]:
         axis = (z, cross(three(room.pose, i, 9), z))
-    twist, rate = (nought, nought), _ground(model)
+    twist, rate = (nought, nought), ground(model)
     if before >= 0:
         twist, rate = six(room.twist, before), six(room.rate, before)
     drift = moved(twist, axis)
@@ -305,7 +328,7 @@ def _move(model: SampleModel, room: TreeRoom, i: int, speed: float) -> None:
 
 
 @njit(**COMPILED)
-def _ground(model: SampleModel) -> Spatial:
+def ground(model: SampleModel) -> Spatial:
     """Acceleration of the base, as which gravity counts."""
     g = model.gravity
     return ((0.0, 0.0, 0.0), (-g[0], -g[1], -g[2]))
@@ -339,7 +362,7 @@ def _speed_up(model: SampleModel, room: TreeRoom, i: int) -> None:
     before, rate, nought = model.parent[i], 0.0, (0.0, 0.0, 0.0)
     for j in range(len(room.acceleration)):
         rate += model.coupling[i, j] * room.acceleration[j]
-    push, twist, there = (nought, nought), (nought, nought), _ground(model)
+    push, twist, there = (nought, nought), (nought, nought), ground(model)
     if before >= 0:
         push, twist = six(room.push, before), six(room.twist, before)
         there = both(six(room.rate, before), push, 1.0)

@@ -134,13 +134,26 @@ def test_slopes_hold_where_joints_move_several_bodies(robot):
     assert_slopes(model, *random_state(model), with_values(model))
 
 
-@pytest.mark.parametrize('name', ['five_bar', 'four_bar', 'spatial'])
+@pytest.mark.parametrize('name', closed.CLOSED)
 def test_slopes_hold_in_closed_loops(name):
     robot = closed.CLOSED[name]()
-    model = TorqueModel(robot, SMOOTH)
+    model = TorqueModel(robot, (*SMOOTH, Stiffness()))
     q, v, _ = closed.smooth_motion(robot, np.linspace(0.2, 0.9, 4), part=0.3)
     torque = np.random.default_rng(0).normal(size=q.shape)
     assert_slopes(model, q, v, torque, with_values(model))
+
+
+@pytest.mark.parametrize('name', closed.CLOSED)
+@pytest.mark.parametrize('sound', [True, False], ids=['', 'whatever the masses'])
+def test_they_are_the_inverse_of_the_torque_in_closed_loops(name, sound):
+    robot = closed.CLOSED[name]()
+    model = TorqueModel(robot, SMOOTH)
+    motion = closed.smooth_motion(robot, np.linspace(0.0, 1.0, 20), part=0.3)
+    values = with_values(model)
+    if not sound:
+        values = np.random.default_rng(4).normal(size=len(values))
+    found = accelerations(model, values, *motion[:2], model.torque(values, *motion))
+    np.testing.assert_allclose(found, motion[2], rtol=1e-8, atol=1e-8)
 
 
 def test_they_are_the_inverse_of_the_torque():

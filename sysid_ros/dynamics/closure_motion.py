@@ -1,0 +1,347 @@
+r"""Compiled: closures of a moving tree, and how they depend on positions and velocities.
+
+Poses, twists and accelerations of bodies are those of :mod:`~sysid_ros.dynamics.tree_dynamics`.
+With joint j a point p moves by :math:`w_j = z_j \times (p - o_j)`, or by :math:`z_j` on a slide.
+Seen from the body before the joint, which turns with :math:`\omega`, it has a velocity u and an
+acceleration r, and both turn with the joint:
+
+.. math:: \partial\dot p/\partial q_j = \omega \times w_j + z_j \times u, \qquad
+          \partial\ddot p/\partial v_j = 2\,\partial\dot p/\partial q_j,
+
+.. math:: \partial\ddot p/\partial q_j = \dot\omega \times w_j
+              + \omega \times (\omega \times w_j + 2 z_j \times u) + z_j \times r.
+
+The same holds for the angular velocity :math:`\omega + \Omega` and acceleration
+:math:`\dot\omega + \omega \times \Omega + \dot\Omega` of a body beyond the joint, but for a slide:
+
+.. math:: \partial\Omega/\partial q_j = z_j \times \Omega, \qquad
+          \partial\dot\Omega/\partial q_j = z_j \times \dot\Omega.
+
+Only the bodies between both places and their common ancestor count: all else moves both alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics.loop_arrays import FRAME, ROD, LoopArrays
+from sysid_ros.dynamics.sample_regressor import SampleModel
+from sysid_ros.dynamics.spatial_vectors import (
+    COMPILED,
+    Spatial,
+    Vector,
+    both,
+    cross,
+    dot,
+    plus,
+    six,
+    three,
+)
+from sysid_ros.dynamics.tree_dynamics import TreeRoom, ground
+
+
+class ClosureRoom(NamedTuple):
+    r"""Room for the h rows of all closures at one sample of m joints.
+
+    Attributes:
+        ends: Place, velocity, acceleration, angular velocity and angular acceleration of both
+            places of a closure, then those of the second less the first, shape ``(3, 15)``.
+        reach: How the way between the places grows with each body's joint, shape ``(e, 3)``.
+        jacobian: Derivatives J of the closures, shape ``(h, m)``.
+        bias: How :math:`J v` changes while no joint accelerates, shape ``(h,)``.
+        rate: The derivative of :math:`J v` by positions, shape ``(h, m)``.
+        slope: That of :math:`J a` and the bias by positions, likewise.
+        swirl: That of the bias by velocities, likewise.
+        curvature: That of :math:`J^\top\lambda` by positions, shape ``(m, m)``.
+    """
+
+    ends: np.ndarray
+    reach: np.ndarray
+    jacobian: np.ndarray
+    bias: np.ndarray
+    rate: np.ndarray
+    slope: np.ndarray
+    swirl: np.ndarray
+    curvature: np.ndarray
+
+
+def closure_room(loops: LoopArrays, joints: int) -> ClosureRoom:
+    """Room for the closures of a tree of so many joints."""
+    rows = (int(loops.row[-1]), joints)
+    return ClosureRoom(*(np.zeros(shape) for shape in (
+        (3, 15), (len(loops.path), 3), rows, rows[:1], rows, rows, rows, (joints, joints))))
+
+
+@njit(**COMPILED)
+def fill_jacobian(
+    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom
+) -> None:
+    """Write J where the bodies have been placed.
+
+    Args:
+        model: The tree.
+        loops: What closes its loops.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.place` of all bodies.
+        room: Its ``jacobian`` is filled.
+    """
+    room.jacobian[:] = 0.0
+    for c in range(len(loops.kind)):
+        _place_ends(loops, tree, room, c)
+        for entry in range(loops.first[c], loops.first[c + 1]):
+            _, _, end, j = _step_of(loops, entry)
+            move, turn = _axis_at(model, tree, j, three(room.ends, end, 0))
+            _add(loops, room, room.jacobian, c, entry, move, turn)
+
+
+@njit(**COMPILED)
+def fill_bias(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
+    """Write how J v changes while no joint accelerates.
+
+    Args:
+        model: The tree.
+        loops: What closes its loops.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.weigh`.
+        room: Its ``bias`` is filled.
+    """
+    for c in range(len(loops.kind)):
+        _place_ends(loops, tree, room, c)
+        _move_ends(model, loops, tree, room, c, 0.0)
+        r, way, speed = loops.row[c], three(room.ends, 2, 0), three(room.ends, 2, 3)
+        rate, spin_up = three(room.ends, 2, 6), three(room.ends, 2, 12)
+        if loops.kind[c] == ROD:
+            room.bias[r] = (dot(speed, speed) + dot(way, rate)) / loops.length[c]
+            continue
+        for i in range(3):
+            room.bias[r + i] = rate[i]
+            if loops.kind[c] == FRAME:
+                room.bias[r + 3 + i] = loops.length[c] * spin_up[i]
+
+
+@njit(**COMPILED)
+def fill_slopes(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
+    """Write how velocities and accelerations of the closures depend on the motion.
+
+    Args:
+        model: The tree.
+        loops: What closes its loops.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.slopes`.
+        room: Its ``rate``, ``slope`` and ``swirl`` are filled.
+    """
+    for table in (room.rate, room.slope, room.swirl):
+        table[:] = 0.0
+    for c in range(len(loops.kind)):
+        _place_ends(loops, tree, room, c)
+        _move_ends(model, loops, tree, room, c, 1.0)
+        for entry in range(loops.first[c], loops.first[c + 1]):
+            _, _, end, j = _step_of(loops, entry)
+            move, _ = _axis_at(model, tree, j, three(room.ends, end, 0))
+            speed, rate = _point_slopes(model, tree, room, end, j)
+            spin, spin_up, swirl = _turn_slopes(model, tree, room, end, j)
+            _add(loops, room, room.rate, c, entry, speed, spin)
+            _add(loops, room, room.slope, c, entry, rate, spin_up)
+            _add(loops, room, room.swirl, c, entry, (
+                2.0 * speed[0], 2.0 * speed[1], 2.0 * speed[2]), swirl)
+            if loops.kind[c] == ROD:
+                _add_turning_rod(loops, room, c, entry, move, speed)
+
+
+@njit(**COMPILED)
+def fill_curvature(
+    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom,
+    multipliers: np.ndarray,
+) -> None:
+    r"""Write the derivative of :math:`J^\top\lambda` by positions.
+
+    Args:
+        model: The tree.
+        loops: What closes its loops.
+        tree: As for :func:`fill_jacobian`.
+        room: Its ``curvature`` is filled, torques of joints first.
+        multipliers: Shape ``(h,)``.
+    """
+    room.curvature[:] = 0.0
+    for c in range(len(loops.kind)):
+        _place_ends(loops, tree, room, c)
+        r, moment = loops.row[c], (0.0, 0.0, 0.0)
+        if loops.kind[c] == ROD:
+            pull, way = multipliers[r] / loops.length[c], three(room.ends, 2, 0)
+            force = (pull * way[0], pull * way[1], pull * way[2])
+            _stretch(model, loops, tree, room, c, pull)
+        else:
+            force = (multipliers[r], multipliers[r + 1], multipliers[r + 2])
+        if loops.kind[c] == FRAME:
+            size = loops.length[c]
+            moment = (
+                size * multipliers[r + 3], size * multipliers[r + 4], size * multipliers[r + 5])
+        _bend(model, loops, tree, room, c, force, moment)
+
+
+@njit(**COMPILED)
+def _step_of(loops: LoopArrays, entry: int) -> tuple[int, float, int, int]:
+    """Joint, ratio with its sign, end of the closure, and body of the tree of a path's entry."""
+    k, sign = loops.path[entry], loops.sign[entry]
+    return loops.source[k], sign * loops.ratio[k], 1 if sign > 0.0 else 0, loops.body[k]
+
+
+@njit(**COMPILED)
+def _axis_at(model: SampleModel, tree: TreeRoom, j: int, p: Vector) -> Spatial:
+    """How a point and its body's axes move per unit of the joint of body j."""
+    z = three(tree.screw, j, 0)
+    if model.revolute[j]:
+        return (cross(z, plus(p, three(tree.pose, j, 9), -1.0)), z)
+    return (z, (0.0, 0.0, 0.0))
+
+
+@njit(**COMPILED)
+def _place_ends(loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int) -> None:
+    """Where the places of a closure are in the world, and the way between them."""
+    pose, ends = tree.pose, room.ends
+    for end in range(2):
+        body = loops.held[c, end]
+        x = (loops.point[c, end, 0], loops.point[c, end, 1], loops.point[c, end, 2])
+        for i in range(3):
+            ends[end, i] = x[i] if body < 0 else (
+                pose[body, 9 + i] + dot(three(pose, body, 3 * i), x))
+    for i in range(3):
+        ends[2, i] = ends[1, i] - ends[0, i]
+
+
+@njit(**COMPILED)
+def _move_ends(
+    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
+    share: float,
+) -> None:
+    """How the places of a closure move; the joints' accelerations count by a share."""
+    ends = room.ends
+    for end in range(2):
+        p = three(ends, end, 0)
+        (spin, slide), (spin_up, rise) = _motion_of(model, tree, loops.held[c, end], share)
+        speed = plus(slide, cross(spin, p), 1.0)
+        rate = plus(plus(rise, cross(spin_up, p), 1.0), cross(spin, speed), 1.0)
+        for i in range(3):
+            ends[end, 3 + i], ends[end, 6 + i] = speed[i], rate[i]
+            ends[end, 9 + i], ends[end, 12 + i] = spin[i], spin_up[i]
+    for i in range(3, 15):
+        ends[2, i] = ends[1, i] - ends[0, i]
+
+
+@njit(**COMPILED)
+def _motion_of(
+    model: SampleModel, tree: TreeRoom, body: int, share: float
+) -> tuple[Spatial, Spatial]:
+    """Twist and spatial acceleration of a body, or of the ground."""
+    if body < 0:
+        return ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), ground(model)
+    return six(tree.twist, body), both(six(tree.rate, body), six(tree.push, body), share)
+
+
+@njit(**COMPILED)
+def _point_slopes(
+    model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
+) -> tuple[Vector, Vector]:
+    """Derivatives of velocity and acceleration of an end by the position of body j's joint."""
+    ends, p = room.ends, three(room.ends, end, 0)
+    move, turn = _axis_at(model, tree, j, p)
+    (spin, slide), (spin_up, rise) = _motion_of(model, tree, model.parent[j], 1.0)
+    carried = plus(slide, cross(spin, p), 1.0)
+    speed = plus(three(ends, end, 3), carried, -1.0)
+    rate = plus(plus(rise, cross(spin_up, p), 1.0), cross(spin, carried), 1.0)
+    rate = plus(plus(three(ends, end, 6), rate, -1.0), cross(spin, speed), -2.0)
+    swung, turned = cross(spin, move), cross(turn, speed)
+    by_q = plus(cross(spin_up, move), cross(spin, plus(swung, turned, 2.0)), 1.0)
+    return plus(swung, turned, 1.0), plus(by_q, cross(turn, rate), 1.0)
+
+
+@njit(**COMPILED)
+def _turn_slopes(
+    model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
+) -> tuple[Vector, Vector, Vector]:
+    """How an end turns and spins up by a joint's position, and spins up by its velocity."""
+    nought = (0.0, 0.0, 0.0)
+    if not model.revolute[j]:
+        return nought, nought, nought
+    z = three(tree.screw, j, 0)
+    (spin, _), (spin_up, _) = _motion_of(model, tree, model.parent[j], 1.0)
+    own = plus(three(room.ends, end, 9), spin, -1.0)
+    own_up = plus(plus(three(room.ends, end, 12), spin_up, -1.0), cross(spin, own), -1.0)
+    turned = cross(z, own)
+    return (
+        turned, plus(cross(spin, turned), cross(z, own_up), 1.0),
+        plus(cross(spin, z), turned, 1.0))
+
+
+@njit(**COMPILED)
+def _add(
+    loops: LoopArrays, room: ClosureRoom, table: np.ndarray, c: int, entry: int, move: Vector,
+    turn: Vector,
+) -> None:
+    """Add what an end does per unit of a joint to the rows of its closure."""
+    column, by, _, _ = _step_of(loops, entry)
+    r, kind, size = loops.row[c], loops.kind[c], loops.length[c]
+    if kind == ROD:
+        table[r, column] += by * dot(three(room.ends, 2, 0), move) / size
+        return
+    for i in range(3):
+        table[r + i, column] += by * move[i]
+        if kind == FRAME:
+            table[r + 3 + i, column] += by * size * turn[i]
+
+
+@njit(**COMPILED)
+def _add_turning_rod(
+    loops: LoopArrays, room: ClosureRoom, c: int, entry: int, move: Vector, speed: Vector
+) -> None:
+    """Add what comes of the turning of a rod, whose row is along it."""
+    column, by, _, _ = _step_of(loops, entry)
+    r, factor = loops.row[c], by / loops.length[c]
+    along = factor * dot(three(room.ends, 2, 3), move)
+    room.rate[r, column] += along
+    room.swirl[r, column] += 2.0 * along
+    room.slope[r, column] += factor * (
+        dot(three(room.ends, 2, 6), move) + 2.0 * dot(three(room.ends, 2, 3), speed))
+
+
+@njit(**COMPILED)
+def _bend(
+    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
+    force: Vector, moment: Vector,
+) -> None:
+    """Add how what ends do per unit of joints turns with the joints before them."""
+    table, last = room.curvature, loops.first[c + 1]
+    for entry in range(loops.first[c], last):
+        column, by, end, j = _step_of(loops, entry)
+        move, turn = _axis_at(model, tree, j, three(room.ends, end, 0))
+        arm = cross(move, force)
+        # A path leads from an end inwards, so that what follows on the same side is before.
+        for other in range(entry, last):
+            before, ratio, side, i = _step_of(loops, other)
+            if side != end or not model.revolute[i]:
+                continue
+            # Both carry the sign of their end.
+            z, factor = three(tree.screw, i, 0), by * ratio * loops.sign[entry]
+            value = factor * dot(z, arm)
+            table[column, before] += value
+            if other != entry:
+                table[before, column] += value
+                table[column, before] += factor * dot(moment, cross(z, turn))
+
+
+@njit(**COMPILED)
+def _stretch(
+    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int, pull: float
+) -> None:
+    """Add how a rod's row turns with the rod."""
+    first, last = loops.first[c], loops.first[c + 1]
+    for entry in range(first, last):
+        _, by, end, j = _step_of(loops, entry)
+        move, _ = _axis_at(model, tree, j, three(room.ends, end, 0))
+        for i in range(3):
+            room.reach[entry, i] = by * move[i]
+    for entry in range(first, last):
+        column = loops.source[loops.path[entry]]
+        for other in range(first, last):
+            room.curvature[column, loops.source[loops.path[other]]] += pull * dot(
+                three(room.reach, entry, 0), three(room.reach, other, 0))

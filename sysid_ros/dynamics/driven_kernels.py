@@ -1,0 +1,378 @@
+r"""Compiled: accelerations of the driven joints of a tree or a closed chain, and derivatives.
+
+With the torques :math:`\tau` of the tree, :math:`\dot q = G \dot q_a` and
+:math:`\ddot q = G \ddot q_a + \gamma`, the driven joints feel
+
+.. math:: u = G^\top \tau, \qquad \delta u = G^\top \delta\tau - G^\top K G\, \delta q_a,
+
+for :math:`J G = 0` holds everywhere, so that :math:`J\,\delta G = -\delta J\, G`, and
+:math:`\tau` less u is :math:`J^\top \lambda` of the closures, whose derivative by positions is K.
+Passive joints follow from :math:`J v = 0` and :math:`J a + \dot J v = 0`, differentiated. All of
+it goes through one generalised inverse of J's passive columns, since closures of planar loops
+repeat each other. A tree is a chain without passive joints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.dynamics import (
+    closure_motion,
+    loop_kernels,
+    sample_regressor,
+    spatial_vectors,
+    tree_dynamics,
+    tree_terms,
+)
+from sysid_ros.dynamics.closure_motion import (
+    ClosureRoom,
+    closure_room,
+    fill_bias,
+    fill_curvature,
+    fill_jacobian,
+    fill_slopes,
+)
+from sysid_ros.dynamics.loop_arrays import LoopArrays
+from sysid_ros.dynamics.loop_kernels import least_squares
+from sysid_ros.dynamics.sample_regressor import SampleModel
+from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.tree_dynamics import (
+    TreeRoom,
+    TreeValues,
+    differentiate_torque,
+    place,
+    tree_room,
+    weigh,
+)
+
+#: Files that are compiled into :func:`accelerate_driven`.
+SOURCES = (
+    closure_motion, loop_kernels, sample_regressor, spatial_vectors, tree_dynamics, tree_terms)
+#: How a sample can end: well, where loops are singular, or where a mass matrix is.
+MOVES, STUCK, WEIGHTLESS = range(3)
+
+
+class DrivenSystem(NamedTuple):
+    """A tree of m joints with its closures, n of the joints driven and u passive.
+
+    Attributes:
+        tree: The tree.
+        loops: What closes its loops.
+        driven: The driven joints, shape ``(n,)``.
+        passive: The passive ones, shape ``(u,)``.
+    """
+
+    tree: SampleModel
+    loops: LoopArrays
+    driven: np.ndarray
+    passive: np.ndarray
+
+
+class DrivenRoom(NamedTuple):
+    r"""Room for one sample.
+
+    Attributes:
+        tree: For the tree.
+        closures: For its h closures.
+        work: The closures' passive columns, and what they are solved with, ``(h, u + h)``.
+        inverse: Their generalised inverse, shape ``(u, h)``.
+        coupling: The matrix G, shape ``(m, n)``.
+        v: Velocities of all joints, shape ``(m,)``.
+        still: Zeros, shape ``(m,)``.
+        drift: :math:`\gamma`, shape ``(m,)``.
+        load: Torques of the tree, shape ``(m,)``.
+        multipliers: :math:`\lambda`, shape ``(h,)``.
+        weighted: Mass matrix times G, shape ``(m, n)``.
+        square: Mass matrix of the driven joints, and its inverse behind it, ``(n, 2 n)``.
+        follow: Derivatives of passive velocities and accelerations by driven positions, and of
+            passive accelerations by driven velocities, shape ``(3, u, n)``.
+        rows: Of closures by driven joints, shape ``(h, n)``.
+        table: Of the tree by driven joints, shape ``(m, n)``.
+        felt: Of driven joints, shape ``(n, max(n, k))``.
+    """
+
+    tree: TreeRoom
+    closures: ClosureRoom
+    work: np.ndarray
+    inverse: np.ndarray
+    coupling: np.ndarray
+    v: np.ndarray
+    still: np.ndarray
+    drift: np.ndarray
+    load: np.ndarray
+    multipliers: np.ndarray
+    weighted: np.ndarray
+    square: np.ndarray
+    follow: np.ndarray
+    rows: np.ndarray
+    table: np.ndarray
+    felt: np.ndarray
+
+
+def driven_room(system: DrivenSystem, columns: int) -> DrivenRoom:
+    """Room for the samples of a system.
+
+    Args:
+        system: The system.
+        columns: How many parameters k to differentiate by.
+    """
+    m, n, u, h = (
+        system.tree.coupling.shape[1], len(system.driven), len(system.passive),
+        int(system.loops.row[-1]))
+    return DrivenRoom(
+        tree_room(system.tree, columns), closure_room(system.loops, m), *(
+            np.zeros(shape) for shape in (
+                (h, u + h), (u, h), (m, n), (m,), (m,), (m,), (m,), (h,), (m, n), (n, 2 * n),
+                (3, u, n), (h, n), (m, n), (n, max(n, columns)))))
+
+
+@njit(**COMPILED)
+def _couple(system: DrivenSystem, room: DrivenRoom, q: np.ndarray, v: np.ndarray) -> bool:
+    """Find G and all velocities; False where the driven joints do not determine the others."""
+    tree, jacobian, work = room.tree, room.closures.jacobian, room.work
+    for i in range(len(system.tree.parent)):
+        position = system.tree.coupling_offset[i]
+        for j in range(len(q)):
+            position += system.tree.coupling[i, j] * q[j]
+        place(system.tree, tree, i, position)
+    fill_jacobian(system.tree, system.loops, tree, room.closures)
+    u, h = room.inverse.shape
+    for r in range(h):
+        for k in range(u):
+            work[r, k] = jacobian[r, system.passive[k]]
+        for s in range(h):
+            work[r, u + s] = 1.0 if r == s else 0.0
+    if least_squares(work, u, room.inverse) == 0.0:
+        return False
+    room.coupling[:] = 0.0
+    for j in range(len(v)):
+        room.coupling[system.driven[j], j] = 1.0
+        for k in range(u):
+            for r in range(h):
+                room.coupling[system.passive[k], j] -= (
+                    room.inverse[k, r] * jacobian[r, system.driven[j]])
+    _apply(room.coupling, v, room.v)
+    return True
+
+
+@njit(**COMPILED)
+def _accelerate(
+    system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+    torque: np.ndarray, value: np.ndarray,
+) -> bool:
+    """Find the acceleration of driven joints; False where their mass matrix is singular."""
+    tree, n = room.tree, len(torque)
+    weigh(system.tree, values, tree, q, room.v, room.still)
+    fill_bias(system.tree, system.loops, tree, room.closures)
+    room.drift[:] = 0.0
+    for k in range(len(system.passive)):
+        for r in range(len(room.multipliers)):
+            room.drift[system.passive[k]] -= room.inverse[k, r] * room.closures.bias[r]
+    if not _weigh_driven(room):
+        return False
+    for r in range(n):
+        value[r] = 0.0
+    for c in range(n):
+        left = torque[c]
+        for i in range(len(q)):
+            left += room.coupling[i, c] * tree.acceleration[i]
+            left -= room.weighted[i, c] * room.drift[i]
+        for r in range(n):
+            value[r] += room.square[r, n + c] * left
+    # What was left of no torque is that of velocities and weight, the other way.
+    for i in range(len(q)):
+        room.load[i] = -tree.acceleration[i]
+    _apply(room.coupling, value, tree.acceleration)
+    for i in range(len(q)):
+        tree.acceleration[i] += room.drift[i]
+    for i in range(len(q)):
+        for k in range(len(q)):
+            room.load[i] += tree.mass[i, k] * tree.acceleration[k]
+    return True
+
+
+@njit(**COMPILED)
+def _weigh_driven(room: DrivenRoom) -> bool:
+    """Find and invert the mass matrix of the driven joints; False where it is singular."""
+    _multiply(room.tree.mass, room.coupling, room.weighted)
+    n = len(room.square)
+    room.square[:] = 0.0
+    for r in range(n):
+        room.square[r, n + r] = 1.0
+        for i in range(len(room.coupling)):
+            for c in range(n):
+                room.square[r, c] += room.coupling[i, r] * room.weighted[i, c]
+    return _invert(room.square)
+
+
+@njit(**COMPILED)
+def _follow(system: DrivenSystem, room: DrivenRoom) -> None:
+    """How passive velocities and accelerations depend on the motion of driven joints."""
+    closures, u = room.closures, len(system.passive)
+    for part in range(3):
+        table = (closures.rate, closures.slope, closures.swirl)[part]
+        _multiply(table, room.coupling, room.rows)
+        if part == 1:
+            for r in range(len(room.rows)):
+                for k in range(u):
+                    factor = closures.swirl[r, system.passive[k]]
+                    for j in range(room.rows.shape[1]):
+                        room.rows[r, j] += factor * room.follow[0, k, j]
+        for k in range(u):
+            for j in range(room.rows.shape[1]):
+                value = 0.0
+                for r in range(len(room.rows)):
+                    value -= room.inverse[k, r] * room.rows[r, j]
+                room.follow[part, k, j] = value
+
+
+@njit(**COMPILED)
+def _differentiate(
+    system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+    by_position: np.ndarray, by_velocity: np.ndarray, by_torque: np.ndarray,
+    by_parameters: np.ndarray,
+) -> None:
+    """Derivatives of the acceleration that was found just before."""
+    tree, closures, n = room.tree, room.closures, len(by_torque)
+    differentiate_torque(system.tree, values, tree, q, room.v)
+    for r in range(len(room.multipliers)):
+        room.multipliers[r] = 0.0
+        for k in range(len(system.passive)):
+            room.multipliers[r] += room.inverse[k, r] * room.load[system.passive[k]]
+    fill_slopes(system.tree, system.loops, tree, closures)
+    fill_curvature(system.tree, system.loops, tree, closures, room.multipliers)
+    _follow(system, room)
+    # What the closures' forces change by is taken off first: it is of positions as well.
+    for i in range(len(q)):
+        for k in range(len(q)):
+            tree.by_position[i, k] -= closures.curvature[i, k]
+    _multiply(tree.by_position, room.coupling, room.table)
+    _add_passive(system, tree.by_velocity, room.follow[0], room.table)
+    _add_passive(system, tree.mass, room.follow[1], room.table)
+    _solve_negative(room, room.table, by_position)
+    _multiply(tree.by_velocity, room.coupling, room.table)
+    _add_passive(system, tree.mass, room.follow[2], room.table)
+    _solve_negative(room, room.table, by_velocity)
+    _solve_negative(room, tree.by_parameters, by_parameters)
+    for r in range(n):
+        for c in range(n):
+            by_torque[r, c] = room.square[r, n + c]
+
+
+@njit(**COMPILED)
+def _apply(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
+    """The product of a matrix and a vector."""
+    for i in range(len(out)):
+        out[i] = 0.0
+        for j in range(len(vector)):
+            out[i] += matrix[i, j] * vector[j]
+
+
+@njit(**COMPILED)
+def _multiply(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+    """The product of two matrices; what is zero on the left is passed over."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
+        for k in range(left.shape[1]):
+            factor = left[i, k]
+            if factor != 0.0:
+                for j in range(out.shape[1]):
+                    out[i, j] += factor * right[k, j]
+
+
+@njit(**COMPILED)
+def _add_passive(
+    system: DrivenSystem, left: np.ndarray, follow: np.ndarray, out: np.ndarray
+) -> None:
+    """Add columns of the passive joints times how these follow."""
+    for i in range(len(out)):
+        for k in range(len(system.passive)):
+            factor = left[i, system.passive[k]]
+            for j in range(out.shape[1]):
+                out[i, j] += factor * follow[k, j]
+
+
+@njit(**COMPILED)
+def _solve_negative(room: DrivenRoom, table: np.ndarray, out: np.ndarray) -> None:
+    """Less accelerations of driven joints under torques of the tree, column by column."""
+    n, columns = out.shape
+    for r in range(n):
+        for c in range(columns):
+            room.felt[r, c] = 0.0
+        for i in range(len(table)):
+            factor = room.coupling[i, r]
+            if factor != 0.0:
+                for c in range(columns):
+                    room.felt[r, c] += factor * table[i, c]
+    for r in range(n):
+        for c in range(columns):
+            out[r, c] = 0.0
+        for k in range(n):
+            for c in range(columns):
+                out[r, c] -= room.square[r, n + k] * room.felt[k, c]
+
+
+@njit(**COMPILED)
+def _invert(square: np.ndarray) -> bool:
+    """Turn a matrix with the identity behind it into the identity and its inverse.
+
+    By Gauss and Jordan with pivots by rows; False where it is singular.
+    """
+    n = len(square)
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(square[i, k]) > abs(square[best, k]):
+                best = i
+        pivot = square[best, k]
+        if not abs(pivot) > 0.0:
+            return False
+        for j in range(2 * n):
+            square[k, j], square[best, j] = square[best, j], square[k, j]
+        for j in range(2 * n):
+            square[k, j] /= pivot
+        for i in range(n):
+            factor = square[i, k]
+            if i != k and factor != 0.0:
+                for j in range(2 * n):
+                    square[i, j] -= factor * square[k, j]
+    return True
+
+
+def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
+    """Many samples as one call; a digest of the files is part of what is compiled."""
+
+    @njit(cache=True, **COMPILED)
+    def accelerate_driven(
+        system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+        v: np.ndarray, torque: np.ndarray, value: np.ndarray, by_position: np.ndarray,
+        by_velocity: np.ndarray, by_torque: np.ndarray, by_parameters: np.ndarray,
+    ) -> tuple[int, int]:
+        sources  # noqa: B018
+        for s in range(len(q)):
+            if not _couple(system, room, q[s], v[s]):
+                return s, STUCK
+            if not _accelerate(system, values, room, q[s], torque[s], value[s]):
+                return s, WEIGHTLESS
+            if s < len(by_torque):
+                _differentiate(
+                    system, values, room, q[s], by_position[s], by_velocity[s], by_torque[s],
+                    by_parameters[s])
+        return len(q), MOVES
+
+    return accelerate_driven
+
+
+#: S samples: closed positions of all joints ``(S, m)``, velocities and torques of the driven ones
+#: ``(S, n)``; fills accelerations ``(S, n)`` and their derivatives by position, by velocity and
+#: by torque ``(S, n, n)``, and by parameters ``(S, n, k)``, or none of these where they have no
+#: samples. How many samples went well, and how the next one ended.
+accelerate_driven = _compiled(hashlib.sha256(b''.join(
+    Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())
