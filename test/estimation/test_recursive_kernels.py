@@ -137,7 +137,7 @@ def test_iterations_of_one_step_are_those_of_several(regulariser):
         recursive_kernels.iterate(apart._prior, apart._state, apart._room, apart._options, 1)
     step = np.linalg.norm(rows.scale, axis=1)
     assert together.iterations == apart.iterations == 4
-    # One sample of weight 1e4 beside a prior of 0.1: eight digits are left of what it does not tell.
+    # One sample of weight 1e4 beside a prior of 0.1: eight digits are left of the rest.
     np.testing.assert_allclose(together.theta / step, apart.theta / step, rtol=1e-6, atol=1e-6)
 
 

@@ -14,7 +14,7 @@ from numba import njit
 from numpy import uint64
 
 from sysid_ros.estimation.regression.recursive_state import Elimination
-from sysid_ros.estimation.regression.register_tile import take_off_tile
+from sysid_ros.estimation.regression.register_tile import pick_rows, take_off_tile
 
 # Not cached by itself: the cache would not see changes of the tile.
 _COMPILED = {
@@ -68,15 +68,8 @@ def take_off(work: Elimination, rest: np.ndarray, first: int, last: int) -> None
 @njit(**_COMPILED)
 def _pick(work: Elimination, i: int, begin: int, end: int, first: int, last: int) -> int:
     """Which of some rows come off four rows from the i-th on, and how often; their number."""
-    matrix, shares, used = work.matrix, work.shares, 0
-    for k in range(begin, end):
-        a, b, c, d = matrix[k, i], matrix[k, i + 1], matrix[k, i + 2], matrix[k, i + 3]
-        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-            scale = work.inverse[k]
-            shares[used, 0], shares[used, 1] = a * scale, b * scale
-            shares[used, 2], shares[used, 3] = c * scale, d * scale
-            work.lines[used] = k
-            used += 1
+    shares = work.shares
+    used = pick_rows(work.matrix, i, begin, end, work.inverse, work.lines, shares)
     for m in range(4):
         if not first <= i + m < last:
             for k in range(used):
@@ -113,11 +106,19 @@ def solve(work: Elimination, column: int, solution: np.ndarray) -> float:
         column: Where the right-hand side went along.
         solution: Is filled, shape ``(f,)``.
     """
-    product, count = 0.0, len(solution)
-    for i in range(count - 1, -1, -1):
-        row, value = work.matrix[i], work.matrix[i, column]
-        product += value * value * work.inverse[i]
-        for j in range(uint64(i + 1), uint64(count)):
-            value -= row[j] * solution[j]
-        solution[i] = value * work.inverse[i]
+    product, count, matrix, inverse = 0.0, len(solution), work.matrix, work.inverse
+    for i in range((count - 1) & -4, -1, -4):
+        p, q, r, s = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for j in range(uint64(i + 4), uint64(count)):
+            x = solution[j]
+            a, b, c, d = a + p[j] * x, b + q[j] * x, c + r[j] * x, d + s[j] * x
+        taken, last = (a, b, c, d), min(count - i, 4)
+        for m in range(last - 1, -1, -1):
+            row, value = matrix[i + m], matrix[i + m, column]
+            product += value * value * inverse[i + m]
+            value -= taken[m]
+            for n in range(m + 1, last):
+                value -= row[i + n] * solution[i + n]
+            solution[i + m] = value * inverse[i + m]
     return product
