@@ -24,6 +24,7 @@ from numba import njit
 
 from sysid_ros.dynamics import (
     closure_motion,
+    loop_arrays,
     loop_kernels,
     sample_regressor,
     spatial_vectors,
@@ -53,7 +54,8 @@ from sysid_ros.dynamics.tree_dynamics import (
 
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
-    closure_motion, loop_kernels, sample_regressor, spatial_vectors, tree_dynamics, tree_terms)
+    closure_motion, loop_arrays, loop_kernels, sample_regressor, spatial_vectors, tree_dynamics,
+    tree_terms)
 #: How a sample can end: well, where loops are singular, or where a mass matrix is.
 MOVES, STUCK, WEIGHTLESS = range(3)
 

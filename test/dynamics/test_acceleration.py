@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from sysid_ros.dynamics import driven_kernels
 from sysid_ros.dynamics.acceleration import (
     accelerations,
     linearised_accelerations,
@@ -39,6 +40,7 @@ TESTS = Path(__file__).parents[1]
 golden = SimpleNamespace(**runpy.run_path(str(TESTS / 'golden_problems.py')))
 factory = SimpleNamespace(**runpy.run_path(str(TESTS / 'robot_factory.py')))
 closed = SimpleNamespace(**runpy.run_path(str(TESTS / 'closed_robots.py')))
+caches = SimpleNamespace(**runpy.run_path(str(TESTS / 'kernel_caches.py')))
 
 # The bar of the derivatives: central differences make errors of about 1e-9 themselves.
 BAR = 1e-6
@@ -221,3 +223,7 @@ def test_a_robot_without_mass_has_no_acceleration():
     q, v, torque = random_state(model)
     with pytest.raises(np.linalg.LinAlgError):
         accelerations(model, np.zeros(30), q, v, torque)
+
+
+def test_the_cache_of_accelerations_looks_at_the_files_they_call():
+    caches.assert_cache_looks_at_its_sources(driven_kernels, driven_kernels.accelerate_driven)
