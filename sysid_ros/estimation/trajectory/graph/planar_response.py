@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,6 +32,97 @@ from sysid_ros.estimation.trajectory.graph.planar_forces import add_forces, regr
 
 #: Files that are compiled into :func:`respond`.
 SOURCES = (generalised_inverse, planar_arrays, planar_constraints, planar_forces)
+# What calls functions of other files is not cached by itself, where changes there were not seen.
+_INSIDE = {**COMPILED, 'cache': False}
+
+
+class _Room(NamedTuple):
+    """Room for one sample of n coordinates, m constraints and p parameters.
+
+    Attributes:
+        gap: The constraints, shape ``(1, m)``.
+        bias: What velocities make of their second derivatives, likewise.
+        jacobian: Their derivatives, shape ``(1, m, n)``.
+        rate: Those of their rates, likewise.
+        slope: Those of their second derivatives, likewise.
+        still: Zeros, shape ``(1, n)``.
+        work: The equations' matrix with room behind it, shape ``(n + m, 2 (n + m))``.
+        inverse: Its inverse, shape ``(n + m, n + m)``.
+        right: The right-hand side, shape ``(n + m,)``.
+        curvature: Derivative of the constraints' forces by positions, shape ``(n, n)``.
+        force_q: Derivatives of forces by the coordinates that they act along, shape ``(n,)``.
+        force_v: Likewise by velocities.
+        rows: What a unit of each parameter takes, shape ``(n, p)``.
+    """
+
+    gap: np.ndarray
+    bias: np.ndarray
+    jacobian: np.ndarray
+    rate: np.ndarray
+    slope: np.ndarray
+    still: np.ndarray
+    work: np.ndarray
+    inverse: np.ndarray
+    right: np.ndarray
+    curvature: np.ndarray
+    force_q: np.ndarray
+    force_v: np.ndarray
+    rows: np.ndarray
+
+
+@njit(**_INSIDE)
+def _room(n: int, m: int, parameters: int) -> _Room:
+    size = n + m
+    return _Room(
+        np.empty((1, m)), np.empty((1, m)), np.empty((1, m, n)), np.empty((1, m, n)),
+        np.empty((1, m, n)), np.zeros((1, n)), np.empty((size, 2 * size)),
+        np.empty((size, size)), np.empty(size), np.empty((n, n)), np.empty(n), np.empty(n),
+        np.empty((n, parameters)))
+
+
+@njit(**_INSIDE)
+def _balance(
+    loops: ConstraintArrays, arrays: ForceArrays, rank: int, values: np.ndarray,
+    mass: np.ndarray, rest: np.ndarray, q: np.ndarray, v: np.ndarray, torque: np.ndarray,
+    room: _Room, response: np.ndarray,
+) -> bool:
+    """Solve the equations of one sample; False where their matrix has a lower rank."""
+    constrain(
+        loops, q, v, room.still, room.gap, room.jacobian, room.rate, room.bias, room.slope)
+    room.force_q[:], room.force_v[:] = 0.0, 0.0
+    room.right[:len(rest)] = rest
+    for k in range(len(arrays.inputs)):
+        room.right[arrays.inputs[k]] += torque[k]
+    add_forces(arrays, values, q[0], v[0], room.right, room.force_q, room.force_v)
+    fill_saddle(mass, room.jacobian[0], room.bias[0], room.work, room.right)
+    if not invert(room.work, rank, room.inverse):
+        return False
+    apply(room.inverse, room.right, response)
+    return True
+
+
+@njit(**_INSIDE)
+def _differentiate(
+    loops: ConstraintArrays, arrays: ForceArrays, q: np.ndarray, v: np.ndarray, room: _Room,
+    response: np.ndarray, by_q: np.ndarray, by_v: np.ndarray, by_torque: np.ndarray,
+) -> None:
+    """Derivatives of the sample that was solved just before."""
+    n = q.shape[1]
+    constrain(
+        loops, q, v, response[:, :n], room.gap, room.jacobian, room.rate, room.bias, room.slope)
+    room.curvature[:, :] = 0.0
+    add_curvature(loops, q[0], response[0, n:], room.curvature)
+    by_q[:, :] = 0.0
+    by_v[:, :] = 0.0
+    add_product(-1.0, room.inverse, 0, room.curvature, by_q)
+    add_product(-1.0, room.inverse, n, room.slope[0], by_q)
+    add_product(-2.0, room.inverse, n, room.rate[0], by_v)
+    for i in range(len(by_q)):
+        for j in range(n):
+            by_q[i, j] += room.inverse[i, j] * room.force_q[j]
+            by_v[i, j] += room.inverse[i, j] * room.force_v[j]
+        for k in range(len(arrays.inputs)):
+            by_torque[i, k] = room.inverse[i, arrays.inputs[k]]
 
 
 def _compiled(sources: str) -> Callable[..., int]:
@@ -43,76 +135,42 @@ def _compiled(sources: str) -> Callable[..., int]:
         response: np.ndarray, by_q: np.ndarray, by_v: np.ndarray, by_torque: np.ndarray,
         by_values: np.ndarray,
     ) -> int:
-        r"""Accelerations and multipliers of S samples, with their derivatives.
-
-        .. math:: \begin{pmatrix} M & J^T \\ J & 0 \end{pmatrix}
-                  \begin{pmatrix} a \\ \lambda \end{pmatrix}
-                  = \begin{pmatrix} Q \\ -\dot J v \end{pmatrix}
-
-        and the same matrix for all derivatives (implicit function theorem).
-
-        Args:
-            loops: Its constraints.
-            arrays: Its bodies and forces.
-            rank: That of the matrix: of constraints that repeat others only one counts.
-            values: Its parameters, shape ``(p,)``.
-            mass: The mass matrix, shape ``(n, n)``.
-            rest: Forces of gravity, shape ``(n,)``.
-            q: Coordinates, shape ``(S, n)``.
-            v: Velocities, likewise.
-            torque: Torques, shape ``(S, u)``.
-            response: Filled, accelerations first, shape ``(S, n + m)``.
-            by_q: Filled, shape ``(S, n + m, n)``.
-            by_v: Likewise.
-            by_torque: Filled, shape ``(S, n + m, u)``.
-            by_values: Filled, shape ``(S, n + m, p)``; of width 0 where it is not wanted.
-
-        Returns:
-            The first sample whose matrix has a lower rank, or -1.
-        """
         sources  # noqa: B018
-        n, m = q.shape[1], len(loops.kind)
-        gap, bias = np.empty((1, m)), np.empty((1, m))
-        jacobian, rate, slope = np.empty((1, m, n)), np.empty((1, m, n)), np.empty((1, m, n))
-        work, inverse = np.empty((n + m, 2 * (n + m))), np.empty((n + m, n + m))
-        top, force_q, force_v = np.empty((n, n)), np.empty(n), np.empty(n)
-        right, rows, zero = np.empty(n + m), np.empty((n, len(values))), np.zeros((1, n))
+        n = q.shape[1]
+        room = _room(n, len(loops.kind), by_values.shape[2])
         for s in range(len(q)):
             here = slice(s, s + 1)
-            constrain(loops, q[here], v[here], zero, gap, jacobian, rate, bias, slope)
-            force_q[:], force_v[:] = 0.0, 0.0
-            right[:n] = rest
-            for k in range(len(arrays.inputs)):
-                right[arrays.inputs[k]] += torque[s, k]
-            add_forces(arrays, values, q[s], v[s], right, force_q, force_v)
-            fill_saddle(mass, jacobian[0], bias[0], work, right)
-            if not invert(work, rank, inverse):
+            if not _balance(
+                loops, arrays, rank, values, mass, rest, q[here], v[here], torque[s], room,
+                response[s]
+            ):
                 return s
-            apply(inverse, right, response[s])
-            constrain(
-                loops, q[here], v[here], response[here, :n], gap, jacobian, rate, bias, slope)
-            top[:, :] = 0.0
-            add_curvature(loops, q[s], response[s, n:], top)
-            by_q[s, :, :] = 0.0
-            by_v[s, :, :] = 0.0
-            add_product(-1.0, inverse, 0, top, by_q[s])
-            add_product(-1.0, inverse, n, slope[0], by_q[s])
-            add_product(-2.0, inverse, n, rate[0], by_v[s])
-            for i in range(n + m):
-                for j in range(n):
-                    by_q[s, i, j] += inverse[i, j] * force_q[j]
-                    by_v[s, i, j] += inverse[i, j] * force_v[j]
-                for k in range(len(arrays.inputs)):
-                    by_torque[s, i, k] = inverse[i, arrays.inputs[k]]
+            _differentiate(
+                loops, arrays, q[here], v[here], room, response[here], by_q[s], by_v[s],
+                by_torque[s])
             if by_values.shape[2]:
-                rows[:, :] = 0.0
-                regress(arrays, q[s], v[s], response[s, :n], rows)
+                room.rows[:, :] = 0.0
+                regress(arrays, q[s], v[s], response[s, :n], room.rows)
                 by_values[s, :, :] = 0.0
-                add_product(-1.0, inverse, 0, rows, by_values[s])
+                add_product(-1.0, room.inverse, 0, room.rows, by_values[s])
         return -1
 
     return respond
 
 
+#: Accelerations and multipliers of S samples, with their derivatives:
+#:
+#: .. math:: \begin{pmatrix} M & J^T \\ J & 0 \end{pmatrix}
+#:           \begin{pmatrix} a \\ \lambda \end{pmatrix}
+#:           = \begin{pmatrix} Q \\ -\dot J v \end{pmatrix}
+#:
+#: and the same matrix for all derivatives (implicit function theorem). Given are constraints,
+#: bodies and forces; the rank of the matrix, since of constraints that repeat others only one
+#: counts; parameters ``(p,)``; the mass matrix ``(n, n)`` and forces of gravity ``(n,)``;
+#: coordinates and velocities ``(S, n)``; torques ``(S, u)``. Filled are accelerations, then
+#: multipliers ``(S, n + m)``, and their derivatives by positions and by velocities
+#: ``(S, n + m, n)``, by torques ``(S, n + m, u)`` and by parameters ``(S, n + m, p)``, or of
+#: width 0 where these are not wanted. It gives the first sample whose matrix has a lower rank,
+#: or -1.
 respond = _compiled(hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())
