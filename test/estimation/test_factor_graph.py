@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import pytest
 
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.graph import planar_response, window_kernels
 from sysid_ros.estimation.trajectory.graph.drawing import draw
 from sysid_ros.estimation.trajectory.graph.factors import (
     Equality,
@@ -21,6 +23,7 @@ from sysid_ros.estimation.trajectory.graph.factors import (
     Trapezoidal,
 )
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
+from sysid_ros.estimation.trajectory.graph.inverse_dynamics import inverse_dynamics
 from sysid_ros.estimation.trajectory.graph.link_sensors import (
     Accelerometer,
     Gyroscope,
@@ -305,11 +308,23 @@ def test_a_dead_point_is_said():
     ([Prior('q', 0.0, 1.0, only=['theta', 'x'])], "no such number.*found 'x'"),
     ([Prior('q', 0.0, 1.0, at=50)], 'steps that do not exist'),
     ([Dynamics(1.0, torque=np.zeros(2))], 'torques do not fit'),
+    ([Prior('q', 0.0, [1.0, 2.0])], r'standard deviations do not fit.*found \(2,\)'),
+    ([Gyroscope(('P1', 'P2'), np.zeros((10, 2)), 0.1)], r'readings do not fit.*\(10, 1\)'),
+    ([LoadCell(('P1', 'P2'), np.zeros((10, 2)), 0.1, torque=np.zeros(3))], 'torques do not fit'),
     ([Prior('q', 0.0, 0.0), PositionConstraints()], 'contradict|cannot all|dead point'),
 ])
 def test_mistakes_are_said(mechanism, factors, words):
     with pytest.raises(EstimationError, match=words):
         FactorGraph(mechanism, 1e-3, 10, factors).solve()
+
+
+def test_words_that_are_not_known_are_refused(mechanism):
+    with pytest.raises(EstimationError, match=r"coordinates: .*found 'dependend'.*'dependent'"):
+        forward_dynamics(mechanism, 1e-3, 10, coordinates='dependend')
+    with pytest.raises(EstimationError, match=r"integrator: .*found 'midpoint'"):
+        forward_dynamics(mechanism, 1e-3, 10, integrator='midpoint')
+    with pytest.raises(EstimationError, match='coordinates: there is no such choice'):
+        inverse_dynamics(mechanism, 1e-3, np.zeros((10, 1)), coordinates='free')
 
 
 def test_smoothers_refuse_what_they_would_forget(mechanism):
@@ -361,11 +376,50 @@ def test_readings_that_come_sample_by_sample_count_as_those_known_beforehand(rng
         online.advance()
 
 
+@pytest.mark.parametrize('sensor', ['gyroscope', 'accelerometer', 'load cell'])
+def test_sensors_of_links_may_miss_samples_and_be_read_one_by_one(sensor, rng):
+    mechanism = parse_mechanism(reference.description())
+    kind, width = {
+        'gyroscope': (Gyroscope, 1), 'accelerometer': (Accelerometer, 2),
+        'load cell': (partial(LoadCell, torque=np.zeros(1)), 2)}[sensor]
+    simulated = forward_dynamics(
+        mechanism, 2e-3, 20, coordinates='independent', accelerations=True,
+        noise=SimulationNoise(1e-4, 1.0))
+    # What it would read, with noise; some samples are missing.
+    free = FixedLagSmoother(simulated, 4).run()
+    silent = replace(simulated, factors=[
+        *simulated.factors, kind(('P1', 'P2'), np.zeros((20, width)), 1.0)])
+    values = silent.chain().soft_rows(free, np.zeros(0))[0][:, -width:, -1]
+    values = values + 0.1 * rng.normal(size=values.shape)
+    values[rng.uniform(size=20) < 0.3] = np.nan
+    nothing = np.full_like(values, np.nan)
+    nothing[0] = values[0]
+    ended = []
+    for known in (values, nothing):
+        factor = kind(('P1', 'P2'), known, 0.1)
+        smoother = FixedLagSmoother(
+            replace(simulated, factors=[*simulated.factors, factor]), 4)
+        while smoother.newest + 1 < 20:
+            told = values[smoother.newest + 1]
+            smoother.advance(None if known is values else {factor.name: told})
+        ended.append(smoother.states)
+    np.testing.assert_allclose(ended[1], ended[0], rtol=1e-9, atol=1e-9)
+    # What was read matters.
+    assert np.abs(free[-4:] - ended[0]).max() > 1e-6
+
+
 def test_readings_of_no_factor_are_refused():
     smoother = FixedLagSmoother(
         forward_dynamics(parse_mechanism(reference.description()), 2e-3, 60), 4)
     with pytest.raises(EstimationError, match="found 'encode'"):
         smoother.advance({'encode': np.zeros(1)})
+    with pytest.raises(EstimationError, match=r'does not fit the factor \(found \(2,\)'):
+        smoother.advance({'forward dynamics': np.zeros(2)})
+    with pytest.raises(EstimationError, match='a torque is missing'):
+        smoother.advance({'forward dynamics': np.array([np.nan])})
+    # It goes on as if nothing had been said.
+    other = FixedLagSmoother(smoother.graph, 4)
+    np.testing.assert_array_equal(smoother.run(), other.run())
 
 
 def test_gtsam_finds_the_same_with_factors_of_its_own(rng):
@@ -421,3 +475,10 @@ def test_examples_run(example, capsys, monkeypatch, tmp_path):
     said = capsys.readouterr().out
     assert 'inverse dynamics' in said and 'truly' in said
     assert example != 'four_bar_graph' or (tmp_path / 'graph.png').stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(('module', 'entry'), [
+    (planar_response, planar_response.respond), (window_kernels, window_kernels.advance)])
+def test_caches_look_at_the_files_they_call(module, entry):
+    caches = runpy.run_path(str(Path(__file__).parents[1] / 'kernel_caches.py'))
+    caches['assert_cache_looks_at_its_sources'](module, entry)

@@ -81,6 +81,24 @@ def test_readings_of_a_robots_sensors_have_the_derivatives_of_differences(rng):
         assert np.abs(slope - rows[:, :, column]).max() <= 1e-7 * scale
 
 
+def test_encoders_of_a_robot_count_the_same_when_they_are_read_one_by_one(robot, rng):
+    values = 0.02 * np.arange(12.0)[:, None] + 1e-3 * rng.normal(size=(12, 1))
+    values[5] = np.nan
+    nothing = np.full_like(values, np.nan)
+    nothing[0] = values[0]
+    ended = []
+    for known in (values, nothing):
+        encoder = RobotReading(Encoder.of(['crank_joint']), known, np.array([1e-3]))
+        smoother = FixedLagSmoother(FactorGraph(robot, 4e-3, 12, [
+            Trapezoidal('q', 1e-6), Trapezoidal('v', 1e-5), Prior('v', 0.0, 1.0, at=0),
+            Dynamics(1e-2, torque=np.zeros(1)), encoder]), 4, start={'q': values[0]})
+        while smoother.newest + 1 < 12:
+            told = values[smoother.newest + 1]
+            smoother.advance(None if known is values else {encoder.name: told})
+        ended.append(smoother.states)
+    np.testing.assert_allclose(ended[1], ended[0], rtol=1e-9, atol=1e-9)
+
+
 def test_masses_of_a_closed_chain_are_found(robot, rng):
     t, bar = 4e-3 * np.arange(401), reference.FourBar(gravity=9.80665, friction=6.0)
 

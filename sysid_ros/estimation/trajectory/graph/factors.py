@@ -77,11 +77,15 @@ class Factor(ABC):
         """One over standard deviations where it is said and zero elsewhere, shape ``(N, m)``.
 
         Raises:
-            EstimationError: Only some of its standard deviations are zero, one is negative, or
-                steps do not exist.
+            EstimationError: There are more or fewer standard deviations than numbers, only some
+                of them are zero, one is negative, or steps do not exist.
         """
-        width = self.width(declared.mechanism)
-        sigma = np.broadcast_to(np.asarray(self.sigma, dtype=float), (width,))
+        width, sigma = self.width(declared.mechanism), np.asarray(self.sigma, dtype=float)
+        if sigma.ndim and sigma.shape != (width,):
+            raise EstimationError(
+                'standard deviations do not fit the factor', where=self.name, found=sigma.shape,
+                allowed=f'one, or ({width},)')
+        sigma = np.broadcast_to(sigma, (width,))
         mixed = not self.exact and not (sigma > 0.0).all()
         if mixed or not np.isfinite(sigma).all():
             raise EstimationError(
@@ -129,6 +133,38 @@ class NodeFactor(Factor):
     def data(self, declared: Declared) -> np.ndarray | None:
         """What is known at each step, shape ``(N, ...)``."""
         return None
+
+
+class SensorFactor(NodeFactor):
+    """What a sensor read that is not linear in the variables of its step.
+
+    Attributes:
+        value: Readings, NaN where they are missing, shape ``(N, m)``.
+    """
+
+    value: np.ndarray
+
+    def weights(self, declared: Declared) -> np.ndarray:
+        """One over standard deviations, zero where a reading is missing; see :class:`Factor`."""
+        return np.where(np.isfinite(self._readings(declared)), super().weights(declared), 0.0)
+
+    def data(self, declared: Declared) -> np.ndarray:
+        """The readings, zero where they are missing, first, shape ``(N, m ...)``.
+
+        Raises:
+            EstimationError: They do not fit the sensor or the steps.
+        """
+        value = self._readings(declared)
+        return np.where(np.isfinite(value), value, 0.0)
+
+    def _readings(self, declared: Declared) -> np.ndarray:
+        value = np.asarray(self.value, dtype=float)
+        shape = (declared.steps, self.width(declared.mechanism))
+        if value.shape != shape:
+            raise EstimationError(
+                'readings do not fit the sensor', where=self.name, found=value.shape,
+                allowed=str(shape))
+        return value
 
 
 def _block(declared: Declared, variable: str, rows: Sequence[int], scale: float) -> np.ndarray:

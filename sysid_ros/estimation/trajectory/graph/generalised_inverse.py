@@ -125,7 +125,6 @@ def add_product(
                     target[i, j] += factor * right[k, j]
 
 
-
 @njit(**COMPILED)
 def apply(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
     """The product of a matrix and a vector, written to another."""

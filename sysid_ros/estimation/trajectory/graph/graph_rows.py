@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sysid_ros.estimation.trajectory.graph.factors import Declared, LinearFactor, NodeFactor
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.trajectory.graph.factors import (
+    Declared,
+    LinearFactor,
+    NodeFactor,
+    SensorFactor,
+)
 from sysid_ros.estimation.trajectory.graph.variables import Point
 
 
@@ -66,19 +72,40 @@ class Rows:
 
         Returns:
             Whether there is such a factor.
+
+        Raises:
+            EstimationError: There are more or fewer values than the factor has, or a torque is
+                missing.
         """
         found = False
         for place, _, factor in self.linear:
             if factor.name == name:
+                _require_size(name, values, place.stop - place.start)
                 known = np.isfinite(values)
                 self.targets[step, place] = np.where(known, values, 0.0)
                 self.whole[step, place] = np.where(known, 1.0 / np.asarray(factor.sigma), 0.0)
                 found = True
-        for _, other, data in self.others:
+        for place, other, data in self.others:
             if other.name == name and data is not None:
-                data[step] = values
+                self._take(step, place, other, data[step], values)
                 found = True
         return found
+
+    def _take(
+        self, step: int, place: slice, factor: NodeFactor, data: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Write what a factor that is not linear is told into its data of a step."""
+        reads = isinstance(factor, SensorFactor)
+        _require_size(
+            factor.name, values, place.stop - place.start if reads else len(data))
+        known = np.isfinite(values)
+        if reads:
+            data[:len(values)] = np.where(known, values, 0.0)
+            self.whole[step, place] = np.where(known, 1.0 / np.asarray(factor.sigma), 0.0)
+            return
+        if not known.all():
+            raise EstimationError('a torque is missing', where=f'{factor.name} at step {step}')
+        data[:] = values
 
     def fill(self, point: Point) -> None:
         """Write residuals and derivatives at a point."""
@@ -120,3 +147,10 @@ class Pairs:
         """Look at as many steps from another one on."""
         part = slice(first, first + self._count)
         self.constant, self.weights = self.whole_constant[part], self.whole_weights[part]
+
+
+def _require_size(name: str, values: np.ndarray, size: int) -> None:
+    if np.shape(values) != (size,):
+        raise EstimationError(
+            'what was read does not fit the factor', where=name, found=np.shape(values),
+            allowed=f'({size},)')

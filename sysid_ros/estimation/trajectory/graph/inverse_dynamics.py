@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
     PositionConstraints,
     VelocityConstraints,
 )
-from sysid_ros.estimation.trajectory.graph.simulation import Coordinates
+from sysid_ros.estimation.trajectory.graph.simulation import Coordinates, require_one_of
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 
 
@@ -75,11 +76,13 @@ def inverse_dynamics(
         The solution of the last stage, with torques.
 
     Raises:
-        EstimationError: The trajectory cannot be followed, or a stage did not converge.
+        EstimationError: There are no such coordinates, the trajectory cannot be followed, or a
+            stage did not converge.
 
     References:
         Blanco-Claraco, Leanza and Reina, sections 5.3 and 7.2.
     """
+    require_one_of('coordinates', coordinates, get_args(Coordinates))
     noise, count = noise or InverseNoise(), len(trajectory)
     known: list[Factor] = [
         Prior('q', trajectory, noise.tracking, only=mechanism.torques, title='trajectory'),

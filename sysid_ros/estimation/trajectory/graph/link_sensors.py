@@ -13,9 +13,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sysid_ros.errors import EstimationError, ModelError, did_you_mean
-from sysid_ros.estimation.trajectory.graph.factors import Declared, NodeFactor, Sigma
+from sysid_ros.errors import ModelError, did_you_mean
+from sysid_ros.estimation.trajectory.graph.factors import Declared, SensorFactor, Sigma
 from sysid_ros.estimation.trajectory.graph.mechanism import Mechanism, Response
+from sysid_ros.estimation.trajectory.graph.mechanism_factors import known_torques
 from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
 from sysid_ros.estimation.trajectory.graph.variables import Point
 
@@ -51,31 +52,13 @@ def _place(mechanism: Mechanism, name: str, where: str) -> _Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _LinkSensor(NodeFactor):
+class _LinkSensor(SensorFactor):
     """A sensor on the link of two points, whose axes are along and across the way between them."""
 
     link: tuple[str, str]
     value: np.ndarray
     sigma: Sigma
     at: _At = None
-
-    def data(self, declared: Declared) -> np.ndarray:
-        """What was read, shape ``(N, m)``.
-
-        Raises:
-            EstimationError: The readings do not fit the sensor or the steps, or are missing.
-        """
-        shape = (declared.steps, self.width(declared.mechanism))
-        value = np.asarray(self.value, dtype=float)
-        if value.shape != shape:
-            raise EstimationError(
-                'readings do not fit the sensor', where=self.name, found=value.shape,
-                allowed=str(shape))
-        if not np.isfinite(value).all():
-            raise EstimationError(
-                'a reading is missing', where=self.name,
-                fix='Say the factor for the steps that were read, with numbers elsewhere')
-        return value.copy()
 
     def _way(self, mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, float]:
         """The link as a linear function of coordinates, and one over its length."""
@@ -93,7 +76,7 @@ class Gyroscope(_LinkSensor):
 
     Attributes:
         link: Two of its points.
-        value: Readings, shape ``(N, 1)``.
+        value: Readings, NaN where they are missing, shape ``(N, 1)``.
         sigma: Standard deviation of its noise.
         at: See ``Factor``.
     """
@@ -113,7 +96,7 @@ class Gyroscope(_LinkSensor):
         return 1
 
     def fill(self, point: Point, data: np.ndarray | None, rows: np.ndarray) -> None:
-        """Write what the rate is off by; see :class:`NodeFactor`."""
+        """Write what the rate is off by; see ``NodeFactor``."""
         assert data is not None
         matrix, offset, scale = self._way(point.mechanism)
         way = scale * (point['q'] @ matrix.T + offset)
@@ -130,7 +113,7 @@ class Accelerometer(_LinkSensor):
 
     Attributes:
         link: Two points of the link.
-        value: Readings, shape ``(N, 2)``.
+        value: Readings, NaN where they are missing, shape ``(N, 2)``.
         sigma: Standard deviation of its noise.
         at: See ``Factor``.
         point: Where it sits; at the second point of the link if left out.
@@ -153,7 +136,7 @@ class Accelerometer(_LinkSensor):
         return 2
 
     def fill(self, point: Point, data: np.ndarray | None, rows: np.ndarray) -> None:
-        """Write what specific forces are off by; see :class:`NodeFactor`."""
+        """Write what specific forces are off by; see ``NodeFactor``."""
         assert data is not None and isinstance(point.mechanism, PlanarMechanism)
         matrix, offset, scale = self._way(point.mechanism)
         seat = _place(point.mechanism, self.point or self.link[1], self.name).matrix
@@ -176,7 +159,7 @@ class LoadCell(_LinkSensor):
 
     Attributes:
         link: The first and the second point of a body, in its order.
-        value: Readings, shape ``(N, 2)``.
+        value: Readings, NaN where they are missing, shape ``(N, 2)``.
         sigma: Standard deviation of its noise.
         at: See ``Factor``.
         torque: Known torques of the motors in [N·m], shape ``(N, u)``; None where the graph
@@ -202,15 +185,18 @@ class LoadCell(_LinkSensor):
         return 2
 
     def data(self, declared: Declared) -> np.ndarray:
-        """What was read and known torques, shape ``(N, 2 + u)``; see ``_LinkSensor``."""
+        """What was read and known torques, shape ``(N, 2 + u)``; see ``SensorFactor``.
+
+        Raises:
+            EstimationError: Readings or torques do not fit the mechanism or the steps.
+        """
         read = super().data(declared)
         if self.torque is None:
             return read
-        shape = (declared.steps, len(declared.mechanism.torques))
-        return np.hstack([read, np.broadcast_to(self.torque, shape)])
+        return np.hstack([read, known_torques(declared, self.torque, self.name)])
 
     def fill(self, point: Point, data: np.ndarray | None, rows: np.ndarray) -> None:
-        """Write what forces are off by; see :class:`NodeFactor`."""
+        """Write what forces are off by; see ``NodeFactor``."""
         assert data is not None and isinstance(point.mechanism, PlanarMechanism)
         mechanism, places = point.mechanism, point.layout.places
         torque = point['torque'] if self.torque is None else data[:, 2:]

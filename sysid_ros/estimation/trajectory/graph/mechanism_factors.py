@@ -97,6 +97,28 @@ class AccelerationConstraints(_Constraints):
         rows[:, :, -1] = here.bias + (here.jacobian @ point['a'][:, :, None])[:, :, 0]
 
 
+def known_torques(declared: Declared, torque: np.ndarray | float, where: str) -> np.ndarray:
+    """Known torques at every step, shape ``(N, u)``.
+
+    Args:
+        declared: What the factor is declared for.
+        torque: In [N·m] or [N], one number, shape ``(u,)`` or ``(N, u)``.
+        where: Name of the factor.
+
+    Raises:
+        EstimationError: They do not fit the mechanism or the steps, or are not finite.
+    """
+    found, shape = np.asarray(torque, dtype=float), (
+        declared.steps, len(declared.mechanism.torques))
+    if found.ndim and found.shape not in (shape, shape[1:]):
+        raise EstimationError(
+            'torques do not fit the mechanism', where=where, found=found.shape,
+            allowed=f'{shape} or {shape[1:]}')
+    if not np.isfinite(found).all():
+        raise EstimationError('a torque is not finite', where=where)
+    return np.broadcast_to(found, shape).copy()
+
+
 @dataclass(frozen=True, eq=False)
 class Dynamics(NodeFactor):
     r"""Accelerations are those that forces cause: forward dynamics, or inverse dynamics.
@@ -134,22 +156,10 @@ class Dynamics(NodeFactor):
         return len(mechanism.independent) if self.independent else len(mechanism.coordinates)
 
     def data(self, declared: Declared) -> np.ndarray | None:
-        """Known torques at every step, shape ``(N, u)``.
-
-        Raises:
-            EstimationError: The torques do not fit the mechanism or the steps.
-        """
+        """Known torques at every step, shape ``(N, u)``; see :func:`known_torques`."""
         if self.torque is None:
             return None
-        torque, shape = np.asarray(self.torque, dtype=float), (
-            declared.steps, len(declared.mechanism.torques))
-        if torque.ndim and torque.shape not in (shape, shape[1:]):
-            raise EstimationError(
-                'torques do not fit the mechanism', where=self.name, found=torque.shape,
-                allowed=f'{shape} or {shape[1:]}')
-        if not np.isfinite(torque).all():
-            raise EstimationError('a torque is not finite', where=self.name)
-        return np.broadcast_to(torque, shape).copy()
+        return known_torques(declared, self.torque, self.name)
 
     def fill(self, point: Point, data: np.ndarray | None, rows: np.ndarray) -> None:
         """Write what accelerations are off by; see :class:`NodeFactor`."""

@@ -69,18 +69,18 @@ class PlanarMechanism:
     points: Mapping[str, tuple[tuple[int, int], tuple[float, float]]]
     rods: Mapping[tuple[str, str], tuple[int, int]]
     chosen: Sequence[str] = ()
-    _none: np.ndarray = field(init=False, repr=False)
+    _still: np.ndarray = field(init=False, repr=False)
     _inertia: list[np.ndarray] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         for array in (self.assembly, *self.loops, *self.forces):
             array.setflags(write=False)
-        object.__setattr__(self, '_none', np.zeros((1, len(self.coordinates))))
+        object.__setattr__(self, '_still', np.zeros((1, len(self.coordinates))))
         _ = self.independent
 
     @cached_property
     def _jacobian(self) -> np.ndarray:
-        return self.constrained(self.assembly[None], self._none, self._none).jacobian[0]
+        return self.constrained(self.assembly[None], self._still, self._still).jacobian[0]
 
     @cached_property
     def rank(self) -> int:
@@ -200,7 +200,8 @@ class PlanarMechanism:
         """
         random = np.random.default_rng(seed)
         found: list[np.ndarray] = []
-        angles = np.array(['.' not in name for name in self.coordinates])
+        angles = np.zeros(len(self.coordinates), dtype=bool)
+        angles[self._angle_rows()[1]] = True
         angles[self.independent] = False
         centre = self.assembly
         size = 2.0 * max(1.0, float(np.abs(centre).max()))
@@ -216,9 +217,13 @@ class PlanarMechanism:
 
     def _turned_round(self, q: np.ndarray) -> bool:
         """Whether an angle is half a turn from where its equation has it, which fulfils it too."""
+        jacobian = self.constrained(q[None], self._still, self._still).jacobian[0]
+        return bool((jacobian[self._angle_rows()] > 0.0).any())
+
+    def _angle_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The constraints that define angles, and the coordinates that these are."""
         rows = np.flatnonzero(self.loops.kind == ANGLE)
-        jacobian = self.constrained(q[None], self._none, self._none).jacobian[0]
-        return bool((jacobian[rows, self.loops.slot[rows, 0]] > 0.0).any())
+        return rows, self.loops.slot[rows, 0]
 
     def _closed(
         self, q: np.ndarray, independent: np.ndarray, *, jumping: bool = False
@@ -228,7 +233,7 @@ class PlanarMechanism:
         q, before = q.copy(), q[rest]
         q[self.independent] = independent
         for _ in range(_MOST_STEPS):
-            here = self.constrained(q[None], self._none, self._none)
+            here = self.constrained(q[None], self._still, self._still)
             if np.max(np.abs(here.gap), initial=0.0) <= _CLOSED:
                 # A jump that is much longer than the way of the others leads to another branch.
                 jumped = np.max(np.abs(q[rest] - before), initial=0.0) > 10.0 * _STRIDE

@@ -16,7 +16,7 @@ from sysid_ros.dynamics.acceleration import linearised_accelerations, require_sm
 from sysid_ros.dynamics.closed_chain import resting_place
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.graph.factors import Declared, NodeFactor, Sigma
+from sysid_ros.estimation.trajectory.graph.factors import Declared, SensorFactor, Sigma
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Mechanism, Response
 from sysid_ros.estimation.trajectory.graph.variables import Point
 from sysid_ros.estimation.trajectory.sensors import Sensor
@@ -96,7 +96,7 @@ class RobotMechanism:
 
 
 @dataclass(frozen=True, eq=False)
-class RobotReading(NodeFactor):
+class RobotReading(SensorFactor):
     """What a sensor of a robot read at steps.
 
     Attributes:
@@ -129,28 +129,20 @@ class RobotReading(NodeFactor):
         """Numbers of the sensor."""
         return self.sensor.width
 
-    def weights(self, declared: Declared) -> np.ndarray:
-        """One over standard deviations, zero where a reading is missing; see ``Factor``."""
-        return np.where(np.isfinite(self.value), super().weights(declared), 0.0)
-
     def data(self, declared: Declared) -> np.ndarray:
-        """The readings, shape ``(N, m)``.
+        """The readings, shape ``(N, m)``; see ``SensorFactor``.
 
         Raises:
             EstimationError: They do not fit the sensor or the steps, or the mechanism is no robot.
         """
-        if self.value.shape != (declared.steps, self.sensor.width):
-            raise EstimationError(
-                'readings do not fit the sensor', where=self.name, found=self.value.shape,
-                allowed=f'({declared.steps}, {self.sensor.width})')
         if not isinstance(declared.mechanism, RobotMechanism):
             raise EstimationError(
                 'a sensor of robots is not one of planar mechanisms', where=self.name,
                 fix='Use Prior, Gyroscope, Accelerometer or LoadCell')
-        return np.where(np.isfinite(self.value), self.value, 0.0)
+        return super().data(declared)
 
     def fill(self, point: Point, data: np.ndarray | None, rows: np.ndarray) -> None:
-        """Write what readings are off by; see :class:`NodeFactor`."""
+        """Write what readings are off by; see ``NodeFactor``."""
         mechanism, places = point.mechanism, point.layout.places
         assert data is not None and isinstance(mechanism, RobotMechanism)
         chosen = np.flatnonzero(point.sought.matrix.any(axis=1))

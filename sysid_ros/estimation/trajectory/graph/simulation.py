@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from sysid_ros.errors import EstimationError, did_you_mean
 from sysid_ros.estimation.trajectory.graph.factors import (
     Equality,
     Euler,
@@ -27,6 +28,23 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
 
 Coordinates = Literal['dependent', 'independent']
 Integrator = Literal['trapezoidal', 'euler']
+
+
+def require_one_of(what: str, word: str, words: tuple[str, ...]) -> None:
+    """Refuse a word that is none of those that are known.
+
+    Args:
+        what: What the word is for.
+        word: The word.
+        words: Those that are known.
+
+    Raises:
+        EstimationError: It is none of these.
+    """
+    if word not in words:
+        raise EstimationError(
+            'there is no such choice', where=what, found=repr(word), allowed=', '.join(words),
+            fix=did_you_mean(word, words))
 
 
 @dataclass(frozen=True)
@@ -64,9 +82,14 @@ def forward_dynamics(
         noise: How well factors hold.
         accelerations: Whether independent coordinates come with dependent accelerations.
 
+    Raises:
+        EstimationError: There are no such coordinates, or no such rule.
+
     References:
         Blanco-Claraco, Leanza and Reina, sections 5.1, 5.2 and 7.1, Table 2.
     """
+    require_one_of('coordinates', coordinates, get_args(Coordinates))
+    require_one_of('integrator', integrator, get_args(Integrator))
     noise = noise or SimulationNoise()
     dependent = coordinates == 'dependent'
     given = {'q': mechanism.assembly, 'v': np.zeros(len(mechanism.coordinates)), **(start or {})}

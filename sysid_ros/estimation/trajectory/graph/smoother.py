@@ -129,7 +129,7 @@ class FixedLagSmoother:
         if len(self.states) < self.window:
             self._grow(readings)
         else:
-            self._read(self.newest + 1, readings)
+            self._read(self._chain, self.newest + 1, readings)
             if self._program is None:
                 self._slide()
             else:
@@ -138,14 +138,13 @@ class FixedLagSmoother:
 
     def _grow(self, readings: Mapping[str, np.ndarray] | None) -> None:
         """Take a step while the window is not full."""
-        told = self._told
+        told = [*self._told, readings]
+        chain = self.graph.chain(range(len(told)))
+        for step, known in enumerate(told):
+            self._read(chain, step, known)
         new = self._prediction @ self._last_two()
-        self._chain = self.graph.chain(range(len(self.states) + 1))
-        for step, before in enumerate(told):
-            self._read(step, before)
-        self._told = [*told, readings]
-        self._read(self.newest + 1, readings)
-        self.states = self._chain.near(np.vstack([self.states, new]))
+        states = chain.near(np.vstack([self.states, new]))
+        self._chain, self._told, self.states = chain, told, states
         self._solve()
         if len(self.states) == self.window:
             self._program = window_program(self._chain, self._prediction, self._judged)
@@ -187,10 +186,12 @@ class FixedLagSmoother:
                 _FAILURES[ended], where=self._where(),
                 fix='Keep away from dead points, take shorter steps, or add priors and readings')
 
-    def _read(self, step: int, readings: Mapping[str, np.ndarray] | None) -> None:
+    def _read(
+        self, chain: GraphChain, step: int, readings: Mapping[str, np.ndarray] | None
+    ) -> None:
         for name, values in (readings or {}).items():
-            if not self._chain.soft.read(step, name, values):
-                known = self._chain.soft.names
+            if not chain.soft.read(step, name, values):
+                known = chain.soft.names
                 raise EstimationError(
                     'there is no such soft factor to be read', found=repr(name),
                     allowed=', '.join(known), fix=did_you_mean(name, known))
