@@ -7,6 +7,7 @@ else works on it as on any robot.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,7 @@ PerJoint = float | Sequence[float]
 
 
 @dataclass(frozen=True)
-class FlexibleObject:
+class FlexibleObject(ABC):
     """What rods and loops have in common.
 
     Attributes:
@@ -46,14 +47,18 @@ class FlexibleObject:
     clamped: bool = field(kw_only=True, default=True)
 
     def __post_init__(self) -> None:
-        for name in ('links', 'mass', 'thickness'):
-            if not getattr(self, name) > 0:
-                self._refuse(name, getattr(self, name), 'above zero')
+        self._require_positive('links', 'mass', 'thickness')
         for name in ('stiffness', 'damping'):
             for part in getattr(self, name):
                 values = np.atleast_1d(np.asarray(part, dtype=float))
-                if len(values) not in (1, self.links) or not (values >= 0.0).all():
-                    self._refuse(name, part, f'one value or {self.links}, not negative')
+                if len(values) not in (1, self.links) or not (
+                        (values >= 0.0) & np.isfinite(values)).all():
+                    self._refuse(name, part, f'one value or {self.links}, finite, not negative')
+
+    def _require_positive(self, *names: str) -> None:
+        for name in names:
+            if not 0 < getattr(self, name) < np.inf:
+                self._refuse(name, getattr(self, name), 'above zero, and finite')
 
     def _refuse(self, name: str, found: object, allowed: str) -> None:
         raise ModelError(
@@ -61,14 +66,14 @@ class FlexibleObject:
             allowed=allowed)
 
     @property
+    @abstractmethod
     def branches(self) -> tuple[tuple[str, float, float, int], ...]:
         """Name, first angle, angle from link to link, and number of links of each branch."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def link_length(self) -> float:
         """In [m]."""
-        raise NotImplementedError
 
     def along(self, values: PerJoint) -> np.ndarray:
         """Stiffness or damping of every joint, shape ``(links,)``."""
@@ -84,6 +89,10 @@ class FlexibleRod(FlexibleObject):
     """
 
     length: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_positive('length')
 
     @property
     def branches(self) -> tuple[tuple[str, float, float, int], ...]:
@@ -110,6 +119,7 @@ class FlexibleLoop(FlexibleObject):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_positive('radius')
         if self.links % 2 or self.links < 4:
             self._refuse('links', self.links, 'an even number of at least four')
         if not self.clamped:

@@ -114,10 +114,16 @@ def test_the_settings_beside_the_urdf_survive_a_file(tmp_path):
 
 @pytest.mark.parametrize('changed', [
     {'links': 7}, {'links': 2}, {'mass': 0.0}, {'thickness': -1.0}, {'clamped': False},
-    {'stiffness': ((1.0, 2.0), 1.0)}, {'damping': (-0.1, 0.0)}])
+    {'stiffness': ((1.0, 2.0), 1.0)}, {'damping': (-0.1, 0.0)}, {'radius': 0.0},
+    {'mass': float('inf')}, {'stiffness': (float('nan'), 1.0)}])
 def test_what_cannot_be_built_is_refused(changed):
     with pytest.raises(ModelError, match='flexible object cannot be built'):
         loop(**changed)
+
+
+def test_a_rod_without_a_length_is_refused():
+    with pytest.raises(ModelError, match=r'rod.length.*above zero'):
+        rod(length=0.0)
 
 
 def test_links_that_are_not_there_or_there_twice_are_named():
