@@ -16,7 +16,11 @@ from sysid_ros.dynamics.terms import Stiffness, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
-from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition, JointAngles
+from sysid_ros.estimation.trajectory.variational.costs import JointAngles
+from sysid_ros.estimation.trajectory.variational.end_effector import (
+    EndEffectorPosition,
+    link_places,
+)
 from sysid_ros.estimation.trajectory.variational.gains import gain_advice
 from sysid_ros.estimation.trajectory.variational.identified import identified
 from sysid_ros.estimation.trajectory.variational.problem import (
@@ -121,25 +125,17 @@ def main(folder: Path) -> None:
     print(*gain_advice(result), sep='\n', end='')
 
     convergence_figure(folder / 'convergence.png', {'Gauss-Newton': found, 'steepest': slow})
-    hand = EndEffectorPosition(
-        tree, 'wrist_link', np.array([0.0, 0.0, 0.3]), np.zeros((1, 3)), np.ones(3))
+    seen = np.tile(start, (len(measured), 1))
+    seen[:, :3] = measured
+    hand = 'wrist_link', np.array([0.0, 0.0, 0.3])
     path_figure(folder / 'path.png', EndEffectorPosition(
-        tree, 'wrist_link', hand.point, _places(hand, measured, start), np.ones(3)), slow)
+        tree, *hand, link_places(tree, *hand, seen).position, np.ones(3)), slow)
     motion = found.point.motions[0].positions
     frames = np.linspace(0, len(motion) - 1, 6).astype(int)
     links = [f'loop_{side}_{k}' for side in ('left', 'right') for k in range(1, 5)]
     film_strip(
         folder / 'film.png', tree, motion[frames], STEP * frames, links,
         np.array([0.0, 0.0, loop.link_length]))
-
-
-def _places(
-    hand: EndEffectorPosition, measured: np.ndarray, start: np.ndarray
-) -> np.ndarray:
-    """Where the hand was by the measured joints, shape ``(N + 1, 3)``."""
-    positions = np.tile(start, (len(measured), 1))
-    positions[:, :3] = measured
-    return hand.places(positions)[0]
 
 
 if __name__ == '__main__':

@@ -10,7 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from sysid_ros.errors import ModelError
-from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition
+from sysid_ros.estimation.trajectory.variational.end_effector import (
+    EndEffectorPosition,
+    link_places,
+)
 from sysid_ros.estimation.trajectory.variational.search import Found
 from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR
 from sysid_ros.robot.model import RobotModel
@@ -61,7 +64,8 @@ def path_figure(path: str | Path, place: EndEffectorPosition, found: Found) -> N
     for number, step in enumerate(found.steps):
         point = problem.evaluate(np.log(step.values))
         if point.motions[0].status.ok:
-            places, _ = place.places(point.motions[0].positions)
+            places = link_places(
+                place.robot, place.link, place.point, point.motions[0].positions).position
             shade = 0.15 + 0.85 * (number + 1) / count
             axes.plot(*places.T, color=PRIOR, alpha=shade, linewidth=0.8)
     axes.plot(*place.measured.T, color=MEASURED, linewidth=1.2, label='measured')
@@ -98,9 +102,7 @@ def film_strip(
         for chain in chains:
             points = [(link, np.zeros(3)) for link in chain] + [(chain[-1], tip)]
             corners = np.array([
-                EndEffectorPosition(
-                    robot, link, point, np.zeros((1, 3)), np.ones(3)).places(q[None])[0][0]
-                for link, point in points])
+                link_places(robot, link, point, q[None]).position[0] for link, point in points])
             for row, across in enumerate((1, 0)):
                 axes[row, column].plot(
                     corners[:, across], corners[:, 2], '.-', color=CANDIDATE, linewidth=1.0)

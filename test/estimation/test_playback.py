@@ -8,8 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy.linalg import null_space
+from scipy.spatial.transform import Rotation
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.assembly import (
@@ -20,8 +22,18 @@ from sysid_ros.dynamics.variational.assembly import (
 from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
-from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
-from sysid_ros.estimation.trajectory.variational.costs import EndEffectorPosition, JointAngles
+from sysid_ros.errors import (
+    ConfigurationError,
+    EstimationError,
+    ModelError,
+    RecordingError,
+)
+from sysid_ros.estimation.trajectory.variational.costs import JointAngles
+from sysid_ros.estimation.trajectory.variational.end_effector import (
+    EndEffectorPose,
+    EndEffectorPosition,
+    link_places,
+)
 from sysid_ros.estimation.trajectory.variational.gains import gain_advice, lqr_hold
 from sysid_ros.estimation.trajectory.variational.identified import identified
 from sysid_ros.estimation.trajectory.variational.problem import Sought
@@ -89,22 +101,30 @@ def test_descent_by_the_adjoint_comes_to_the_same_place(search, problem, found):
     assert (np.diff(costs) < 0.0).all()
 
 
-def end_effector(table, real, terminal=1.0):
+POINT = np.array([0.0, 0.02, 0.05])
+
+
+def end_effector(table, real, kind=EndEffectorPosition, terminal=1.0):
+    """Where a point of the gripper was, or also how that was turned."""
     robot = table.robot.opened
-    cost = EndEffectorPosition(
-        robot, 'gripper', np.array([0.0, 0.02, 0.05]), np.zeros((len(real.positions), 3)),
-        np.full(3, 0.01), terminal)
-    places, _ = cost.places(real.motion.positions[::experiment.TRUE_STEPS])
-    return replace(cost, measured=places)
+    places = link_places(
+        robot, 'gripper', POINT, real.motion.positions[::experiment.TRUE_STEPS])
+    if kind is EndEffectorPosition:
+        return kind(robot, 'gripper', POINT, places.position, np.full(3, 0.01), terminal)
+    return kind(
+        robot, 'gripper', POINT, places.position,
+        Rotation.from_matrix(places.rotation).as_quat(),
+        np.array([0.01, 0.01, 0.01, 0.02, 0.02, 0.02]), terminal)
 
 
-@pytest.mark.parametrize('cost', ['joints', 'end effector', 'terminal'])
+@pytest.mark.parametrize(('kind', 'terminal'), [
+    (None, 1.0), (EndEffectorPosition, 1.0), (EndEffectorPosition, 2.0),
+    (EndEffectorPose, 1.0), (EndEffectorPose, 25.0)])
 def test_the_adjoint_gradient_is_that_of_sensitivities_and_of_differences(
-    cost, table, real, playback
+    kind, terminal, table, real, playback
 ):
-    if cost != 'joints':
-        seen = end_effector(table, real, 2.0 if cost == 'terminal' else 1.0)
-        playback = replace(playback, costs=(seen,))
+    if kind is not None:
+        playback = replace(playback, costs=(end_effector(table, real, kind, terminal),))
     problem = experiment.problem_of(table, playback)
     logs = np.log([3.0, 2.0])
     problem = problem.scheduled(problem.evaluate(logs))
@@ -196,14 +216,74 @@ def test_a_start_that_depends_on_parameters_has_to_be_at_rest():
             np.ones((2, 3)), np.zeros((2, 3)), 0.01, start_slopes=np.zeros((3, 1)))
 
 
-def test_places_of_the_end_effector_have_the_derivatives_of_differences(table, real, rng):
-    cost = end_effector(table, real)
+def test_places_and_turns_of_the_end_effector_are_those_of_pinocchio(table, real, rng):
+    model = table.robot.opened.pinocchio_model
+    data, frame = model.createData(), model.getFrameId('gripper')
     q = table.start + 0.3 * rng.normal(size=(3, len(table.start)))
-    _, slopes = cost.places(q)
+    found = link_places(table.robot.opened, 'gripper', POINT, q)
+    for k, at in enumerate(q):
+        jacobian = pin.computeFrameJacobian(model, data, at, frame, pin.LOCAL_WORLD_ALIGNED)
+        pin.framesForwardKinematics(model, data, at)
+        pose = data.oMf[frame]
+        np.testing.assert_allclose(found.position[k], pose.act(POINT), atol=1e-12)
+        np.testing.assert_allclose(found.rotation[k], pose.rotation, atol=1e-12)
+        np.testing.assert_allclose(found.turn[k], jacobian[3:], atol=1e-12)
+        slide = jacobian[:3] - pin.skew(pose.rotation @ POINT) @ jacobian[3:]
+        np.testing.assert_allclose(found.slide[k], slide, atol=1e-12)
+
+
+# Angles between the measured orientation and the predicted one in [rad], from where a series
+# stands for the closed form to nearly half a turn.
+@pytest.mark.parametrize('angle', [0.0, 1e-5, 2e-3, 0.5, 2.0, 3.0])
+def test_a_pose_has_the_derivatives_of_differences(angle, table, real, rng):
+    cost = end_effector(table, real, EndEffectorPose)
+    q = table.start + 0.3 * rng.normal(size=(4, len(table.start)))
+    found = link_places(table.robot.opened, 'gripper', POINT, q)
+    axes = rng.normal(size=(4, 3))
+    away = Rotation.from_rotvec(angle * axes / np.linalg.norm(axes, axis=1)[:, None])
+    orientation = (away.inv() * Rotation.from_matrix(found.rotation)).as_quat()
+    orientation[2] = np.nan
+    measured = found.position + 0.01
+    measured[1] = np.nan
+    cost = replace(cost, measured=measured, orientation=orientation, terminal=3.0)
+    here = cost.compare(q)
+    np.testing.assert_allclose(
+        here.values[0, 3:], away.as_rotvec()[0] / 0.02, atol=1e-9)
+    assert here.cost == pytest.approx(0.5 * (
+        3 * 3.0 + 2 * 3.0 + (angle / 0.02) ** 2 * (2 + 3.0)), rel=1e-6)
+    assert not here.by_position[1, :3].any() and not here.by_position[2, 3:].any()
     for joint in range(q.shape[1]):
-        step = 1e-6 * np.eye(q.shape[1])[joint]
-        expected = (cost.places(q + step)[0] - cost.places(q - step)[0]) / 2e-6
-        np.testing.assert_allclose(slopes[:, :, joint], expected, atol=1e-8)
+        step = 1e-5 * np.eye(q.shape[1])[joint]
+        expected = (cost.compare(q + step).values - cost.compare(q - step).values) / 2e-5
+        np.testing.assert_allclose(
+            here.by_position[:, :, joint], expected,
+            atol=1e-6 * np.abs(here.by_position).max())
+
+
+def test_the_stiffness_is_found_from_poses_of_the_gripper(table, real, playback, rng):
+    exact = end_effector(table, real, EndEffectorPose)
+    noise = np.array([1e-3] * 3 + [3e-3] * 3)
+    turned = Rotation.from_rotvec(noise[3:] * rng.normal(size=(exact.nodes, 3)))
+    seen = replace(
+        exact, measured=exact.measured + noise[:3] * rng.normal(size=exact.measured.shape),
+        orientation=(turned * Rotation.from_quat(exact.orientation)).as_quat(), sigma=noise)
+    found = gauss_newton(experiment.problem_of(table, replace(playback, costs=(seen,))))
+    assert found.status.ok
+    np.testing.assert_allclose(found.values, TRUTH, rtol=0.05)
+
+
+def test_poses_that_are_none_are_refused(table, real):
+    cost = end_effector(table, real, EndEffectorPose)
+    for changed, words in (
+            ({'orientation': cost.orientation[1:]}, 'do not belong to the places'),
+            ({'orientation': 1.1 * cost.orientation}, 'none of a rotation'),
+            ({'orientation': np.full_like(cost.orientation, np.inf)}, 'infinity was measured'),
+            ({'sigma': np.ones(3)}, 'do not belong together'),
+            ({'terminal': -1.0}, 'cannot count so often')):
+        with pytest.raises(RecordingError, match=words):
+            replace(cost, **changed)
+    with pytest.raises(ModelError, match='no such link'):
+        replace(cost, link='claw')
 
 
 def test_stiffness_that_differs_along_the_loop_is_found_from_several_motions(table):

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import pinocchio as pin
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.robot.model import RobotModel
 
 
 class Compared(NamedTuple):
@@ -45,6 +43,10 @@ class Cost(Protocol):
     def nodes(self) -> int:
         """The number N + 1."""
 
+    @property
+    def terminal(self) -> float:
+        """How often the last node counts."""
+
     def compare(self, positions: np.ndarray) -> Compared:
         """Residuals of positions at the nodes, shape ``(N + 1, n)``."""
 
@@ -60,7 +62,8 @@ class JointAngles:
         terminal: How often the last node counts.
 
     Raises:
-        RecordingError: The arrays do not belong together, or noise is not above zero.
+        RecordingError: The arrays do not belong together, noise is not above zero, or the last
+            node counts less than nothing.
     """
 
     joints: np.ndarray
@@ -69,7 +72,7 @@ class JointAngles:
     terminal: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_noise(self.measured, self.sigma, len(self.joints))
+        require_noise(self.measured, self.sigma, len(self.joints), self.terminal)
 
     @property
     def nodes(self) -> int:
@@ -80,85 +83,25 @@ class JointAngles:
         """Residuals; see :class:`Cost`."""
         slopes = np.zeros((len(positions), len(self.joints), positions.shape[1]))
         slopes[:, np.arange(len(self.joints)), self.joints] = 1.0
-        return _weighted(
+        return weighted(
             positions[:, self.joints] - self.measured, slopes, self.sigma, self.terminal)
 
 
-@dataclass(frozen=True, eq=False)
-class EndEffectorPosition:
-    """Measured places of a point of a link in the world.
+def require_noise(
+    measured: np.ndarray, sigma: np.ndarray, width: int, terminal: float
+) -> None:
+    """Refuse measurements that cannot be weighed.
 
-    Attributes:
-        robot: The tree.
-        link: The link.
-        point: The point in its frame in [m], shape ``(3,)``.
-        measured: In [m], NaN where missing, shape ``(N + 1, 3)``.
-        sigma: Standard deviation of the noise in [m], shape ``(3,)``.
-        terminal: How often the last node counts; 2 in the paper.
+    Args:
+        measured: Measured at the nodes, shape ``(N + 1, width)``.
+        sigma: Standard deviation of the noise, shape ``(width,)``.
+        width: How many numbers are measured at a node.
+        terminal: How often the last node counts.
 
     Raises:
-        ModelError: There is no such link.
-        RecordingError: As for :class:`JointAngles`.
+        RecordingError: The arrays do not belong together, infinity was measured, noise is not
+            above zero, or the last node counts less than nothing.
     """
-
-    robot: RobotModel
-    link: str
-    point: np.ndarray
-    measured: np.ndarray
-    sigma: np.ndarray
-    terminal: float = 1.0
-
-    def __post_init__(self) -> None:
-        self.robot.place_of(self.link)
-        _require_noise(self.measured, self.sigma, 3)
-
-    @property
-    def nodes(self) -> int:
-        """The number N + 1."""
-        return len(self.measured)
-
-    def places(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the point is, ``(N + 1, 3)``, and its derivatives, ``(N + 1, 3, n)``."""
-        body, pose = self.robot.place_of(self.link)
-        tree, local = self.robot.tree, pose[:3, :3] @ self.point + pose[:3, 3]
-        chain = []
-        while body >= 0:
-            chain.append(body)
-            body = int(tree.parent[body])
-        count = len(positions)
-        turn, place = np.broadcast_to(np.eye(3), (count, 3, 3)), np.zeros((count, 3))
-        screws = []
-        for k in reversed(chain):
-            angle = positions @ tree.coupling[k] + tree.coupling_offset[k]
-            place, turn = place + turn @ tree.translation[k], turn @ tree.rotation[k]
-            axis = turn @ tree.axis[k]
-            if tree.revolute[k]:
-                screws.append((k, axis, place))
-                turn = turn @ _rotations(tree.axis[k], angle)
-            else:
-                screws.append((k, axis, None))
-                place = place + axis * angle[:, None]
-        found = place + turn @ local
-        slopes = np.zeros((count, 3, positions.shape[1]))
-        for k, axis, origin in screws:
-            motion = axis if origin is None else np.cross(axis, found - origin)
-            slopes += motion[:, :, None] * tree.coupling[k]
-        return found, slopes
-
-    def compare(self, positions: np.ndarray) -> Compared:
-        """Residuals; see :class:`Cost`."""
-        found, slopes = self.places(positions)
-        return _weighted(found - self.measured, slopes, self.sigma, self.terminal)
-
-
-def _rotations(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Rotations about a unit axis, shape ``(T, 3, 3)``."""
-    skew = pin.skew(axis)
-    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
-    return np.eye(3) + s * skew + (1.0 - c) * (skew @ skew)
-
-
-def _require_noise(measured: np.ndarray, sigma: np.ndarray, width: int) -> None:
     if measured.ndim != 2 or measured.shape[1] != width or np.shape(sigma) != (width,):
         raise RecordingError(
             'measurements and their noise do not belong together',
@@ -167,12 +110,24 @@ def _require_noise(measured: np.ndarray, sigma: np.ndarray, width: int) -> None:
         raise RecordingError('the noise of a measurement is not above zero', found=sigma)
     if np.isinf(measured).any():
         raise RecordingError('infinity was measured', allowed='numbers, NaN where missing')
+    if not 0.0 <= terminal < np.inf:
+        raise RecordingError(
+            'the last node cannot count so often', where='terminal', found=terminal,
+            allowed='zero or more')
 
 
-def _weighted(
+def weighted(
     error: np.ndarray, slopes: np.ndarray, sigma: np.ndarray, terminal: float
 ) -> Compared:
+    """Errors over the noise.
+
+    Args:
+        error: Predicted less measured, NaN where missing, shape ``(N + 1, m)``.
+        slopes: Its derivatives by joint positions, shape ``(N + 1, m, n)``.
+        sigma: Standard deviation of the noise, shape ``(m,)``.
+        terminal: How often the last node counts.
+    """
     known = np.isfinite(error)
-    weight = np.where(known, 1.0 / sigma, 0.0)
+    weight = np.where(known, 1.0 / np.asarray(sigma), 0.0)
     weight[-1] *= np.sqrt(terminal)
     return Compared(np.where(known, error, 0.0) * weight, slopes * weight[:, :, None])

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.dynamics.variational.courses import Hold
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.variational.costs import Compared, JointAngles
+from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
+    InputNoise,
     Playback,
     PlaybackProblem,
     Point,
@@ -50,51 +52,50 @@ def propagated(
             found = problem.integrator.adjoint(
                 values, point.courses[number], motion, weights)
             own = [gain[:, :, k] for gain in gains]
-            effects.append(_effect(playback, parts, own, found.by_torque, found.by_push))
+            effects.append(_effect(playback, own, found.by_torque, found.by_push))
         table = np.array(effects)
         covariance += table @ table.T
     return covariance
 
 
 def _effect(
-    playback: Playback, parts: tuple[Compared, ...], own: list[np.ndarray],
-    by_torque: np.ndarray, by_push: np.ndarray,
+    playback: Playback, own: list[np.ndarray], by_torque: np.ndarray, by_push: np.ndarray
 ) -> np.ndarray:
     """What every number of unit variance does to a parameter, side by side."""
     if playback.noise is None:
         raise EstimationError('the recording does not say how noisy its torques are')
     pieces = [(by_torque * playback.noise.torque).ravel()]
-    by_reference = _by_reference(playback, by_torque, by_push)
-    hold = playback.course.hold
+    hold, told = playback.course.hold, False
     for cost, direct in zip(playback.costs, own, strict=True):
         change = -direct.copy()
-        if hold is not None and isinstance(cost, JointAngles):
-            same = [int(np.flatnonzero(cost.joints == joint)[0]) for joint in hold.joints
-                    if joint in cost.joints]
-            if len(same) < len(hold.joints):
-                raise EstimationError(
-                    'joints are held to positions that are not compared',
-                    fix='Compare the positions of all joints that are held')
+        # Residuals of the last node are as many times noisier as they count more.
+        change[-1] *= np.sqrt(cost.terminal)
+        if (hold is not None and not told and isinstance(cost, JointAngles)
+                and np.isin(hold.joints, cost.joints).all()):
+            same = [int(np.flatnonzero(cost.joints == joint)[0]) for joint in hold.joints]
             known = np.isfinite(cost.measured[:, same])
+            by_reference = _by_reference(
+                hold, playback.noise, playback.course.step, by_torque, by_push)
             change[:, same] += np.where(known, by_reference * cost.sigma[same], 0.0)
-            by_reference = np.zeros_like(by_reference)
+            told = True
         pieces.append(change.ravel())
+    if hold is not None and not told:
+        raise EstimationError(
+            'joints are held to positions that are not compared',
+            fix='Compare the positions of all joints that are held')
     return np.concatenate(pieces)
 
 
 def _by_reference(
-    playback: Playback, by_torque: np.ndarray, by_push: np.ndarray
+    hold: Hold, noise: InputNoise, step: float, by_torque: np.ndarray, by_push: np.ndarray
 ) -> np.ndarray:
     """Derivatives by measured positions of the held joints, through their reference."""
-    hold = playback.course.hold
-    if hold is None or playback.noise is None:
-        return np.zeros((len(by_torque), 0))
     if len(hold.stiffness) > 1:
         raise EstimationError(
             'noise is followed through constant gains only', found='gains that change in time',
             fix='Leave the noise out; the covariance is then taken from the residuals')
     found = by_torque[:, hold.joints] @ hold.stiffness[0]
-    pushed = by_push[:, hold.joints] @ hold.damping[0] / playback.course.step
+    pushed = by_push[:, hold.joints] @ hold.damping[0] / step
     found[1:] += pushed
     found[:-1] -= pushed
-    return np.asarray(playback.noise.smoothing(found))
+    return np.asarray(noise.smoothing(found))
