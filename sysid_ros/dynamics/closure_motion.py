@@ -30,7 +30,7 @@ from numba import njit
 from sysid_ros.dynamics.loop_arrays import FRAME, ROD, LoopArrays
 from sysid_ros.dynamics.sample_regressor import SampleModel
 from sysid_ros.dynamics.spatial_vectors import (
-    COMPILED,
+    INSIDE,
     Spatial,
     Vector,
     both,
@@ -75,7 +75,7 @@ def closure_room(loops: LoopArrays, joints: int) -> ClosureRoom:
         (3, 15), (len(loops.path), 3), rows, rows[:1], rows, rows, rows, (joints, joints))))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def fill_jacobian(
     model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom
 ) -> None:
@@ -96,7 +96,7 @@ def fill_jacobian(
             _add(loops, room, room.jacobian, c, entry, move, turn)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def fill_bias(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
     """Write how J v changes while no joint accelerates.
 
@@ -120,7 +120,7 @@ def fill_bias(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: Closu
                 room.bias[r + 3 + i] = loops.length[c] * spin_up[i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def fill_slopes(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
     """Write how velocities and accelerations of the closures depend on the motion.
 
@@ -148,7 +148,7 @@ def fill_slopes(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: Clo
                 _add_turning_rod(loops, room, c, entry, move, speed)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def fill_curvature(
     model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom,
     multipliers: np.ndarray,
@@ -179,14 +179,14 @@ def fill_curvature(
         _bend(model, loops, tree, room, c, force, moment)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _step_of(loops: LoopArrays, entry: int) -> tuple[int, float, int, int]:
     """Joint, ratio with its sign, end of the closure, and body of the tree of a path's entry."""
     k, sign = loops.path[entry], loops.sign[entry]
     return loops.source[k], sign * loops.ratio[k], 1 if sign > 0.0 else 0, loops.body[k]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _axis_at(model: SampleModel, tree: TreeRoom, j: int, p: Vector) -> Spatial:
     """How a point and its body's axes move per unit of the joint of body j."""
     z = three(tree.screw, j, 0)
@@ -195,7 +195,7 @@ def _axis_at(model: SampleModel, tree: TreeRoom, j: int, p: Vector) -> Spatial:
     return (z, (0.0, 0.0, 0.0))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _place_ends(loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int) -> None:
     """Where the places of a closure are in the world, and the way between them."""
     pose, ends = tree.pose, room.ends
@@ -209,7 +209,7 @@ def _place_ends(loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int) ->
         ends[2, i] = ends[1, i] - ends[0, i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _move_ends(
     model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
     share: float,
@@ -228,7 +228,7 @@ def _move_ends(
         ends[2, i] = ends[1, i] - ends[0, i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _motion_of(
     model: SampleModel, tree: TreeRoom, body: int, share: float
 ) -> tuple[Spatial, Spatial]:
@@ -238,7 +238,7 @@ def _motion_of(
     return six(tree.twist, body), both(six(tree.rate, body), six(tree.push, body), share)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _point_slopes(
     model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
 ) -> tuple[Vector, Vector]:
@@ -255,7 +255,7 @@ def _point_slopes(
     return plus(swung, turned, 1.0), plus(by_q, cross(turn, rate), 1.0)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _turn_slopes(
     model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
 ) -> tuple[Vector, Vector, Vector]:
@@ -273,7 +273,7 @@ def _turn_slopes(
         plus(cross(spin, z), turned, 1.0))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add(
     loops: LoopArrays, room: ClosureRoom, table: np.ndarray, c: int, entry: int, move: Vector,
     turn: Vector,
@@ -290,7 +290,7 @@ def _add(
             table[r + 3 + i, column] += by * size * turn[i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_turning_rod(
     loops: LoopArrays, room: ClosureRoom, c: int, entry: int, move: Vector, speed: Vector
 ) -> None:
@@ -304,7 +304,7 @@ def _add_turning_rod(
         dot(three(room.ends, 2, 6), move) + 2.0 * dot(three(room.ends, 2, 3), speed))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _bend(
     model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
     force: Vector, moment: Vector,
@@ -329,7 +329,7 @@ def _bend(
                 table[column, before] += factor * dot(moment, cross(z, turn))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _stretch(
     model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int, pull: float
 ) -> None:

@@ -42,7 +42,7 @@ from sysid_ros.dynamics.closure_motion import (
 from sysid_ros.dynamics.loop_arrays import LoopArrays
 from sysid_ros.dynamics.loop_kernels import least_squares
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_dynamics import (
     TreeRoom,
     TreeValues,
@@ -134,7 +134,7 @@ def driven_room(system: DrivenSystem, columns: int) -> DrivenRoom:
                 (3, u, n), (h, n), (m, n), (n, max(n, columns)))))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _couple(system: DrivenSystem, room: DrivenRoom, q: np.ndarray, v: np.ndarray) -> bool:
     """Find G and all velocities; False where the driven joints do not determine the others."""
     tree, jacobian, work = room.tree, room.closures.jacobian, room.work
@@ -142,7 +142,7 @@ def _couple(system: DrivenSystem, room: DrivenRoom, q: np.ndarray, v: np.ndarray
         position = system.tree.coupling_offset[i]
         for j in range(len(q)):
             position += system.tree.coupling[i, j] * q[j]
-        place(system.tree, tree, i, position)
+        place(system.tree, tree.pose, tree.screw, i, position)
     fill_jacobian(system.tree, system.loops, tree, room.closures)
     u, h = room.inverse.shape
     for r in range(h):
@@ -163,7 +163,7 @@ def _couple(system: DrivenSystem, room: DrivenRoom, q: np.ndarray, v: np.ndarray
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _accelerate(
     system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
     torque: np.ndarray, value: np.ndarray,
@@ -199,7 +199,7 @@ def _accelerate(
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _weigh_driven(room: DrivenRoom) -> bool:
     """Find and invert the mass matrix of the driven joints; False where it is singular."""
     _multiply(room.tree.mass, room.coupling, room.weighted)
@@ -213,7 +213,7 @@ def _weigh_driven(room: DrivenRoom) -> bool:
     return _invert(room.square)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _follow(system: DrivenSystem, room: DrivenRoom) -> None:
     """How passive velocities and accelerations depend on the motion of driven joints."""
     closures, u = room.closures, len(system.passive)
@@ -234,7 +234,7 @@ def _follow(system: DrivenSystem, room: DrivenRoom) -> None:
                 room.follow[part, k, j] = value
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _differentiate(
     system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
     by_position: np.ndarray, by_velocity: np.ndarray, by_torque: np.ndarray,
@@ -267,7 +267,7 @@ def _differentiate(
             by_torque[r, c] = room.square[r, n + c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _apply(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
     """The product of a matrix and a vector."""
     for i in range(len(out)):
@@ -276,7 +276,7 @@ def _apply(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
             out[i] += matrix[i, j] * vector[j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _multiply(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
     """The product of two matrices; what is zero on the left is passed over."""
     for i in range(out.shape[0]):
@@ -289,7 +289,7 @@ def _multiply(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
                     out[i, j] += factor * right[k, j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_passive(
     system: DrivenSystem, left: np.ndarray, follow: np.ndarray, out: np.ndarray
 ) -> None:
@@ -301,7 +301,7 @@ def _add_passive(
                 out[i, j] += factor * follow[k, j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _solve_negative(room: DrivenRoom, table: np.ndarray, out: np.ndarray) -> None:
     """Less accelerations of driven joints under torques of the tree, column by column."""
     n, columns = out.shape
@@ -321,7 +321,7 @@ def _solve_negative(room: DrivenRoom, table: np.ndarray, out: np.ndarray) -> Non
                 out[r, c] -= room.square[r, n + k] * room.felt[k, c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _invert(square: np.ndarray) -> bool:
     """Turn a matrix with the identity behind it into the identity and its inverse.
 

@@ -12,7 +12,7 @@ from numba import njit
 
 from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_dynamics import (
     TreeRoom,
     TreeValues,
@@ -72,7 +72,7 @@ def march_room(model: SampleModel, columns: int, width: int) -> MarchRoom:
         np.zeros(shape) for shape in ((joints,), *state, *derivatives)))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _look(
     model: SampleModel, values: TreeValues, room: MarchRoom, q: np.ndarray, v: np.ndarray
 ) -> bool:
@@ -103,7 +103,7 @@ def _look(
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _step(
     model: SampleModel, values: TreeValues, room: MarchRoom, before: np.ndarray,
     after: np.ndarray, begin: float, part: float, h: float,
@@ -134,7 +134,7 @@ def _step(
     return near
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
     """The first, and the second times a factor, shape ``(2, n)``."""
     for i in range(2):
@@ -142,7 +142,7 @@ def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None
             out[i, r] = a[i, r] + factor * b[i, r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
     """The same of derivatives, shape ``(2, n, w)``."""
     for i in range(2):
@@ -151,7 +151,7 @@ def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> N
                 out[i, r, c] = a[i, r, c] + factor * b[i, r, c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _write(room: MarchRoom, state: np.ndarray, slopes: np.ndarray) -> None:
     """Keep positions, velocities and accelerations with their derivatives, ``(3, n, w)``."""
     for j in range(state.shape[1]):

@@ -14,56 +14,60 @@ from numba import njit
 COMPILED = {
     '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
+#: The same for functions that only compiled ones call. What would let Python and C in takes
+#: longer to compile than they do: it unpacks every array of every argument. Python may not call
+#: them.
+INSIDE = COMPILED | {'no_cpython_wrapper': True, 'no_cfunc_wrapper': True}
 
 Vector = tuple[float, float, float]
 Spatial = tuple[Vector, Vector]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def cross(a: Vector, b: Vector) -> Vector:
     """Vector product."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def dot(a: Vector, b: Vector) -> float:
     """Scalar product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def plus(a: Vector, b: Vector, factor: float) -> Vector:
     """The first, and the second times a factor."""
     return (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def both(x: Spatial, y: Spatial, factor: float) -> Spatial:
     """The first, and the second times a factor."""
     return (plus(x[0], y[0], factor), plus(x[1], y[1], factor))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def power(motion: Spatial, force: Spatial) -> float:
     """What a force does along a motion."""
     return dot(motion[0], force[0]) + dot(motion[1], force[1])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def moved(twist: Spatial, motion: Spatial) -> Spatial:
     """Change of a motion vector that is carried along with a twist."""
     linear = plus(cross(twist[0], motion[1]), cross(twist[1], motion[0]), 1.0)
     return (cross(twist[0], motion[0]), linear)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def turned(twist: Spatial, force: Spatial) -> Spatial:
     """Change of a force vector that is carried along with a twist."""
     angular = plus(cross(twist[0], force[0]), cross(twist[1], force[1]), 1.0)
     return (angular, cross(twist[0], force[1]))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def inertia_times(table: np.ndarray, i: int, motion: Spatial) -> Spatial:
     """Inertia times a motion.
 
@@ -86,26 +90,26 @@ def inertia_times(table: np.ndarray, i: int, motion: Spatial) -> Spatial:
         (m * a + turn[0], m * b + turn[1], m * c + turn[2]))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def three(table: np.ndarray, i: int, k: int) -> Vector:
     """Three numbers of row i from column k on."""
     return (table[i, k], table[i, k + 1], table[i, k + 2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def six(table: np.ndarray, i: int) -> Spatial:
     """The spatial vector in row i; rows are not handed over, which would count references."""
     return (three(table, i, 0), three(table, i, 3))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def put(table: np.ndarray, i: int, x: Spatial) -> None:
     """Write a spatial vector into row i."""
     table[i, 0], table[i, 1], table[i, 2] = x[0]
     table[i, 3], table[i, 4], table[i, 5] = x[1]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def coriolis_times(flow: np.ndarray, i: int, x: Vector) -> Spatial:
     """The matrix 2B times the angular part of a motion, the only one it looks at.
 
@@ -124,7 +128,7 @@ def coriolis_times(flow: np.ndarray, i: int, x: Vector) -> Spatial:
     return (angular, cross(x, three(flow, i, 0)))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def axis_times_coriolis(flow: np.ndarray, i: int, axis: Spatial) -> Vector:
     """The angular part of an axis times the matrix 2B; its linear part is zero.
 

@@ -29,7 +29,7 @@ from numba import njit
 
 from sysid_ros.dynamics.sample_regressor import SampleModel, body_columns
 from sysid_ros.dynamics.spatial_vectors import (
-    COMPILED,
+    INSIDE,
     Spatial,
     axis_times_coriolis,
     both,
@@ -163,7 +163,7 @@ def tree_room(model: SampleModel, columns: int) -> TreeRoom:
     return TreeRoom(*(np.zeros(shape) for shape in shapes))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def accelerate(
     model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
@@ -185,7 +185,7 @@ def accelerate(
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def weigh(
     model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
@@ -201,8 +201,8 @@ def weigh(
         for j in range(len(q)):
             share = model.coupling[i, j]
             position, speed = position + share * q[j], speed + share * v[j]
-        place(model, room, i, position)
-        place_inertia(values.bodies, room, i)
+        place(model, room.pose, room.screw, i, position)
+        place_inertia(values.bodies, room.pose, room.own, room.carried, i)
         _move(model, room, i, speed)
     for i in range(len(model.parent) - 1, -1, -1):
         _carry(model, room, i)
@@ -211,7 +211,7 @@ def weigh(
         act(model, k, values.amplitudes[k], q, v, room.mass, room.acceleration)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def differentiate(
     model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
 ) -> None:
@@ -221,7 +221,7 @@ def differentiate(
         solve_negative(room.mass, table)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def differentiate_torque(
     model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
 ) -> None:
@@ -251,10 +251,13 @@ def differentiate_torque(
             model, k, values.amplitudes[k], values.slots[first + k], q, v, room.acceleration,
             room.by_position, room.by_velocity, room.by_parameters)
 
-@njit(**COMPILED)
-def place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
+
+@njit(**INSIDE)
+def place(
+    model: SampleModel, pose: np.ndarray, screw: np.ndarray, i: int, position: float
+) -> None:
     """Pose and axis of body i, by Rodrigues' formula, from the pose of the one before."""
-    before, pose, turns = model.parent[i], room.pose, model.revolute[i]
+    before, turns = model.parent[i], model.revolute[i]
     x, y, z = three(model.axis, i, 0)
     shift, frame = three(model.translation, i, 0), model.rotation
     c, s = 1.0, 0.0
@@ -276,36 +279,37 @@ def place(model: SampleModel, room: TreeRoom, i: int, position: float) -> None:
         pose[i, 3 * row + 1] = part * y + p1 * c + (p2 * x - p0 * z) * s
         pose[i, 3 * row + 2] = part * z + p2 * c + (p0 * y - p1 * x) * s
         pose[i, 9 + row] = origin if turns else origin + along * position
-        room.screw[i, row] = along
+        screw[i, row] = along
 
 
-@njit(**COMPILED)
-def place_inertia(bodies: np.ndarray, room: TreeRoom, i: int) -> None:
+@njit(**INSIDE)
+def place_inertia(
+    bodies: np.ndarray, pose: np.ndarray, own: np.ndarray, carried: np.ndarray, i: int
+) -> None:
     """Mass, first and second moments of body i about the world's origin, in the world's axes."""
-    m, h, p = bodies[i, 0], three(bodies, i, 1), three(room.pose, i, 9)
+    m, h, p = bodies[i, 0], three(bodies, i, 1), three(pose, i, 9)
     first = (
-        dot(three(room.pose, i, 0), h), dot(three(room.pose, i, 3), h),
-        dot(three(room.pose, i, 6), h))
-    out, k = room.own, 4
+        dot(three(pose, i, 0), h), dot(three(pose, i, 3), h), dot(three(pose, i, 6), h))
+    k = 4
     xx, xy, yy, xz, yz, zz = (
         bodies[i, 4], bodies[i, 5], bodies[i, 6], bodies[i, 7], bodies[i, 8], bodies[i, 9])
-    out[i, 0] = m
+    own[i, 0] = m
     for r in range(3):
-        x, y, z = three(room.pose, i, 3 * r)
+        x, y, z = three(pose, i, 3 * r)
         # A row of orientation times second moments.
         row = (
             x * xx + y * xy + z * xz, x * xy + y * yy + z * yz, x * xz + y * yz + z * zz)
-        out[i, 1 + r] = first[r] + m * p[r]
+        own[i, 1 + r] = first[r] + m * p[r]
         for c in range(r + 1):
-            out[i, k] = (
-                dot(row, three(room.pose, i, 3 * c)) + first[r] * p[c] + p[r] * first[c]
+            own[i, k] = (
+                dot(row, three(pose, i, 3 * c)) + first[r] * p[c] + p[r] * first[c]
                 + m * p[r] * p[c])
             k += 1
     for k in range(10):
-        room.carried[i, k] = out[i, k]
+        carried[i, k] = own[i, k]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _move(model: SampleModel, room: TreeRoom, i: int, speed: float) -> None:
     """Twist, acceleration without that of the joints, and force of body i."""
     before, z, nought = model.parent[i], three(room.screw, i, 0), (0.0, 0.0, 0.0)
@@ -327,14 +331,14 @@ def _move(model: SampleModel, room: TreeRoom, i: int, speed: float) -> None:
     put(room.load, i, force)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def ground(model: SampleModel) -> Spatial:
     """Acceleration of the base, as which gravity counts."""
     g = model.gravity
     return ((0.0, 0.0, 0.0), (-g[0], -g[1], -g[2]))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _carry(model: SampleModel, room: TreeRoom, i: int) -> None:
     """Torque and mass matrix of joint i by all that it carries."""
     axis, j = six(room.axis, i), i
@@ -348,7 +352,7 @@ def _carry(model: SampleModel, room: TreeRoom, i: int) -> None:
     hand_over(room.load, model.parent[i], i)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def hand_over(table: np.ndarray, parent: int, i: int) -> None:
     """Add what a body has to what the one before it has."""
     if parent >= 0:
@@ -356,7 +360,7 @@ def hand_over(table: np.ndarray, parent: int, i: int) -> None:
             table[parent, k] += table[i, k]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _speed_up(model: SampleModel, room: TreeRoom, i: int) -> None:
     """Accelerate body i by the joints; its force, and how its axis swings."""
     before, rate, nought = model.parent[i], 0.0, (0.0, 0.0, 0.0)
@@ -374,7 +378,7 @@ def _speed_up(model: SampleModel, room: TreeRoom, i: int) -> None:
     put(room.load, i, both(six(room.wrench, i), inertia_times(room.own, i, push), 1.0))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _flow(room: TreeRoom, i: int) -> None:
     """Momentum and D of body i alone."""
     own, flow, (spin, slide) = room.own, room.flow, six(room.twist, i)
@@ -388,7 +392,7 @@ def _flow(room: TreeRoom, i: int) -> None:
         flow[i, 3 * r], flow[i, 3 * r + 1], flow[i, 3 * r + 2] = rows[r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _pair(model: SampleModel, room: TreeRoom, i: int) -> None:
     """Derivatives of the torque of bodies i and j by each other's position and velocity."""
     axis, drift, carried = six(room.axis, i), six(room.drift, i), room.carried
@@ -407,7 +411,7 @@ def _pair(model: SampleModel, room: TreeRoom, i: int) -> None:
         j = model.parent[j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _inertial_columns(model: SampleModel, slots: np.ndarray, room: TreeRoom, i: int) -> None:
     """Torque per unit of the sought inertial parameters of body i."""
     pose, own, ten, first = room.pose, room.inward, room.ten, model.column[i]

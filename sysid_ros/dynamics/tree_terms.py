@@ -14,10 +14,10 @@ from sysid_ros.dynamics.sample_regressor import (
     SIGN,
     SampleModel,
 )
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import INSIDE
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def act(
     model: SampleModel, k: int, amplitude: float, q: np.ndarray, v: np.ndarray,
     mass: np.ndarray, torque: np.ndarray,
@@ -41,7 +41,7 @@ def act(
         torque[j] -= amplitude * signal * model.weights[k, j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def differentiate_term(
     model: SampleModel, k: int, amplitude: float, slot: int, q: np.ndarray, v: np.ndarray,
     a: np.ndarray, by_position: np.ndarray, by_velocity: np.ndarray, by_parameters: np.ndarray,
@@ -71,7 +71,7 @@ def differentiate_term(
             by_parameters[j, slot] = model.weights[k, j] * signal
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _signal(
     model: SampleModel, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def _signal(
     return sign, (1.0 - sign * sign) / smoothing
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_square(weights: np.ndarray, k: int, factor: float, table: np.ndarray) -> None:
     """Add a factor times the outer square of a term's direction."""
     for r in range(len(table)):
@@ -100,7 +100,7 @@ def _add_square(weights: np.ndarray, k: int, factor: float, table: np.ndarray) -
                 table[r, c] += factor * weights[k, r] * weights[k, c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def gather(
     coupling: np.ndarray, coupled: bool, pairs: np.ndarray, table: np.ndarray
 ) -> None:
@@ -127,7 +127,7 @@ def gather(
                         table[r, c] += coupling[i, r] * pairs[i, j] * coupling[j, c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def factorise(matrix: np.ndarray) -> bool:
     """Replace the lower half of a matrix by its Cholesky factor; False where it has none."""
     for c in range(len(matrix)):
@@ -144,7 +144,7 @@ def factorise(matrix: np.ndarray) -> bool:
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def solve(factor: np.ndarray, right: np.ndarray) -> None:
     """Solve with a matrix that was factorised, in place."""
     joints = len(right)
@@ -160,7 +160,7 @@ def solve(factor: np.ndarray, right: np.ndarray) -> None:
         right[r] = rest / factor[r, r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def solve_negative(factor: np.ndarray, table: np.ndarray) -> None:
     """Solve with a matrix that was factorised for the columns of a table less than zero."""
     joints, columns = table.shape

@@ -361,6 +361,16 @@ def test_a_place_of_rest_that_is_not_there_is_refused():
         resting(VariationalIntegrator(model), model.parameters.values, q, [aside])
 
 
+def test_a_place_of_rest_that_a_push_would_end_is_refused():
+    model = double_pendulum()
+    integrator, values = VariationalIntegrator(model), model.parameters.values
+    hangs = resting(integrator, values, np.array([0.3, -0.2]))
+    # The lower link hangs below its joint, the upper one is drawn aside by nothing.
+    np.testing.assert_allclose(hangs.positions, 0.0, atol=1e-9)
+    with pytest.raises(EstimationError, match='not stable'):
+        resting(integrator, values, np.array([np.pi - 0.1, 0.1]))
+
+
 def test_a_joint_that_runs_away_is_named():
     model = double_pendulum(ViscousFriction())
     values = model.parameters.with_values(
@@ -375,7 +385,7 @@ def test_settings_that_make_no_sense_are_refused():
     model = double_pendulum()
     for settings in (
             {'rule': 'simpson'}, {'forces': 'none'}, {'substeps': 0},
-            {'substeps': 4, 'most_substeps': 2}):
+            {'substeps': 4, 'most_substeps': 2}, {'starts': -1}):
         with pytest.raises(ConfigurationError):
             VariationalIntegrator(model, **settings)
 
@@ -403,6 +413,11 @@ def assert_close(found, expected, part=1e-6):
     assert np.abs(found - expected).max() <= part * np.abs(expected).max()
 
 
+def free_start(joints, values):
+    """Derivatives of a start by itself, positions before velocities, and by parameters."""
+    return np.eye(2 * joints, 2 * joints + len(values)).reshape(2, joints, -1)
+
+
 ALL_TERMS = (
     ViscousFriction(), CoulombFriction(smoothing=0.3), TorqueOffset(), Armature(), Stiffness())
 
@@ -423,7 +438,7 @@ def test_the_derivatives_of_motion_are_those_of_central_differences(rule, forces
     values = values_of(model)
     columns = np.arange(len(values))
     integrator = VariationalIntegrator(
-        model, sought=columns[:, None], by_start=True, rule=rule, forces=forces, substeps=2)
+        model, sought=columns[:, None], starts=6, rule=rule, forces=forces, substeps=2)
     rng = np.random.default_rng(3)
     hold = Hold(
         np.array([0, 2]), 0.1 * rng.normal(size=(9, 2)), np.array([[5.0, 1.0], [2.0, 4.0]]),
@@ -432,7 +447,7 @@ def test_the_derivatives_of_motion_are_those_of_central_differences(rule, forces
     torque = rng.normal(size=(9, 3))
 
     def run(x, slopes=False):
-        course = DrivenCourse(x[:6].reshape(2, 3), torque, 0.02, hold)
+        course = DrivenCourse(x[:6].reshape(2, 3), torque, 0.02, hold, free_start(3, values))
         return integrator.run(x[6:], [course], derivatives=slopes)[0]
 
     x = np.concatenate([start.ravel(), values])
@@ -446,11 +461,12 @@ def test_the_derivatives_of_velocities_are_those_of_central_differences():
     model = arm(*ALL_TERMS)
     values = values_of(model)
     integrator = VariationalIntegrator(
-        model, sought=np.arange(len(values))[:, None], by_start=True)
+        model, sought=np.arange(len(values))[:, None], starts=6)
     start, torque = np.array([[0.4, -0.6, 0.9], [0.5, -1.0, 0.3]]), np.ones((5, 3))
 
     def speeds(x):
-        course = DrivenCourse(x[:6].reshape(2, 3), torque, 0.02)
+        course = DrivenCourse(
+            x[:6].reshape(2, 3), torque, 0.02, start_slopes=free_start(3, values))
         return integrator.read(x[6:], integrator.run(x[6:], [course])[0])
 
     x = np.concatenate([start.ravel(), values])
@@ -506,7 +522,7 @@ def test_the_derivatives_of_closed_loops_by_their_start_are_those_of_differences
 def test_the_adjoint_gradient_is_that_of_forward_sensitivities(name, rng):
     if name == 'arm':
         model, closures, q = arm(*ALL_TERMS), (), np.array([0.4, -0.6, 0.9])
-        v, settings = np.array([0.5, -1.0, 0.3]), {'by_start': True}
+        v, settings = np.array([0.5, -1.0, 0.3]), {'starts': 6}
     else:
         robot = closed.CLOSED[name]()
         joints = robot.opened.joint_names
@@ -516,6 +532,8 @@ def test_the_adjoint_gradient_is_that_of_forward_sensitivities(name, rng):
     integrator = VariationalIntegrator(
         model, closures, q, sought=np.arange(len(values))[:, None], substeps=3, **settings)
     course = free(model, q, v, 40, 0.01)
+    if name == 'arm':
+        course = replace(course, start_slopes=free_start(3, values))
     motion = integrator.run(values, [course])[0]
     weights = rng.normal(size=(2, *motion.positions.shape))
     gradient = integrator.adjoint(values, course, motion, *weights)
@@ -558,10 +576,12 @@ def test_mimic_joints_and_rotors_move_as_the_torque_model_says(name):
 
     truth, _ = integrated(acceleration, *start, 0.2)
     columns = np.arange(len(values))[:, None]
-    integrator = VariationalIntegrator(model, sought=columns, by_start=True)
+    integrator = VariationalIntegrator(model, sought=columns, starts=2 * joints)
 
     def run(x, nodes):
-        course = free(model, *x[:2 * joints].reshape(2, joints), nodes, 0.2 / (nodes - 1))
+        course = replace(
+            free(model, *x[:2 * joints].reshape(2, joints), nodes, 0.2 / (nodes - 1)),
+            start_slopes=free_start(joints, values))
         return integrator.run(x[2 * joints:], [course])[0]
 
     x = np.concatenate([start.ravel(), values])

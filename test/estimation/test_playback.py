@@ -210,10 +210,12 @@ def test_at_rest_no_motion_within_the_closures_lowers_the_energy(longer, rng):
     assert abs(high - low) < 1e-3 * (high + low - 2.0 * least)
 
 
-def test_a_start_that_depends_on_parameters_has_to_be_at_rest():
-    with pytest.raises(RecordingError, match='not at rest'):
+def test_what_a_start_depends_on_has_to_be_said_of_this_start(table, playback):
+    with pytest.raises(RecordingError, match='none of this start'):
         DrivenCourse(
             np.ones((2, 3)), np.zeros((2, 3)), 0.01, start_slopes=np.zeros((3, 1)))
+    with pytest.raises(RecordingError, match='does not say how its start depends'):
+        table.integrator(starts=1).run(table.values(), [playback.course])
 
 
 def test_places_and_turns_of_the_end_effector_are_those_of_pinocchio(table, real, rng):

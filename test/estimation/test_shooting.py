@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
 from sysid_ros.dynamics.sensitivity import Course, Simulator
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.simulator import VariationalSimulator
-from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.bordered import Bordered
 from sysid_ros.estimation.trajectory.local_motion import local_state
@@ -27,6 +28,7 @@ from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.robot.model import RobotModel
 
 golden = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+closed = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py')))
 URDF = (
     '<robot name="pendulum"><link name="base"/>'
     + golden.link('upper', 2.0, (0.0, 0.0, -0.2), (0.1, 0.1, 0.4))
@@ -380,9 +382,94 @@ def test_a_variational_integrator_moves_as_runge_kutta_does_but_for_its_order(ru
     assert error < 0.02 * np.abs(fine.states[:, 2]).max()
 
 
-def test_a_variational_integrator_refuses_closed_loops_by_name():
-    with pytest.raises(ModelError, match='works on trees'):
-        VariationalSimulator(golden.golden('closed chain').model, np.zeros(0, dtype=int))
+def closed_loops(name):
+    """A model of closed loops with friction, values, parameters to seek, and a moving start."""
+    robot = closed.CLOSED[name]()
+    model = TorqueModel(robot, (ViscousFriction(robot.opened.joint_names),))
+    names = model.parameters.names
+    values = model.parameters.with_values(
+        {name: 0.2 for name in names if name.endswith('viscous_friction')}).values
+    columns = np.array([
+        k for k, name in enumerate(names) if name.endswith(('.mass', '.viscous_friction'))])
+    q = closed_chain(robot).assembly[robot.loops.actuated]
+    start = np.array([q, np.linspace(0.6, -0.4, len(q))])
+    torque = 0.3 * np.sin(0.2 * np.arange(21)[:, None] + np.arange(len(q)))
+    return model, values, columns, Course(start, torque, STEP)
+
+
+@pytest.mark.parametrize('name', ['four_bar', 'five_bar', 'spatial'])
+def test_closed_loops_move_by_a_variational_integrator_as_by_runge_kutta(name):
+    model, values, columns, course = closed_loops(name)
+    fine = Simulator(model, columns, True, 2).run(values, [course])[0]
+    for part in ('states', 'slopes'):
+        errors = []
+        for substeps in (2, 4):
+            found = VariationalSimulator(model, columns, True, substeps).run(values, [course])[0]
+            errors.append(np.abs(getattr(found, part) - getattr(fine, part))[:, :2].max())
+        assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+        assert errors[1] < 1e-3 * np.abs(getattr(fine, part)[:, :2]).max()
+
+
+@pytest.mark.parametrize('name', ['four_bar', 'rod_five_bar', 'spatial', 'framed_four_bar'])
+def test_closed_loops_are_differentiated_by_the_start_of_what_is_driven(name):
+    model, values, columns, course = closed_loops(name)
+    simulator = VariationalSimulator(model, columns, True, 2)
+    known = course.start.size
+
+    def states(x):
+        changed = values.copy()
+        changed[columns] = x[known:]
+        moved = course._replace(start=x[:known].reshape(course.start.shape))
+        return simulator.run(changed, [moved])[0].states
+
+    x = np.concatenate([course.start.ravel(), values[columns]])
+    slopes = simulator.run(values, [course])[0].slopes
+    for k, size in enumerate(1e-3 * np.maximum(np.abs(x), 1.0)):
+        step = size * np.eye(len(x))[k]
+        near, far = (states(x + s * step) - states(x - s * step) for s in (1.0, 2.0))
+        # Wide steps leave the solver's tolerance behind; the fourth order leaves their own.
+        expected = (8.0 * near - far) / (12.0 * size)
+        for part in range(3):
+            scale = np.abs(slopes[:, part]).max()
+            np.testing.assert_allclose(
+                slopes[:, part, :, k], expected[:, part], rtol=0.0, atol=1e-6 * scale)
+
+
+def test_a_start_that_closed_loops_cannot_be_in_is_a_motion_that_failed():
+    robot = (
+        closed.Linkage('short')
+        .rod('left', 'world', (0.0, 0.0), 0.8, 0.3).rod('left_tip', 'left', (0.3, 0.0), 0.5, 0.38)
+        .rod('right', 'world', (0.25, 0.0), 0.8, 0.3)
+        .rod('right_tip', 'right', (0.3, 0.0), 0.5, 0.38)
+        .close('tips', 'left_tip', (0.38, 0.0), 'right_tip', (0.38, 0.0))
+        .robot(['left_joint', 'right_joint'], closed.FIVE_BAR_ASSEMBLY))
+    model = TorqueModel(robot)
+    simulator = VariationalSimulator(model, np.arange(2))
+    for start, reached in (((2.0, 1.0), True), ((np.pi, 0.0), False)):
+        course = Course(np.array([start, (0.0, 0.0)]), np.zeros((3, 2)), STEP)
+        motion = simulator.run(model.parameters.values, [course])[0]
+        # Elbows that point away from each other are 0.85 m apart, links between them 0.76 m.
+        for part in motion:
+            assert np.isfinite(part).all() if reached else np.isnan(part).all()
+
+
+@pytest.mark.parametrize('starts', ['estimated', 'recorded'])
+def test_friction_in_a_closed_loop_is_found_by_a_variational_integrator(starts):
+    model, values, columns, course = closed_loops('five_bar')
+    names = [name for name in model.parameters.names if name.startswith('left_joint.')]
+    states = Simulator(model, columns[:0], False, 4).run(values, [course])[0].states
+    t = STEP * np.arange(len(states))
+    seen = Observation(
+        Encoder.of(model.robot.joint_names), t, states[:, 0], np.full(2, 1e-3))
+    stretch = Stretch(t, course.torque, (seen,), course.start)
+    problem = TrajectoryProblem(
+        model, only(model.parameters.with_values(
+            dict(zip(model.parameters.names, values, strict=True)) | dict.fromkeys(names, 0.5)),
+            names), (stretch,))
+    solution = Shooting(starts, substeps=8, integrator='midpoint').solve(problem)
+    assert solution.status is Status.CONVERGED
+    # What is left is the error of the integration, of second order.
+    np.testing.assert_allclose(solution.values[problem.free], 0.2, rtol=2e-3)
 
 
 def test_local_states_of_cubic_motion_are_exact(rng):

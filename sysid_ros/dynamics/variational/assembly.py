@@ -126,7 +126,7 @@ def _require_closed(
 
 def closed_configuration(
     system: DiscreteSystem, closures: Sequence[LoopClosure], guess: np.ndarray,
-    held: Sequence[int] = (),
+    held: Sequence[int] | np.ndarray = (),
 ) -> np.ndarray:
     """The closed configuration next to a guess.
 

@@ -30,18 +30,19 @@ from sysid_ros.dynamics.sample_regressor import (
     POSITION,
     SIGN,
 )
-from sysid_ros.dynamics.spatial_vectors import COMPILED, power, six
+from sysid_ros.dynamics.spatial_vectors import INSIDE, power, six
 from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.variational.lagrangian import (
     LagrangianRoom,
     along,
+    curve,
     inertial_column,
     lagrangian_room,
     look,
     push,
     push_square,
 )
-from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: What is to be found of a step: its values, also what Newton's method needs, or all.
 VALUES, NEWTON, ALL = range(3)
@@ -127,7 +128,7 @@ def balance_room(system: DiscreteSystem, columns: int) -> BalanceRoom:
         (2, columns, joints))))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def balance(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
     room: BalanceRoom, node: int, begin: float, part: float, h: float, level: int,
@@ -146,143 +147,145 @@ def balance(
         h: How long that is in [s].
         level: What to find.
     """
-    for j in range(len(room.v)):
-        room.v[j] = (room.q[1, j] - room.q[0, j]) / h
-    room.momentum[:] = 0.0
+    tree, terms, amplitudes, q, v = room.tree, system.terms, values.amplitudes, room.q, room.v
+    at, force, momentum = room.at, room.force, room.momentum
+    joints, tables = tree.joints, tree.tables
+    newton, first, second = room.newton, room.first_by_start, room.second_by_end
+    mixed, by_parameters = room.second_by_start, room.by_parameters
+    for j in range(len(v)):
+        v[j] = (q[1, j] - q[0, j]) / h
+    momentum[:] = 0.0
     if level >= NEWTON:
-        room.newton[:] = 0.0
+        newton[:] = 0.0
     if level == ALL:
-        room.first_by_start[:] = 0.0
-        room.second_by_end[:] = 0.0
-        room.second_by_start[:] = 0.0
-        room.by_parameters[:] = 0.0
+        first[:] = 0.0
+        second[:] = 0.0
+        mixed[:] = 0.0
+        by_parameters[:] = 0.0
     for k in range(len(rule.place)):
         c, w = rule.place[k], rule.weight[k]
-        for j in range(len(room.v)):
-            room.at[j] = room.q[0, j] + c * (room.q[1, j] - room.q[0, j])
-        look(system, values, room.tree, room.at, room.v, level >= NEWTON)
-        _feed(system, values, drive, room, node, begin + c * part)
-        _add_momenta(rule, k, room, h)
-        if level >= NEWTON:
-            _add_newton(room, c, w, h)
+        before, after = w * rule.before[k], w * rule.after[k]
+        for j in range(len(v)):
+            at[j] = q[0, j] + c * (q[1, j] - q[0, j])
+        look(system, values, tree, at, v)
+        _feed(drive, at, v, force, node, begin + c * part)
+        for m in range(len(amplitudes)):
+            if terms.signal[m] != POSITION and terms.signal[m] != ACCELERATION:
+                push(terms, m, -amplitudes[m] * _friction(terms, m, v)[0], force)
+        for j in range(len(v)):
+            slope, thrust = h * joints[1, j], h * force[j]
+            momentum[0, j] += w * ((1.0 - c) * slope - joints[0, j]) + before * thrust
+            momentum[1, j] += w * (c * slope + joints[0, j]) + after * thrust
+        if level < NEWTON:
+            continue
+        curve(system, amplitudes, tree)
+        _add_newton(tables, newton, c, w, h)
+        _add_rates(terms, amplitudes, v, -before, newton)
+        _add_gains(drive, newton, node, before, -c * h, -1.0)
         if level == ALL:
-            _add_slopes(room, c, w, h)
-            differentiate_by_parameters(system, values, room, h, c, w, w * rule.before[k],
-                                        w * rule.after[k])
-        if level >= NEWTON:
-            _add_rates(system, values, room, w * rule.before[k], w * rule.after[k], level)
-            _add_gains(drive, room, node, h, c, w * rule.before[k], w * rule.after[k], level)
+            _add_slopes(tables, first, second, mixed, c, w, h)
+            _add_rates(terms, amplitudes, v, before, first)
+            _add_rates(terms, amplitudes, v, -after, second)
+            _add_rates(terms, amplitudes, v, after, mixed)
+            _add_gains(drive, first, node, before, (c - 1.0) * h, 1.0)
+            _add_gains(drive, second, node, after, -c * h, -1.0)
+            _add_gains(drive, mixed, node, after, (c - 1.0) * h, 1.0)
+            differentiate_by_parameters(system, values, room, h, c, w, before, after)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _feed(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, room: BalanceRoom, node: int,
-    part: float,
+    drive: Drive, at: np.ndarray, v: np.ndarray, force: np.ndarray, node: int, part: float
 ) -> None:
-    """Forces at a place: what is applied, what holds to the reference, and friction."""
-    for j in range(len(room.force)):
-        before, after = drive.torque[node, j], drive.torque[node + 1, j]
-        room.force[j] = before + part * (after - before)
-    gains = min(node, len(drive.stiffness) - 1)
-    for c in range(len(drive.joints)):
-        before, after = drive.reference[node, c], drive.reference[node + 1, c]
-        away = room.at[drive.joints[c]] - before - part * (after - before)
-        fast = room.v[drive.joints[c]] - drive.speed[node, c]
-        for r in range(len(drive.joints)):
-            room.force[drive.joints[r]] -= (
-                drive.stiffness[gains, r, c] * away + drive.damping[gains, r, c] * fast)
-    for k in range(len(system.tree.signal)):
-        if system.tree.signal[k] not in (POSITION, ACCELERATION):
-            signal = _friction(system, k, room.v)[0]
-            push(system, k, -values.amplitudes[k] * signal, room.force)
+    """Forces at a place: what is applied, and what holds to the reference."""
+    torque, reference, speed, held = drive.torque, drive.reference, drive.speed, drive.joints
+    stiffness, damping = drive.stiffness, drive.damping
+    for j in range(len(force)):
+        force[j] = torque[node, j] + part * (torque[node + 1, j] - torque[node, j])
+    gains = min(node, len(stiffness) - 1)
+    for c in range(len(held)):
+        before, after = reference[node, c], reference[node + 1, c]
+        away = at[held[c]] - before - part * (after - before)
+        fast = v[held[c]] - speed[node, c]
+        for r in range(len(held)):
+            force[held[r]] -= stiffness[gains, r, c] * away + damping[gains, r, c] * fast
 
 
-@njit(**COMPILED)
-def _friction(system: DiscreteSystem, k: int, v: np.ndarray) -> tuple[float, float]:
+@njit(**INSIDE)
+def _friction(terms: JointTerms, k: int, v: np.ndarray) -> tuple[float, float]:
     """What a force's column is made of, and its slope over the velocity."""
-    kind = system.tree.signal[k]
+    kind = terms.signal[k]
     if kind == ONE:
         return 1.0, 0.0
-    speed = along(system, k, v)
+    speed = along(terms, k, v)
     if kind < SIGN:
         return speed, 1.0
     if (kind == FORWARD and speed <= 0.0) or (kind == BACKWARD and speed > 0.0):
         return 0.0, 0.0
-    smoothing = system.tree.smoothing[k]
+    smoothing = terms.smoothing[k]
     sign = np.tanh(speed / smoothing)
     return sign, (1.0 - sign * sign) / smoothing
 
 
-@njit(**COMPILED)
-def _add_momenta(rule: Quadrature, k: int, room: BalanceRoom, h: float) -> None:
-    c, w, joints = rule.place[k], rule.weight[k], room.tree.joints
-    for j in range(len(room.v)):
-        slope, push = h * joints[1, j], h * room.force[j]
-        room.momentum[0, j] += w * ((1.0 - c) * slope - joints[0, j] + rule.before[k] * push)
-        room.momentum[1, j] += w * (c * slope + joints[0, j] + rule.after[k] * push)
+@njit(**INSIDE)
+def _add_newton(tables: np.ndarray, newton: np.ndarray, c: float, w: float, h: float) -> None:
+    for i in range(len(newton)):
+        for j in range(len(newton)):
+            newton[i, j] += w * (
+                h * c * (1.0 - c) * tables[2, i, j] + (1.0 - c) * tables[1, j, i]
+                - c * tables[1, i, j] - tables[0, i, j] / h)
 
 
-@njit(**COMPILED)
-def _add_newton(room: BalanceRoom, c: float, w: float, h: float) -> None:
-    mass, mixed, curve = room.tree.tables[0], room.tree.tables[1], room.tree.tables[2]
-    for i in range(len(mass)):
-        for j in range(len(mass)):
-            room.newton[i, j] += w * (
-                h * c * (1.0 - c) * curve[i, j] + (1.0 - c) * mixed[j, i] - c * mixed[i, j]
-                - mass[i, j] / h)
-
-
-@njit(**COMPILED)
-def _add_slopes(room: BalanceRoom, c: float, w: float, h: float) -> None:
-    mass, mixed, curve = room.tree.tables[0], room.tree.tables[1], room.tree.tables[2]
+@njit(**INSIDE)
+def _add_slopes(
+    tables: np.ndarray, first: np.ndarray, second: np.ndarray, mixed: np.ndarray, c: float,
+    w: float, h: float,
+) -> None:
     d = 1.0 - c
-    for i in range(len(mass)):
-        for j in range(len(mass)):
-            inertia, bend = mass[i, j] / h, h * curve[i, j]
-            both = mixed[i, j] + mixed[j, i]
-            room.first_by_start[i, j] += w * (d * d * bend - d * both + inertia)
-            room.second_by_end[i, j] += w * (c * c * bend + c * both + inertia)
-            room.second_by_start[i, j] += w * (
-                c * d * bend + d * mixed[i, j] - c * mixed[j, i] - inertia)
+    for i in range(len(first)):
+        for j in range(len(first)):
+            inertia, bend = tables[0, i, j] / h, h * tables[2, i, j]
+            both = tables[1, i, j] + tables[1, j, i]
+            first[i, j] += w * (d * d * bend - d * both + inertia)
+            second[i, j] += w * (c * c * bend + c * both + inertia)
+            mixed[i, j] += w * (
+                c * d * bend + d * tables[1, i, j] - c * tables[1, j, i] - inertia)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_rates(
-    system: DiscreteSystem, values: TreeValues, room: BalanceRoom, before: float, after: float,
-    level: int,
+    terms: JointTerms, amplitudes: np.ndarray, v: np.ndarray, share: float, table: np.ndarray
 ) -> None:
-    """Derivatives of friction, which looks at velocities."""
-    for k in range(len(system.tree.signal)):
-        if system.tree.signal[k] in (POSITION, ACCELERATION, ONE):
-            continue
-        rate = -values.amplitudes[k] * _friction(system, k, room.v)[1]
-        push_square(system, k, before * rate, room.newton)
-        if level == ALL:
-            push_square(system, k, -before * rate, room.first_by_start)
-            push_square(system, k, after * rate, room.second_by_end)
-            push_square(system, k, -after * rate, room.second_by_start)
+    """Derivatives of friction, which looks at velocities, times a share."""
+    for k in range(len(amplitudes)):
+        kind = terms.signal[k]
+        if kind != POSITION and kind != ACCELERATION and kind != ONE:
+            push_square(terms, k, share * amplitudes[k] * _friction(terms, k, v)[1], table)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_gains(
-    drive: Drive, room: BalanceRoom, node: int, h: float, c: float, before: float,
-    after: float, level: int,
+    drive: Drive, table: np.ndarray, node: int, share: float, position: float, velocity: float
 ) -> None:
-    """Derivatives of what holds to the reference."""
-    gains = min(node, len(drive.stiffness) - 1)
-    for r in range(len(drive.joints)):
-        for s in range(len(drive.joints)):
-            i, j = drive.joints[r], drive.joints[s]
-            hold, brake = h * drive.stiffness[gains, r, s], drive.damping[gains, r, s]
-            by_end, by_start = -c * hold - brake, brake - (1.0 - c) * hold
-            room.newton[i, j] += before * by_end
-            if level == ALL:
-                room.first_by_start[i, j] += before * by_start
-                room.second_by_end[i, j] += after * by_end
-                room.second_by_start[i, j] += after * by_start
+    """Derivatives of what holds to the reference, times a share.
+
+    Args:
+        drive: What drives the motion.
+        table: Is added to, shape ``(n, n)``.
+        node: Number of the interval.
+        share: The share.
+        position: What gains on positions count.
+        velocity: What gains on velocities count.
+    """
+    stiffness, damping, held = drive.stiffness, drive.damping, drive.joints
+    gains = min(node, len(stiffness) - 1)
+    for r in range(len(held)):
+        for s in range(len(held)):
+            table[held[r], held[s]] += share * (
+                position * stiffness[gains, r, s] + velocity * damping[gains, r, s])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def differentiate_by_parameters(
     system: DiscreteSystem, values: TreeValues, room: BalanceRoom, h: float, c: float,
     w: float, before: float, after: float,
@@ -299,49 +302,52 @@ def differentiate_by_parameters(
         before: Share of the forces at the beginning, times the weight.
         after: Share at the end, likewise.
     """
-    for i in range(len(system.tree.parent)):
-        if values.sought[i]:
+    terms, slots, sought, at, v = system.terms, values.slots, values.sought, room.at, room.v
+    column, out = system.tree.column, room.by_parameters
+    for i in range(len(sought)):
+        if sought[i]:
             for k in range(10):
-                slot = values.slots[system.tree.column[i] + k]
+                slot = slots[column[i] + k]
                 if slot >= 0:
-                    _add_inertial(system, room, i, k, slot, h, c, w)
-    first, out = len(values.slots) - len(system.tree.signal), room.by_parameters
-    for k in range(len(system.tree.signal)):
-        slot, kind = values.slots[first + k], system.tree.signal[k]
+                    _add_inertial(system, room.tree, out, i, k, slot, h, c, w)
+    first = len(slots) - len(terms.signal)
+    for k in range(len(terms.signal)):
+        slot, kind = slots[first + k], terms.signal[k]
         if slot < 0:
             continue
         if kind == POSITION:
-            pull = -w * h * along(system, k, room.at)
+            pull = -w * h * along(terms, k, at)
             early, late = (1.0 - c) * pull, c * pull
         elif kind == ACCELERATION:
-            late = w * along(system, k, room.v)
+            late = w * along(terms, k, v)
             early = -late
         else:
-            drag = -h * _friction(system, k, room.v)[0]
+            drag = -h * _friction(terms, k, v)[0]
             early, late = before * drag, after * drag
-        for j in range(system.span[k, 0], system.span[k, 1]):
-            out[0, slot, j] += early * system.tree.weights[k, j]
-            out[1, slot, j] += late * system.tree.weights[k, j]
+        push(terms, k, early, out[0, slot])
+        push(terms, k, late, out[1, slot])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_inertial(
-    system: DiscreteSystem, room: BalanceRoom, i: int, k: int, slot: int, h: float, c: float,
-    w: float,
+    system: DiscreteSystem, room: LagrangianRoom, out: np.ndarray, i: int, k: int, slot: int,
+    h: float, c: float, w: float,
 ) -> None:
     """What an inertial parameter of body i does at the joints that carry it."""
-    (momentum, weight), out, j = inertial_column(system, room.tree, i, k), room.by_parameters, i
+    tree, coupled, axis, change = system.tree, system.coupled, room.axis, room.change
+    parent, coupling, j = tree.parent, tree.coupling, i
+    momentum, weight = inertial_column(tree.gravity, room.pose, room.twist, i, k)
     while j >= 0:
-        axis = six(room.tree.axis, j)
-        own = w * power(axis, momentum)
-        slope = w * h * (power(six(room.tree.change, j), momentum) + power(axis, weight))
+        screw = six(axis, j)
+        own = w * power(screw, momentum)
+        slope = w * h * (power(six(change, j), momentum) + power(screw, weight))
         early, late = (1.0 - c) * slope - own, c * slope + own
-        if system.coupled:
+        if coupled:
             for joint in range(out.shape[2]):
-                share = system.tree.coupling[j, joint]
+                share = coupling[j, joint]
                 out[0, slot, joint] += share * early
                 out[1, slot, joint] += share * late
         else:
             out[0, slot, j] += early
             out[1, slot, j] += late
-        j = system.tree.parent[j]
+        j = parent[j]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED, Vector, cross, dot, plus, six, three
+from sysid_ros.dynamics.spatial_vectors import INSIDE, Vector, cross, dot, plus, six, three
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.lagrangian import LagrangianRoom
-from sysid_ros.dynamics.variational.system import FRAME, ROD, DiscreteSystem
+from sysid_ros.dynamics.variational.system import FRAME, ROD, Closures, DiscreteSystem
 
 
 class ClosureRoom(NamedTuple):
@@ -27,7 +27,8 @@ class ClosureRoom(NamedTuple):
 
     Attributes:
         gap: Shape ``(r,)``.
-        jacobian: Shape ``(r, n)``.
+        bodies: Jacobian body by body, shape ``(r, b)``.
+        jacobian: The same at the joints, shape ``(r, n)``; the same memory unless coupled.
         ends: The two places of a closure and their distance, shape ``(3, 3)``.
         reach: How that distance grows with each body's joint, shape ``(b, 3)``.
         pairs: Geometric stiffness, body by body, shape ``(b, b)``.
@@ -35,6 +36,7 @@ class ClosureRoom(NamedTuple):
     """
 
     gap: np.ndarray
+    bodies: np.ndarray
     jacobian: np.ndarray
     ends: np.ndarray
     reach: np.ndarray
@@ -44,120 +46,139 @@ class ClosureRoom(NamedTuple):
 
 def closure_room(system: DiscreteSystem) -> ClosureRoom:
     """Room for the closures of a system."""
-    bodies, joints = system.tree.coupling.shape
-    pairs = np.zeros((bodies, bodies))
+    (bodies, joints), rows = system.tree.coupling.shape, system.rows
+    own, pairs = np.zeros((rows, bodies)), np.zeros((bodies, bodies))
+    jacobian, stiffness = own, pairs
+    if system.coupled:
+        jacobian, stiffness = np.zeros((rows, joints)), np.zeros((joints, joints))
     return ClosureRoom(
-        np.zeros(system.rows), np.zeros((system.rows, joints)), np.zeros((3, 3)),
-        np.zeros((bodies, 3)), pairs, np.zeros((joints, joints)) if system.coupled else pairs)
+        np.zeros(rows), own, jacobian, np.zeros((3, 3)), np.zeros((bodies, 3)), pairs, stiffness)
 
 
-@njit(**COMPILED)
-def _find_ends(system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, c: int) -> None:
+@njit(**INSIDE)
+def _find_ends(closures: Closures, pose: np.ndarray, ends: np.ndarray, c: int) -> None:
     """Where the places of a closure are in the world."""
-    closures, ends = system.closures, room.ends
     for end in range(2):
-        body, x = closures.ends[c, end], closures.point[c, end]
-        for i in range(3):
-            ends[end, i] = x[i] if body < 0 else (
-                tree.pose[body, 9 + i] + tree.pose[body, 3 * i] * x[0]
-                + tree.pose[body, 3 * i + 1] * x[1] + tree.pose[body, 3 * i + 2] * x[2])
+        body = closures.ends[c, end]
+        x, y, z = closures.point[c, end, 0], closures.point[c, end, 1], closures.point[c, end, 2]
+        if body < 0:
+            ends[end, 0], ends[end, 1], ends[end, 2] = x, y, z
+        else:
+            for i in range(3):
+                ends[end, i] = pose[body, 9 + i] + dot(three(pose, body, 3 * i), (x, y, z))
     for i in range(3):
         ends[2, i] = ends[1, i] - ends[0, i]
 
 
-@njit(**COMPILED)
-def _axis_of(
-    system: DiscreteSystem, tree: LagrangianRoom, c: int, end: int, k: int
-) -> Vector:
-    """An axis of a place of a closure in the world."""
-    body, turn = system.closures.ends[c, end], system.closures.turn
-    x = (turn[c, end, 0, k], turn[c, end, 1, k], turn[c, end, 2, k])
+@njit(**INSIDE)
+def _in_world(pose: np.ndarray, body: int, x: Vector) -> Vector:
+    """A direction in the frame of a body, seen from the world."""
     if body < 0:
         return x
     return (
-        dot(three(tree.pose, body, 0), x), dot(three(tree.pose, body, 3), x),
-        dot(three(tree.pose, body, 6), x))
+        dot(three(pose, body, 0), x), dot(three(pose, body, 3), x), dot(three(pose, body, 6), x))
 
 
-@njit(**COMPILED)
-def _angular_gap(system: DiscreteSystem, tree: LagrangianRoom, c: int) -> Vector:
-    gap = (0.0, 0.0, 0.0)
+@njit(**INSIDE)
+def _angular_gap(closures: Closures, pose: np.ndarray, c: int) -> Vector:
+    gap, turn = (0.0, 0.0, 0.0), closures.turn
+    first, second = closures.ends[c, 0], closures.ends[c, 1]
     for k in range(3):
-        gap = plus(
-            gap, cross(_axis_of(system, tree, c, 0, k), _axis_of(system, tree, c, 1, k)), 0.5)
+        here = _in_world(pose, first, (turn[c, 0, 0, k], turn[c, 0, 1, k], turn[c, 0, 2, k]))
+        there = _in_world(pose, second, (turn[c, 1, 0, k], turn[c, 1, 1, k], turn[c, 1, 2, k]))
+        gap = plus(gap, cross(here, there), 0.5)
     return gap
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def close(system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
     Args:
         system: What moves.
-        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.look`.
-        room: Is filled.
+        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
+        room: Its ``gap`` and ``jacobian`` are filled.
     """
-    room.jacobian[:] = 0.0
-    closures = system.closures
+    closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
+    pose, axis, coupled, place = tree.pose, tree.axis, system.coupled, system.closures.place
+    ends, gaps, bodies, jacobian = room.ends, room.gap, room.bodies, room.jacobian
+    bodies[:] = 0.0
     for c in range(len(closures.kind)):
-        _find_ends(system, tree, room, c)
-        row, kind, gap = closures.row[c], closures.kind[c], three(room.ends, 2, 0)
+        _find_ends(closures, pose, ends, c)
+        row, kind, gap = closures.row[c], closures.kind[c], three(ends, 2, 0)
         if kind == ROD:
             size = closures.length[c]
-            _set(system, room.gap, row, 0.5 * (dot(gap, gap) - size * size) / size)
+            if place[row] >= 0:
+                gaps[place[row]] = 0.5 * (dot(gap, gap) - size * size) / size
         else:
-            for i in range(3):
-                _set(system, room.gap, row + i, gap[i])
+            _set(place, gaps, row, gap)
         if kind == FRAME:
-            turn = _angular_gap(system, tree, c)
-            for i in range(3):
-                _set(system, room.gap, row + 3 + i, turn[i])
+            _set(place, gaps, row + 3, _angular_gap(closures, pose, c))
         for end in range(2):
-            _rows(system, tree, room, c, end)
+            _rows(closures, parent, axis, ends, bodies, c, end)
+    if coupled:
+        for k in range(len(jacobian)):
+            for j in range(jacobian.shape[1]):
+                total = 0.0
+                for i in range(len(parent)):
+                    total += bodies[k, i] * coupling[i, j]
+                jacobian[k, j] = total
 
 
-@njit(**COMPILED)
-def _set(system: DiscreteSystem, out: np.ndarray, row: int, value: float) -> None:
-    place = system.closures.place[row]
-    if place >= 0:
-        out[place] = value
+@njit(**INSIDE)
+def _set(place: np.ndarray, out: np.ndarray, row: int, values: Vector) -> None:
+    """Write three numbers that begin at a row, as far as these are kept."""
+    if place[row] >= 0:
+        out[place[row]] = values[0]
+    if place[row + 1] >= 0:
+        out[place[row + 1]] = values[1]
+    if place[row + 2] >= 0:
+        out[place[row + 2]] = values[2]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
+def _add(
+    place: np.ndarray, table: np.ndarray, row: int, body: int, values: Vector, sign: float
+) -> None:
+    """Add three numbers to a body's column from a row on, as far as these are kept."""
+    if place[row] >= 0:
+        table[place[row], body] += sign * values[0]
+    if place[row + 1] >= 0:
+        table[place[row + 1], body] += sign * values[1]
+    if place[row + 2] >= 0:
+        table[place[row + 2], body] += sign * values[2]
+
+
+@njit(**INSIDE)
+def _get(place: np.ndarray, values: np.ndarray, row: int) -> Vector:
+    """Three numbers that begin at a row, zero where they are not kept."""
+    x, y, z = place[row], place[row + 1], place[row + 2]
+    return (
+        values[x] if x >= 0 else 0.0, values[y] if y >= 0 else 0.0, values[z] if z >= 0 else 0.0)
+
+
+@njit(**INSIDE)
 def _rows(
-    system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, c: int, end: int
+    closures: Closures, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray,
+    table: np.ndarray, c: int, end: int,
 ) -> None:
     """What one end of a closure adds to the Jacobian."""
-    closures, sign, p = system.closures, 2.0 * end - 1.0, three(room.ends, end, 0)
-    row, kind, j = closures.row[c], closures.kind[c], closures.ends[c, end]
+    place, row, kind, j = closures.place, closures.row[c], closures.kind[c], closures.ends[c, end]
+    sign, p, length = 2.0 * end - 1.0, three(ends, end, 0), closures.length[c]
     while j >= 0:
-        turn, slide = six(tree.axis, j)
+        turn, slide = six(axis, j)
         move = plus(cross(turn, p), slide, 1.0)
         if kind == ROD:
-            along = dot(three(room.ends, 2, 0), move) / closures.length[c]
-            _add(system, room.jacobian, row, j, sign * along)
+            if place[row] >= 0:
+                table[place[row], j] += sign * dot(three(ends, 2, 0), move) / length
         else:
-            for i in range(3):
-                _add(system, room.jacobian, row + i, j, sign * move[i])
+            _add(place, table, row, j, move, sign)
         if kind == FRAME:
-            for i in range(3):
-                _add(system, room.jacobian, row + 3 + i, j, sign * turn[i])
-        j = system.tree.parent[j]
+            _add(place, table, row + 3, j, turn, sign)
+        j = parent[j]
 
 
-@njit(**COMPILED)
-def _add(system: DiscreteSystem, table: np.ndarray, row: int, body: int, value: float) -> None:
-    place = system.closures.place[row]
-    if place < 0:
-        return
-    if not system.coupled:
-        table[place, body] += value
-        return
-    for j in range(table.shape[1]):
-        table[place, j] += system.tree.coupling[body, j] * value
-
-
-@njit(**COMPILED)
+@njit(**INSIDE)
 def stiffen(
     system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, multipliers: np.ndarray
 ) -> None:
@@ -165,93 +186,88 @@ def stiffen(
 
     Args:
         system: What moves.
-        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.look`.
+        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
         room: Its ``stiffness`` is filled.
         multipliers: Shape ``(r,)``.
     """
-    room.pairs[:] = 0.0
-    closures = system.closures
+    closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
+    pose, axis, coupled, place = tree.pose, tree.axis, system.coupled, system.closures.place
+    ends, reach, pairs, stiffness = room.ends, room.reach, room.pairs, room.stiffness
+    pairs[:] = 0.0
     for c in range(len(closures.kind)):
-        _find_ends(system, tree, room, c)
-        row = closures.row[c]
+        _find_ends(closures, pose, ends, c)
+        row, kind = closures.row[c], closures.kind[c]
         force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        if closures.kind[c] == ROD:
-            pull = _get(system, multipliers, row) / closures.length[c]
-            force = plus(force, three(room.ends, 2, 0), pull)
-            _stretch(system, tree, room, c, pull)
+        if kind == ROD:
+            if place[row] >= 0:
+                pull = multipliers[place[row]] / closures.length[c]
+                force = plus(force, three(ends, 2, 0), pull)
+                _stretch(closures.ends, parent, axis, ends, reach, pairs, c, pull)
         else:
-            force = (
-                _get(system, multipliers, row), _get(system, multipliers, row + 1),
-                _get(system, multipliers, row + 2))
-        if closures.kind[c] == FRAME:
-            moment = (
-                _get(system, multipliers, row + 3), _get(system, multipliers, row + 4),
-                _get(system, multipliers, row + 5))
-            _twist_ends(system, tree, room, c, moment)
+            force = _get(place, multipliers, row)
+        if kind == FRAME:
+            moment = _get(place, multipliers, row + 3)
+            _twist_ends(closures.ends, parent, axis, pairs, c, moment)
         for end in range(2):
-            _bend(system, tree, room, c, end, force, moment)
-    if system.coupled:
-        gather(system.tree.coupling, True, room.pairs, room.stiffness)
+            _bend(closures.ends[c, end], parent, axis, ends, pairs, end, force, moment)
+    if coupled:
+        gather(coupling, True, pairs, stiffness)
 
 
-@njit(**COMPILED)
-def _get(system: DiscreteSystem, multipliers: np.ndarray, row: int) -> float:
-    place = system.closures.place[row]
-    return multipliers[place] if place >= 0 else 0.0
-
-
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _bend(
-    system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, c: int, end: int,
-    force: Vector, moment: Vector,
+    body: int, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray, pairs: np.ndarray,
+    end: int, force: Vector, moment: Vector,
 ) -> None:
-    """Second derivatives of one end."""
-    sign, p, j = 2.0 * end - 1.0, three(room.ends, end, 0), system.closures.ends[c, end]
+    """Second derivatives of one end, which a body carries."""
+    sign, p, j = 2.0 * end - 1.0, three(ends, end, 0), body
     while j >= 0:
-        turn, slide = six(tree.axis, j)
+        turn, slide = six(axis, j)
         arm = cross(plus(cross(turn, p), slide, 1.0), force)
-        room.pairs[j, j] += sign * dot(turn, arm)
+        pairs[j, j] += sign * dot(turn, arm)
         arm = plus(arm, cross(turn, moment), 0.5)
-        i = system.tree.parent[j]
+        i = parent[j]
         while i >= 0:
-            value = sign * dot(three(tree.axis, i, 0), arm)
-            room.pairs[i, j] += value
-            room.pairs[j, i] += value
-            i = system.tree.parent[i]
-        j = system.tree.parent[j]
+            value = sign * dot(three(axis, i, 0), arm)
+            pairs[i, j] += value
+            pairs[j, i] += value
+            i = parent[i]
+        j = parent[j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _twist_ends(
-    system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, c: int, moment: Vector
+    bodies: np.ndarray, parent: np.ndarray, axis: np.ndarray, pairs: np.ndarray, c: int,
+    moment: Vector,
 ) -> None:
     """Second derivatives of the angular gap where both ends turn."""
-    i = system.closures.ends[c, 0]
+    i = bodies[c, 0]
     while i >= 0:
-        arm = cross(moment, three(tree.axis, i, 0))
-        j = system.closures.ends[c, 1]
+        arm = cross(moment, three(axis, i, 0))
+        j = bodies[c, 1]
         while j >= 0:
-            value = 0.5 * dot(arm, three(tree.axis, j, 0))
-            room.pairs[i, j] += value
-            room.pairs[j, i] += value
-            j = system.tree.parent[j]
-        i = system.tree.parent[i]
+            value = 0.5 * dot(arm, three(axis, j, 0))
+            pairs[i, j] += value
+            pairs[j, i] += value
+            j = parent[j]
+        i = parent[i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _stretch(
-    system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, c: int, pull: float
+    bodies: np.ndarray, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray,
+    reach: np.ndarray, pairs: np.ndarray, c: int, pull: float,
 ) -> None:
     """What a rod's turning adds."""
-    room.reach[:] = 0.0
+    reach[:] = 0.0
     for end in range(2):
-        p, j, sign = three(room.ends, end, 0), system.closures.ends[c, end], 2.0 * end - 1.0
+        p, j, sign = three(ends, end, 0), bodies[c, end], 2.0 * end - 1.0
         while j >= 0:
-            turn, slide = six(tree.axis, j)
+            turn, slide = six(axis, j)
             move = plus(cross(turn, p), slide, 1.0)
             for k in range(3):
-                room.reach[j, k] += sign * move[k]
-            j = system.tree.parent[j]
-    for i in range(len(room.reach)):
-        for j in range(len(room.reach)):
-            room.pairs[i, j] += pull * dot(three(room.reach, i, 0), three(room.reach, j, 0))
+                reach[j, k] += sign * move[k]
+            j = parent[j]
+    for i in range(len(reach)):
+        for j in range(len(reach)):
+            pairs[i, j] += pull * dot(three(reach, i, 0), three(reach, j, 0))

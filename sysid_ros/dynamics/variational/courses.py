@@ -56,7 +56,7 @@ class Hold:
         square = (len(self.joints),) * 2
         counts = (1, len(self.reference) - 1)
         for name in ('stiffness', 'damping'):
-            gains = np.array(getattr(self, name), dtype=float, ndmin=3)
+            gains = np.array(getattr(self, name), dtype=float, order='C', ndmin=3)
             object.__setattr__(self, name, gains)
             if gains.shape[1:] != square or len(gains) not in counts:
                 raise RecordingError(
@@ -80,11 +80,12 @@ class DrivenCourse:
         torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
         step: Time from node to node in [s].
         hold: What holds joints to a reference besides.
-        start_slopes: Derivatives of the positions at the start by the k parameters that are
-            sought, shape ``(n, k)``, of a start at rest; None where it does not depend on them.
+        start_slopes: Derivatives of positions and velocities at the start by the w quantities
+            that the motion is differentiated by, shape ``(2, n, w)``; None where it depends on
+            none of them.
 
     Raises:
-        RecordingError: A start that depends on parameters is not at rest.
+        RecordingError: The derivatives are not of this start.
     """
 
     start: np.ndarray
@@ -94,24 +95,26 @@ class DrivenCourse:
     start_slopes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.start_slopes is not None and np.any(self.start[1]):
+        slopes = self.start_slopes
+        if slopes is not None and slopes.shape[:-1] != self.start.shape:
             raise RecordingError(
-                'a start that depends on parameters is not at rest',
-                found=f'{np.abs(self.start[1]).max():.3g} rad/s or m/s')
+                'derivatives of a start are none of this start', found=slopes.shape,
+                allowed=f'{self.start.shape} and one more for what it depends on')
 
     @property
     def drive(self) -> Drive:
         """The same as plain arrays."""
-        torque = np.ascontiguousarray(self.torque, dtype=float)
+        # Copies, since arrays that cannot be written are of another type to the compiler.
+        torque = np.array(self.torque, dtype=float, order='C')
         hold = self.hold
         if hold is None:
             nothing = np.zeros((1, 0, 0))
             return Drive(
                 torque, np.zeros(0, dtype=np.int64), np.zeros((len(torque), 0)),
                 np.zeros((len(torque) - 1, 0)), nothing, nothing)
-        reference = np.ascontiguousarray(hold.reference, dtype=float)
+        reference = np.array(hold.reference, dtype=float, order='C')
         return Drive(
-            torque, np.asarray(hold.joints, dtype=np.int64), reference,
+            torque, np.array(hold.joints, dtype=np.int64), reference,
             np.diff(reference, axis=0) / self.step, hold.stiffness, hold.damping)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import lagrangian, system
@@ -27,7 +27,7 @@ from sysid_ros.dynamics.variational.balance import (
     balance,
     differentiate_by_parameters,
 )
-from sysid_ros.dynamics.variational.lagrangian import look
+from sysid_ros.dynamics.variational.lagrangian import curve, look
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 
 #: Files that are compiled into the call.
@@ -52,25 +52,27 @@ class Defects(NamedTuple):
     parameters: np.ndarray
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_momentum(
     system: DiscreteSystem, values: TreeValues, room: BalanceRoom, state: np.ndarray,
     first: int, defect: np.ndarray, by_state: np.ndarray, by_parameters: np.ndarray,
 ) -> None:
     """Add the momentum of a state and its derivatives to one of the equations."""
-    joints = len(room.v)
+    at, v, tree, own = room.at, room.v, room.tree, room.by_parameters
+    momentum, tables, joints = tree.joints, tree.tables, len(room.v)
     for j in range(joints):
-        room.at[j], room.v[j] = state[0, j], state[1, j]
-    look(system, values, room.tree, room.at, room.v, True)
-    room.by_parameters[:] = 0.0
+        at[j], v[j] = state[0, j], state[1, j]
+    look(system, values, tree, at, v)
+    curve(system, values.amplitudes, tree)
+    own[:] = 0.0
     differentiate_by_parameters(system, values, room, 0.0, 0.0, 1.0, 0.0, 0.0)
     for i in range(joints):
-        defect[first + i] += room.tree.joints[0, i]
+        defect[first + i] += momentum[0, i]
         for j in range(joints):
-            by_state[first + i, j] += room.tree.tables[1, i, j]
-            by_state[first + i, joints + j] += room.tree.tables[0, i, j]
+            by_state[first + i, j] += tables[1, i, j]
+            by_state[first + i, joints + j] += tables[0, i, j]
         for c in range(by_parameters.shape[1]):
-            by_parameters[first + i, c] += room.by_parameters[1, c, i]
+            by_parameters[first + i, c] += own[1, c, i]
 
 
 def _compiled(sources: str) -> Callable[..., None]:
@@ -82,26 +84,30 @@ def _compiled(sources: str) -> Callable[..., None]:
         room: BalanceRoom, states: np.ndarray, h: float, out: Defects,
     ) -> None:
         sources  # noqa: B018
-        joints = states.shape[2]
+        joints, q, momentum, own = states.shape[2], room.q, room.momentum, room.by_parameters
+        newton, first, second, mixed = (
+            room.newton, room.first_by_start, room.second_by_end, room.second_by_start)
+        defects, here, after, parameters = out.values, out.here, out.after, out.parameters
+        # Any numbers, not those that are known here, or all would be compiled once more for them.
+        zero = min(joints, 0)
+        level = max(zero, ALL)
         for k in range(len(states) - 1):
             for j in range(joints):
-                room.q[0, j], room.q[1, j] = states[k, 0, j], states[k + 1, 0, j]
-            balance(system, values, drive, rule, room, k, 0.0, 1.0, h, ALL)
+                q[0, j], q[1, j] = states[k, 0, j], states[k + 1, 0, j]
+            balance(system, values, drive, rule, room, k, 0.0, 1.0, h, level)
             for i in range(joints):
                 m = joints + i
-                out.values[k, i], out.values[k, m] = room.momentum[0, i], -room.momentum[1, i]
+                defects[k, i], defects[k, m] = momentum[0, i], -momentum[1, i]
                 for j in range(joints):
-                    out.here[k, i, j] = room.first_by_start[i, j]
-                    out.after[k, i, j] = room.newton[i, j]
-                    out.here[k, m, j] = -room.second_by_start[i, j]
-                    out.after[k, m, j] = -room.second_by_end[i, j]
-                for c in range(out.parameters.shape[2]):
-                    out.parameters[k, i, c] = room.by_parameters[0, c, i]
-                    out.parameters[k, m, c] = -room.by_parameters[1, c, i]
-            _add_momentum(system, values, room, states[k], 0, out.values[k], out.here[k],
-                          out.parameters[k])
-            _add_momentum(system, values, room, states[k + 1], joints, out.values[k],
-                          out.after[k], out.parameters[k])
+                    here[k, i, j], after[k, i, j] = first[i, j], newton[i, j]
+                    here[k, m, j], after[k, m, j] = -mixed[i, j], -second[i, j]
+                for c in range(parameters.shape[2]):
+                    parameters[k, i, c], parameters[k, m, c] = own[0, c, i], -own[1, c, i]
+            _add_momentum(
+                system, values, room, states[k], zero, defects[k], here[k], parameters[k])
+            _add_momentum(
+                system, values, room, states[k + 1], joints, defects[k], after[k],
+                parameters[k])
 
     return find_defects
 

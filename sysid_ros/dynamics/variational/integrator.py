@@ -28,7 +28,7 @@ from sysid_ros.dynamics.variational.march import adjoint as simulate_back
 from sysid_ros.dynamics.variational.readings import begin, read
 from sysid_ros.dynamics.variational.step import StepRoom, step_room
 from sysid_ros.dynamics.variational.system import DiscreteSystem, discrete_system, with_rows
-from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
+from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
 from sysid_ros.robot.loops import LoopClosure
 
 #: Rules by which the Lagrangian of a step is integrated.
@@ -46,7 +46,7 @@ class Readings(NamedTuple):
 
     Attributes:
         velocities: Within the constraints, shape ``(T, n)``.
-        slopes: Their derivatives, shape ``(T, n, w)``; none for closed loops.
+        slopes: Their derivatives, shape ``(T, n, w)``.
         energies: In [J], shape ``(T,)``.
         gaps: Largest gap of the closures in [m] or [rad], shape ``(T,)``.
     """
@@ -81,15 +81,15 @@ class VariationalIntegrator:
         assembly: Positions where they are closed, shape ``(n,)``; needed for closures alone.
         sought: The k parameters to differentiate by: each the indices of the model's
             parameters that are equal and change together.
-        by_start: Whether to differentiate by positions and velocities of the start, too.
+        starts: How many quantities that starts depend on to differentiate by, too, before the
+            parameters; courses say how.
         rule: How the Lagrangian is integrated.
         forces: Where forces act.
         substeps: Least number of steps from node to node.
         most_substeps: Most of them; more than ``substeps`` are only taken where needed.
 
     Raises:
-        ConfigurationError: A setting is out of range, or starts of closed loops are to be
-            differentiated by.
+        ConfigurationError: A setting is out of range.
         ModelError: The model does not fit, or the loops are not closed or singular there.
     """
 
@@ -97,7 +97,7 @@ class VariationalIntegrator:
     closures: Sequence[LoopClosure] = ()
     assembly: np.ndarray | None = None
     sought: Sequence[Sequence[int]] = ()
-    by_start: bool = False
+    starts: int = 0
     rule: Rule = 'midpoint'
     forces: Forces = 'symmetric'
     substeps: int = 1
@@ -110,8 +110,7 @@ class VariationalIntegrator:
             ('forces', self.forces in ('symmetric', 'one_sided'), 'symmetric, one_sided'),
             ('substeps', self.substeps >= 1, 'one or more'),
             ('most_substeps', self.most_substeps >= self.substeps, 'substeps or more'),
-            ('by_start', not (self.by_start and self.closures),
-             'False for closed loops, whose starts are not free'),
+            ('starts', self.starts >= 0, 'zero or more'),
         ):
             if not good:
                 raise ConfigurationError(
@@ -133,11 +132,6 @@ class VariationalIntegrator:
     def joints(self) -> int:
         """The number n."""
         return int(self.system.tree.coupling.shape[1])
-
-    @property
-    def starts(self) -> int:
-        """How many of the derivatives are by the start."""
-        return 2 * self.joints if self.by_start else 0
 
     @property
     def width(self) -> int:
@@ -197,15 +191,23 @@ class VariationalIntegrator:
         width: int,
     ) -> DiscreteMotion:
         known = self.known(values)
-        start = np.ascontiguousarray(course.start, dtype=float)
-        begin(self.system, known, room, start[0], start[1], self.starts)
-        self._depend(course, room)
+        self._begin(known, course, room, width > 0)
         return self._march(known, course, room, least, width)
 
-    def _depend(self, course: DrivenCourse, room: StepRoom) -> None:
-        """Add what the start, at rest, depends on."""
-        if course.start_slopes is not None:
-            room.slopes[0, self.starts:] += course.start_slopes.T
+    def _begin(
+        self, known: TreeValues, course: DrivenCourse, room: StepRoom, derivatives: bool
+    ) -> None:
+        """Fill the room with the state where a course starts, and its derivatives."""
+        start, slopes = np.array(course.start, dtype=float, order='C'), course.start_slopes
+        shape = (*start.shape, self.width)
+        if slopes is None and not (self.starts and derivatives):
+            slopes = np.zeros(shape)
+        if slopes is None or slopes.shape != shape:
+            raise RecordingError(
+                'the course does not say how its start depends on what is differentiated by',
+                found=None if slopes is None else slopes.shape, allowed=shape)
+        begin(self.system, known, room, start[0], start[1],
+              np.array(slopes, dtype=float, order='C'))
 
     def _march(
         self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
@@ -249,8 +251,8 @@ class VariationalIntegrator:
         known = self.known(values)._replace(slots=np.full(len(values), -1))
         known = known._replace(sought=np.zeros_like(known.sought))
         room = step_room(self.system, 0, width)
-        start = np.ascontiguousarray(course.start, dtype=float)
-        begin(self.system, known, room, start[0], start[1], 0)
+        start = np.array(course.start, dtype=float, order='C')
+        begin(self.system, known, room, start[0], start[1], np.zeros(first.shape))
         room.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(course.torque) - 1, self.substeps)
         return self._march(known, course, room, least, width).slopes
@@ -318,9 +320,7 @@ class VariationalIntegrator:
             by_push)
         if not regular:
             raise EstimationError('the adjoint cannot go back over a singular step')
-        start = np.ascontiguousarray(course.start, dtype=float)
-        begin(self.system, known, room, start[0], start[1], self.starts)
-        self._depend(course, room)
+        self._begin(known, course, room, True)
         whole = np.einsum('aj,acj->c', state, room.slopes)
         whole[self.starts:] += gradient
         return Gradient(whole, by_torque, by_push)
@@ -336,7 +336,7 @@ class VariationalIntegrator:
             EstimationError: The motion ended early, or is singular somewhere.
         """
         states = np.stack([motion.positions, motion.momenta], axis=1)
-        width = 0 if self.system.rows else motion.slopes.shape[3]
+        width = motion.slopes.shape[3]
         room, count = self._room(), len(states)
         found = Readings(
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),

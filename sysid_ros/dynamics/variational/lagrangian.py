@@ -28,8 +28,9 @@ from numba import njit
 
 from sysid_ros.dynamics.sample_regressor import ACCELERATION, POSITION
 from sysid_ros.dynamics.spatial_vectors import (
-    COMPILED,
+    INSIDE,
     Spatial,
+    Vector,
     both,
     cross,
     dot,
@@ -44,7 +45,7 @@ from sysid_ros.dynamics.spatial_vectors import (
 )
 from sysid_ros.dynamics.tree_dynamics import TreeValues, hand_over, place, place_inertia
 from sysid_ros.dynamics.tree_terms import gather
-from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 
 class LagrangianRoom(NamedTuple):
@@ -94,51 +95,80 @@ def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
         own, shared, pairs, tables)
 
 
-@njit(**COMPILED)
+# Functions below are handed the arrays that they use. All of a system or a room would be hundreds
+# of numbers, which takes the compiler far longer than what is done with them.
+
+
+@njit(**INSIDE)
 def look(
     system: DiscreteSystem, values: TreeValues, room: LagrangianRoom, q: np.ndarray,
-    v: np.ndarray, curved: bool,
+    v: np.ndarray,
 ) -> None:
-    """Momentum and slope of the Lagrangian at a configuration, and their derivatives.
+    """Momentum and slope of the Lagrangian at a configuration.
 
     Args:
         system: What moves.
         values: Its parameter values.
-        room: Is filled; ``pairs`` and ``tables`` only if asked for.
+        room: Is filled, but for ``pairs`` and ``tables``.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
         v: Joint velocities, shape ``(n,)``.
-        curved: Whether to find the derivatives.
     """
-    tree = system.tree
-    if curved:
-        room.pairs[:] = 0.0
-    for i in range(len(tree.parent)):
-        position, speed = tree.coupling_offset[i], 0.0
-        if system.coupled:
+    tree, terms, coupled, inertias = system.tree, system.terms, system.coupled, values.bodies
+    parent, revolute, gravity = tree.parent, tree.revolute, tree.gravity
+    coupling, offset, amplitudes = tree.coupling, tree.coupling_offset, values.amplitudes
+    pose, screw, own, carried = room.pose, room.screw, room.own, room.carried
+    axis, change, twist, flow = room.axis, room.change, room.twist, room.flow
+    bodies, joints = room.bodies, room.joints
+    for i in range(len(parent)):
+        position, speed = q[i] if not coupled else offset[i], v[i] if not coupled else 0.0
+        if coupled:
             for j in range(len(q)):
-                share = tree.coupling[i, j]
+                share = coupling[i, j]
                 position, speed = position + share * q[j], speed + share * v[j]
-        else:
-            position, speed = q[i], v[i]
-        place(tree, room, i, position)
-        place_inertia(values.bodies, room, i)
-        _move(system, room, i, speed)
-    for i in range(len(tree.parent) - 1, -1, -1):
-        _feel(system, room, i)
-        if curved:
-            _pair(system, room, i)
-        hand_over(room.carried, tree.parent[i], i)
-        hand_over(room.flow, tree.parent[i], i)
-    if system.coupled:
-        _to_joints(tree.coupling, room.bodies, room.joints)
-        if curved:
-            for k in range(3):
-                gather(tree.coupling, True, room.pairs[k], room.tables[k])
-    for k in range(len(tree.signal)):
-        _add_term(system, k, values.amplitudes[k], room, q, v, curved)
+        place(tree, pose, screw, i, position)
+        place_inertia(inertias, pose, own, carried, i)
+        point_axis(revolute[i], pose, screw, axis, i)
+        _move(parent[i], own, axis, change, twist, flow, i, speed)
+    for i in range(len(parent) - 1, -1, -1):
+        _feel(gravity, carried, axis, change, flow, bodies, i)
+        hand_over(carried, parent[i], i)
+        hand_over(flow, parent[i], i)
+    if coupled:
+        _to_joints(coupling, bodies, joints)
+    for k in range(len(amplitudes)):
+        if terms.signal[k] == POSITION:
+            push(terms, k, -amplitudes[k] * along(terms, k, q), joints[1])
+        elif terms.signal[k] == ACCELERATION:
+            push(terms, k, amplitudes[k] * along(terms, k, v), joints[0])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
+def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) -> None:
+    """Derivatives of what :func:`look` has found.
+
+    Args:
+        system: What moves.
+        amplitudes: Of the columns of joint terms, shape ``(t,)``.
+        room: Its ``pairs`` and ``tables`` are filled.
+    """
+    terms, parent, coupling = system.terms, system.tree.parent, system.tree.coupling
+    gravity, coupled = system.tree.gravity, system.coupled
+    carried, axis, change, flow = room.carried, room.axis, room.change, room.flow
+    pairs, tables = room.pairs, room.tables
+    pairs[:] = 0.0
+    for i in range(len(parent)):
+        _pair(parent, gravity, carried, axis, change, flow, pairs, i)
+    if coupled:
+        for k in range(3):
+            gather(coupling, True, pairs[k], tables[k])
+    for k in range(len(amplitudes)):
+        if terms.signal[k] == POSITION:
+            push_square(terms, k, -amplitudes[k], tables[2])
+        elif terms.signal[k] == ACCELERATION:
+            push_square(terms, k, amplitudes[k], tables[0])
+
+
+@njit(**INSIDE)
 def stand(system: DiscreteSystem, room: LagrangianRoom, q: np.ndarray) -> None:
     """Place all bodies and their joints' axes, for what depends on nothing else.
 
@@ -147,23 +177,19 @@ def stand(system: DiscreteSystem, room: LagrangianRoom, q: np.ndarray) -> None:
         room: Its ``pose``, ``screw`` and ``axis`` are filled.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
     """
-    tree, nought = system.tree, (0.0, 0.0, 0.0)
-    for i in range(len(tree.parent)):
-        position = tree.coupling_offset[i]
-        if system.coupled:
+    tree, coupled = system.tree, system.coupled
+    revolute, coupling, offset = tree.revolute, tree.coupling, tree.coupling_offset
+    pose, screw, axis = room.pose, room.screw, room.axis
+    for i in range(len(revolute)):
+        position = q[i] if not coupled else offset[i]
+        if coupled:
             for j in range(len(q)):
-                position = position + tree.coupling[i, j] * q[j]
-        else:
-            position = q[i]
-        place(tree, room, i, position)
-        z = three(room.screw, i, 0)
-        if tree.revolute[i]:
-            put(room.axis, i, (z, cross(three(room.pose, i, 9), z)))
-        else:
-            put(room.axis, i, (nought, z))
+                position += coupling[i, j] * q[j]
+        place(tree, pose, screw, i, position)
+        point_axis(revolute[i], pose, screw, axis, i)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _to_joints(coupling: np.ndarray, bodies: np.ndarray, joints: np.ndarray) -> None:
     for r in range(2):
         for j in range(joints.shape[1]):
@@ -173,125 +199,122 @@ def _to_joints(coupling: np.ndarray, bodies: np.ndarray, joints: np.ndarray) -> 
             joints[r, j] = total
 
 
-@njit(**COMPILED)
-def _move(system: DiscreteSystem, room: LagrangianRoom, i: int, speed: float) -> None:
-    """Axis, twist and momentum of body i."""
-    before, z, nought = system.tree.parent[i], three(room.screw, i, 0), (0.0, 0.0, 0.0)
-    axis = (nought, z)
-    if system.tree.revolute[i]:
-        axis = (z, cross(three(room.pose, i, 9), z))
-    twist = (nought, nought)
+@njit(**INSIDE)
+def point_axis(
+    revolute: bool, pose: np.ndarray, screw: np.ndarray, axis: np.ndarray, i: int
+) -> None:
+    """Spatial axis of the joint of body i."""
+    z, nought = three(screw, i, 0), (0.0, 0.0, 0.0)
+    if revolute:
+        put(axis, i, (z, cross(three(pose, i, 9), z)))
+    else:
+        put(axis, i, (nought, z))
+
+
+@njit(**INSIDE)
+def _move(
+    before: int, own: np.ndarray, axis: np.ndarray, change: np.ndarray, twist: np.ndarray,
+    flow: np.ndarray, i: int, speed: float,
+) -> None:
+    """Twist and momentum of body i, and how its axis changes."""
+    nought, screw = (0.0, 0.0, 0.0), six(axis, i)
+    moving = (nought, nought)
     if before >= 0:
-        twist = six(room.twist, before)
-    twist = both(twist, axis, speed)
-    put(room.axis, i, axis)
-    put(room.twist, i, twist)
-    put(room.change, i, moved(twist, axis))
-    put(room.flow, i, inertia_times(room.own, i, twist))
+        moving = six(twist, before)
+    moving = both(moving, screw, speed)
+    put(twist, i, moving)
+    put(change, i, moved(moving, screw))
+    put(flow, i, inertia_times(own, i, moving))
 
 
-@njit(**COMPILED)
-def _feel(system: DiscreteSystem, room: LagrangianRoom, i: int) -> None:
+@njit(**INSIDE)
+def _feel(
+    gravity: np.ndarray, carried: np.ndarray, axis: np.ndarray, change: np.ndarray,
+    flow: np.ndarray, bodies: np.ndarray, i: int,
+) -> None:
     """Momentum and slope of joint i by all that it carries."""
-    g, flow = system.tree.gravity, six(room.flow, i)
-    axis, change = six(room.axis, i), six(room.change, i)
-    shift = _shift(room, i, axis)
-    room.bodies[0, i] = power(axis, flow)
-    room.bodies[1, i] = power(change, flow) + dot((g[0], g[1], g[2]), shift)
+    momentum, screw = six(flow, i), six(axis, i)
+    shift = _shift(carried, i, screw)
+    bodies[0, i] = power(screw, momentum)
+    bodies[1, i] = power(six(change, i), momentum) + dot(
+        (gravity[0], gravity[1], gravity[2]), shift)
 
 
-@njit(**COMPILED)
-def _shift(
-    room: LagrangianRoom, i: int, axis: Spatial
-) -> tuple[float, float, float]:
+@njit(**INSIDE)
+def _shift(carried: np.ndarray, i: int, axis: Spatial) -> Vector:
     """How the mass that joint i carries moves with it."""
-    return plus(cross(axis[0], three(room.carried, i, 1)), axis[1], room.carried[i, 0])
+    return plus(cross(axis[0], three(carried, i, 1)), axis[1], carried[i, 0])
 
 
-@njit(**COMPILED)
-def _pair(system: DiscreteSystem, room: LagrangianRoom, i: int) -> None:
+@njit(**INSIDE)
+def _pair(
+    parent: np.ndarray, gravity: np.ndarray, carried: np.ndarray, axis: np.ndarray,
+    change: np.ndarray, flow: np.ndarray, pairs: np.ndarray, i: int,
+) -> None:
     """Derivatives that belong to bodies i and j, j being i or between it and the base."""
-    g = system.tree.gravity
-    axis = six(room.axis, i)
-    weight = inertia_times(room.carried, i, axis)
+    screw = six(axis, i)
+    weight = inertia_times(carried, i, screw)
     drift = both(
-        turned(axis, six(room.flow, i)), inertia_times(room.carried, i, six(room.change, i)), 1.0)
-    fall = cross(_shift(room, i, axis), (g[0], g[1], g[2]))
-    j, pairs = i, room.pairs
+        turned(screw, six(flow, i)), inertia_times(carried, i, six(change, i)), 1.0)
+    fall = cross(_shift(carried, i, screw), (gravity[0], gravity[1], gravity[2]))
+    j = i
     while j >= 0:
-        other, change = six(room.axis, j), six(room.change, j)
+        other, swing = six(axis, j), six(change, j)
         pairs[0, i, j] = pairs[0, j, i] = power(other, weight)
-        pairs[1, i, j] = power(change, weight)
+        pairs[1, i, j] = power(swing, weight)
         pairs[1, j, i] = power(other, drift)
-        pairs[2, i, j] = pairs[2, j, i] = power(change, drift) + dot(other[0], fall)
-        j = system.tree.parent[j]
+        pairs[2, i, j] = pairs[2, j, i] = power(swing, drift) + dot(other[0], fall)
+        j = parent[j]
 
 
-@njit(**COMPILED)
-def along(system: DiscreteSystem, k: int, x: np.ndarray) -> float:
+@njit(**INSIDE)
+def along(terms: JointTerms, k: int, x: np.ndarray) -> float:
     """What a joint term sees of positions or velocities, shape ``(n,)``."""
     total = 0.0
-    for j in range(system.span[k, 0], system.span[k, 1]):
-        total += system.tree.weights[k, j] * x[j]
+    for j in range(terms.span[k, 0], terms.span[k, 1]):
+        total += terms.weights[k, j] * x[j]
     return total
 
 
-@njit(**COMPILED)
-def push(system: DiscreteSystem, k: int, factor: float, out: np.ndarray) -> None:
+@njit(**INSIDE)
+def push(terms: JointTerms, k: int, factor: float, out: np.ndarray) -> None:
     """Add a factor times a term's direction to a vector, shape ``(n,)``."""
-    for j in range(system.span[k, 0], system.span[k, 1]):
-        out[j] += factor * system.tree.weights[k, j]
+    for j in range(terms.span[k, 0], terms.span[k, 1]):
+        out[j] += factor * terms.weights[k, j]
 
 
-@njit(**COMPILED)
-def push_square(system: DiscreteSystem, k: int, factor: float, table: np.ndarray) -> None:
+@njit(**INSIDE)
+def push_square(terms: JointTerms, k: int, factor: float, table: np.ndarray) -> None:
     """Add a factor times the outer square of a term's direction, shape ``(n, n)``."""
-    first, end = system.span[k, 0], system.span[k, 1]
+    first, end = terms.span[k, 0], terms.span[k, 1]
     for r in range(first, end):
         for c in range(first, end):
-            table[r, c] += factor * system.tree.weights[k, r] * system.tree.weights[k, c]
+            table[r, c] += factor * terms.weights[k, r] * terms.weights[k, c]
 
 
-@njit(**COMPILED)
-def _add_term(
-    system: DiscreteSystem, k: int, amplitude: float, room: LagrangianRoom, q: np.ndarray,
-    v: np.ndarray, curved: bool,
-) -> None:
-    """Add the springs and the drives' inertia, which belong to the Lagrangian."""
-    kind = system.tree.signal[k]
-    if kind == POSITION:
-        push(system, k, -amplitude * along(system, k, q), room.joints[1])
-        if curved:
-            push_square(system, k, -amplitude, room.tables[2])
-    elif kind == ACCELERATION:
-        push(system, k, amplitude * along(system, k, v), room.joints[0])
-        if curved:
-            push_square(system, k, amplitude, room.tables[0])
-
-
-@njit(**COMPILED)
+@njit(**INSIDE)
 def inertial_column(
-    system: DiscreteSystem, room: LagrangianRoom, i: int, k: int
+    gravity: np.ndarray, pose: np.ndarray, twist: np.ndarray, i: int, k: int
 ) -> tuple[Spatial, Spatial]:
     """Momentum of body i and weight on it per unit of its k-th inertial parameter.
 
     Args:
-        system: What moves.
-        room: After :func:`look`.
+        gravity: In [m/s²], shape ``(3,)``.
+        pose: Of all bodies, after :func:`look`, shape ``(b, 12)``.
+        twist: Of all bodies, shape ``(b, 6)``.
         i: Which body.
         k: Which of mass, first moments x, y, z and inertias xx, xy, yy, xz, yz, zz.
     """
-    pose, (spin, slide), p = room.pose, six(room.twist, i), three(room.pose, i, 9)
-    g, nought = system.tree.gravity, (0.0, 0.0, 0.0)
-    gravity = (g[0], g[1], g[2])
+    (spin, slide), p = six(twist, i), three(pose, i, 9)
+    fall, nought = (gravity[0], gravity[1], gravity[2]), (0.0, 0.0, 0.0)
     velocity = plus(slide, cross(spin, p), 1.0)
     if k == 0:
-        return (cross(p, velocity), velocity), (cross(p, gravity), gravity)
+        return (cross(p, velocity), velocity), (cross(p, fall), fall)
     if k < 4:
         e = (pose[i, k - 1], pose[i, 2 + k], pose[i, 5 + k])
         linear = cross(spin, e)
         angular = plus(cross(e, velocity), cross(p, linear), 1.0)
-        return (angular, linear), (cross(e, gravity), nought)
+        return (angular, linear), (cross(e, fall), nought)
     # Rows and columns of the six inertias; off the diagonal they count twice.
     a = 0 if k in (4, 5, 7) else 1 if k in (6, 8) else 2
     b = 0 if k == 4 else 1 if k in (5, 6) else 2

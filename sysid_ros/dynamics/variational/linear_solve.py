@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import INSIDE
 
 # A pivot below this part of its column's largest entry is rounding.
 _DEPENDENT = 1e-13
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _exchange(matrix: np.ndarray, order: np.ndarray, k: int) -> bool:
     """Bring the largest entry of a column up to the diagonal; False where all are rounding."""
     best, largest, whole = k, abs(matrix[k, k]), 0.0
@@ -29,7 +29,7 @@ def _exchange(matrix: np.ndarray, order: np.ndarray, k: int) -> bool:
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def decompose(matrix: np.ndarray, order: np.ndarray) -> bool:
     """Replace a matrix by its LU decomposition; False where it is singular.
 
@@ -64,7 +64,7 @@ def decompose(matrix: np.ndarray, order: np.ndarray) -> bool:
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def solve(factors: np.ndarray, order: np.ndarray, right: np.ndarray) -> None:
     """Solve for several right-hand sides in place, one in each row, shape ``(w, n)``."""
     width, size = right.shape
@@ -85,7 +85,7 @@ def solve(factors: np.ndarray, order: np.ndarray, right: np.ndarray) -> None:
             right[c, i] = (right[c, i] - total) / factors[i, i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def solve_transposed(factors: np.ndarray, order: np.ndarray, right: np.ndarray) -> None:
     """Solve with the transposed matrix in place, shape ``(n,)``."""
     size = len(right)

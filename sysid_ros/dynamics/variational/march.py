@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
@@ -32,6 +32,7 @@ from sysid_ros.dynamics.variational.step import (
     advance,
     carry,
     close_at,
+    damp,
     prepare,
     sound,
 )
@@ -43,7 +44,6 @@ SOURCES = (
     lagrangian, linear_solve, step, system)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
-
 
 
 class Steps(NamedTuple):
@@ -78,35 +78,35 @@ class Saved(NamedTuple):
     slopes: np.ndarray
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _save(room: StepRoom, saved: Saved) -> None:
     _copy(room.balance.q[0], saved.state[0])
     _copy(room.p[0], saved.state[1])
-    for k in range(2):
-        _copy(room.speed[k], saved.speed[k])
-        _copy_table(room.slopes[k], saved.slopes[k])
+    _copy_table(room.speed, saved.speed)
     _copy_table(room.held, saved.held)
     _copy(room.multipliers, saved.multipliers)
+    _copy_table(room.slopes[0], saved.slopes[0])
+    _copy_table(room.slopes[1], saved.slopes[1])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _restore(room: StepRoom, saved: Saved) -> None:
     _copy(saved.state[0], room.balance.q[0])
     _copy(saved.state[1], room.p[0])
-    for k in range(2):
-        _copy(saved.speed[k], room.speed[k])
-        _copy_table(saved.slopes[k], room.slopes[k])
+    _copy_table(saved.speed, room.speed)
     _copy_table(saved.held, room.held)
     _copy(saved.multipliers, room.multipliers)
+    _copy_table(saved.slopes[0], room.slopes[0])
+    _copy_table(saved.slopes[1], room.slopes[1])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _copy(source: np.ndarray, target: np.ndarray) -> None:
     for j in range(len(source)):
         target[j] = source[j]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _copy_table(source: np.ndarray, target: np.ndarray) -> None:
     # Where no derivatives are asked for there is no room for them on one side.
     for i in range(min(source.shape[0], target.shape[0])):
@@ -114,35 +114,39 @@ def _copy_table(source: np.ndarray, target: np.ndarray) -> None:
             target[i, j] = source[i, j]
 
 
-@njit(inline='always', **COMPILED)
+@njit(inline='always', **INSIDE)
 def _interval(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     steps: Steps, first: int, node: int, count: int, h: float, last: float, margin: float,
     level: int,
 ) -> int:
     """Take the steps of one interval; how that ended."""
-    part = 1.0 / count
+    part, inner, terms, amplitudes = 1.0 / count, room.balance, system.terms, values.amplitudes
+    q, v, p, speed, tables = inner.q, inner.v, room.p, room.speed, inner.tree.tables
+    held, stiffness, trial = room.held, room.closures.stiffness, room.trial
+    jacobian, multipliers = room.closures.jacobian, room.multipliers
     for k in range(count):
         ended = advance(
             system, values, drive, rule, room, node, k * part, part, h * part, level)
         if ended != DONE:
             return ended
-        if system.rows and not sound(
-                system, values, drive, rule, room, node, h * part, 0.5 * (last + h * part),
-                margin):
-            return UNSTABLE
+        if len(held):
+            damp(terms, amplitudes, drive, rule, node, h * part, trial)
+            if not sound(tables[0], stiffness, held, trial, h * part, 0.5 * (last + h * part),
+                         margin):
+                return UNSTABLE
         last = h * part
-        _copy(room.multipliers, steps.multipliers[first + k])
+        _copy(multipliers, steps.multipliers[first + k])
         if level == ALL:
-            if not prepare(system, room, h * part):
+            if not prepare(room, h * part):
                 return SINGULAR
-            carry(room)
-        _copy(room.balance.q[1], room.balance.q[0])
-        _copy(room.p[1], room.p[0])
-        _copy(room.speed[0], room.speed[1])
-        _copy(room.balance.v, room.speed[0])
-        _copy_table(room.closures.jacobian, room.held)
-        _copy(room.balance.q[0], steps.q[first + k + 1])
+            carry(inner, room.matrix, room.order, room.columns, room.slopes)
+        _copy(q[1], q[0])
+        _copy(p[1], p[0])
+        _copy(speed[0], speed[1])
+        _copy(v, speed[0])
+        _copy_table(jacobian, held)
+        _copy(q[0], steps.q[first + k + 1])
     return DONE
 
 
@@ -158,13 +162,16 @@ def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
         sources  # noqa: B018
         level = ALL if slopes.shape[3] else VALUES
         total, current, last = 0, 1, 0.0
+        held, stiffness, trial = room.held, room.closures.stiffness, room.trial
+        tables, q, p, own = room.balance.tree.tables, room.balance.q, room.p, room.slopes
+        terms, amplitudes = system.terms, values.amplitudes
         room.made_for[0] = 0.0
-        close_at(system, room, 0)
-        _copy_table(room.closures.jacobian, room.held)
-        _copy(room.balance.q[0], steps.q[0])
+        close_at(system, room.frames, room.closures, q[0])
+        _copy_table(room.closures.jacobian, held)
+        _copy(q[0], steps.q[0])
         for node in range(len(steps.taken)):
             _save(room, saved)
-            _write(room, states[node], slopes[node])
+            _write(q, p, own, states[node], slopes[node])
             count = max(steps.taken[node], current)
             while True:
                 ended = _interval(
@@ -178,25 +185,31 @@ def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
                 count *= 2
             steps.taken[node] = count
             total, current, last = total + count, count, h / count
-            if count > 1 and (not system.rows or sound(
-                    system, values, drive, rule, room, node, 2.0 * last, last,
-                    _CALM * margin)):
-                current = count // 2
-        _write(room, states[len(steps.taken)], slopes[len(steps.taken)])
+            if count > 1:
+                calm = True
+                if len(held):
+                    damp(terms, amplitudes, drive, rule, node, 2.0 * last, trial)
+                    calm = sound(
+                        tables[0], stiffness, held, trial, 2.0 * last, last, _CALM * margin)
+                if calm:
+                    current = count // 2
+        _write(q, p, own, states[len(steps.taken)], slopes[len(steps.taken)])
         return DONE, len(steps.taken), total
 
     return simulate
 
 
-@njit(**COMPILED)
-def _write(room: StepRoom, state: np.ndarray, slopes: np.ndarray) -> None:
+@njit(**INSIDE)
+def _write(
+    q: np.ndarray, p: np.ndarray, own: np.ndarray, state: np.ndarray, slopes: np.ndarray
+) -> None:
     """Keep the state and its derivatives."""
-    _copy(room.balance.q[0], state[0])
-    _copy(room.p[0], state[1])
+    _copy(q[0], state[0])
+    _copy(p[0], state[1])
     for k in range(2):
         for i in range(slopes.shape[1]):
             for c in range(slopes.shape[2]):
-                slopes[k, i, c] = room.slopes[k, c, i]
+                slopes[k, i, c] = own[k, c, i]
 
 
 def _adjoint(sources: str) -> Callable[..., bool]:
@@ -209,7 +222,13 @@ def _adjoint(sources: str) -> Callable[..., bool]:
         state: np.ndarray, gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
-        index = 0
+        inner, frames, closed, multipliers = (
+            room.balance, room.frames, room.closures, room.multipliers)
+        q, matrix, order, index = inner.q, room.matrix, room.order, 0
+        second, mixed, first = inner.second_by_end, inner.second_by_start, inner.first_by_start
+        by_parameters = inner.by_parameters
+        # Any number, not the one that is known here, or all would be compiled once more for it.
+        level = max(index, ALL)
         for node in range(len(steps.taken)):
             index += steps.taken[node]
         gradient[:] = 0.0
@@ -221,50 +240,53 @@ def _adjoint(sources: str) -> Callable[..., bool]:
             count = steps.taken[node]
             for k in range(count - 1, -1, -1):
                 index -= 1
-                _copy(steps.q[index], room.balance.q[0])
-                _copy(steps.q[index + 1], room.balance.q[1])
-                _copy(steps.multipliers[index], room.multipliers)
+                _copy(steps.q[index], q[0])
+                _copy(steps.q[index + 1], q[1])
+                _copy(steps.multipliers[index], multipliers)
                 balance(
-                    system, values, drive, rule, room.balance, node, k / count, 1.0 / count,
-                    h / count, ALL)
-                close_at(system, room, 0)
-                _copy_table(room.closures.jacobian, room.held)
-                stiffen(system, room.frames, room.closures, room.multipliers)
-                close_at(system, room, 1)
-                if not prepare(system, room, h / count):
+                    system, values, drive, rule, inner, node, k / count, 1.0 / count, h / count,
+                    level)
+                close_at(system, frames, closed, q[0])
+                _copy_table(closed.jacobian, room.held)
+                stiffen(system, frames, closed, multipliers)
+                close_at(system, frames, closed, q[1])
+                if not prepare(room, h / count):
                     return False
-                _solve_back(room, right, state)
+                _solve_back(second, matrix, order, right, state)
                 _push_back(
                     rule, node, k / count, 1.0 / count, h / count, right, state, by_torque,
                     by_push)
-                _step_back(room, right, state, gradient)
+                _step_back(first, mixed, by_parameters, right, state, gradient)
         _add_to(by_states[0], state)
         return True
 
     return adjoint
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_to(source: np.ndarray, target: np.ndarray) -> None:
     for k in range(2):
         for j in range(target.shape[1]):
             target[k, j] += source[k, j]
 
 
-@njit(**COMPILED)
-def _solve_back(room: StepRoom, right: np.ndarray, state: np.ndarray) -> None:
+@njit(**INSIDE)
+def _solve_back(
+    second_by_end: np.ndarray, matrix: np.ndarray, order: np.ndarray, right: np.ndarray,
+    state: np.ndarray,
+) -> None:
     """Adjoint of a step's first equation, from that of the state at its end."""
-    inner, joints = room.balance, state.shape[1]
+    joints = state.shape[1]
     right[:] = 0.0
     for j in range(joints):
         right[j] = state[0, j]
     for i in range(joints):
         for j in range(joints):
-            right[j] += inner.second_by_end[i, j] * state[1, i]
-    solve_transposed(room.matrix, room.order, right)
+            right[j] += second_by_end[i, j] * state[1, i]
+    solve_transposed(matrix, order, right)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _push_back(
     rule: Quadrature, node: int, begin: float, part: float, h: float, right: np.ndarray,
     state: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
@@ -280,23 +302,23 @@ def _push_back(
             by_push[node, j] += push
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _step_back(
-    room: StepRoom, right: np.ndarray, state: np.ndarray, gradient: np.ndarray
+    first_by_start: np.ndarray, second_by_start: np.ndarray, by_parameters: np.ndarray,
+    right: np.ndarray, state: np.ndarray, gradient: np.ndarray,
 ) -> None:
     """Carry the adjoint of the state over a step, from its end to its beginning."""
-    inner, joints = room.balance, state.shape[1]
+    joints = state.shape[1]
     for j in range(joints):
         state[0, j] = 0.0
     for c in range(len(gradient)):
         for i in range(joints):
             gradient[c] += (
-                inner.by_parameters[1, c, i] * state[1, i]
-                - inner.by_parameters[0, c, i] * right[i])
+                by_parameters[1, c, i] * state[1, i] - by_parameters[0, c, i] * right[i])
     for i in range(joints):
         for j in range(joints):
             state[0, j] += (
-                inner.second_by_start[i, j] * state[1, i] - inner.first_by_start[i, j] * right[i])
+                second_by_start[i, j] * state[1, i] - first_by_start[i, j] * right[i])
     for j in range(joints):
         state[1, j] = -right[j]
 

@@ -12,15 +12,15 @@ from numba import njit
 
 from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
 from sysid_ros.dynamics.sample_regressor import POSITION
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.variational import balance, closures, lagrangian, linear_solve, step, system
-from sysid_ros.dynamics.variational.balance import differentiate_by_parameters
+from sysid_ros.dynamics.variational.balance import BalanceRoom, differentiate_by_parameters
 from sysid_ros.dynamics.variational.closures import stiffen
-from sysid_ros.dynamics.variational.lagrangian import along, look
+from sysid_ros.dynamics.variational.lagrangian import along, curve, look
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
-from sysid_ros.dynamics.variational.step import StepRoom, close_at
-from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.step import StepRoom, close_at, fill_matrix
+from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: Files that are compiled into these calls.
 SOURCES = (
@@ -28,71 +28,109 @@ SOURCES = (
     linear_solve, step, system)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _velocity(
     system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray, p: np.ndarray
 ) -> bool:
     """Velocities within the constraints that belong to momenta, into ``room.right``."""
-    inner, joints = room.balance, len(q)
-    for j in range(joints):
-        inner.q[0, j], inner.at[j], inner.v[j] = q[j], q[j], 0.0
-    look(system, values, inner.tree, inner.at, inner.v, True)
-    close_at(system, room, 0)
-    room.matrix[:] = 0.0
-    room.right[:] = 0.0
-    for i in range(joints):
-        room.right[0, i] = p[i]
-        for j in range(joints):
-            room.matrix[i, j] = inner.tree.tables[0, i, j]
-        for k in range(system.rows):
-            room.matrix[i, joints + k] = room.closures.jacobian[k, i]
-            room.matrix[joints + k, i] = room.closures.jacobian[k, i]
-    if not decompose(room.matrix, room.order):
+    matrix, order, right, v = room.matrix, room.order, room.right, room.balance.v
+    tree, tables, jacobian = room.balance.tree, room.balance.tree.tables, room.closures.jacobian
+    v[:] = 0.0
+    right[:] = 0.0
+    look(system, values, tree, q, v)
+    curve(system, values.amplitudes, tree)
+    close_at(system, room.frames, room.closures, q)
+    fill_matrix(tables[0], jacobian, jacobian, matrix)
+    for i in range(len(p)):
+        right[0, i] = p[i]
+    if not decompose(matrix, order):
         return False
-    solve(room.matrix, room.order, room.right)
+    solve(matrix, order, right)
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _velocity_slopes(
-    system: DiscreteSystem, values: TreeValues, room: StepRoom, slopes: np.ndarray,
-    out: np.ndarray,
+    system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
+    slopes: np.ndarray, out: np.ndarray,
 ) -> None:
-    """Derivatives of the velocity of a tree, after :func:`_velocity`."""
-    inner, joints, width = room.balance, out.shape[0], out.shape[1]
-    first = width - inner.by_parameters.shape[1]
+    """Derivatives of the velocity within the constraints, after :func:`_velocity`."""
+    inner, frames, closed, joints = room.balance, room.frames, room.closures, len(q)
+    v, by_parameters, tables, stiffness = (
+        inner.v, inner.by_parameters, inner.tree.tables, closed.stiffness)
+    columns, right, multipliers = room.columns, room.right, room.multipliers
+    first = len(columns) - by_parameters.shape[1]
     for j in range(joints):
-        inner.v[j] = room.right[0, j]
-    look(system, values, inner.tree, inner.at, inner.v, True)
-    inner.by_parameters[:] = 0.0
-    differentiate_by_parameters(system, values, inner, 0.0, 0.0, 1.0, 0.0, 0.0)
-    for c in range(width):
+        v[j] = right[0, j]
+    for k in range(len(multipliers)):
+        multipliers[k] = right[0, joints + k]
+    _differentiate(system, values, inner, q, v)
+    # What the impulse that projects onto the constraints does where these turn.
+    stiffen(system, frames, closed, multipliers)
+    for c in range(len(columns)):
         for i in range(joints):
             total = slopes[1, i, c]
+            if c >= first:
+                total -= by_parameters[1, c - first, i]
             for j in range(joints):
-                total -= inner.tree.tables[1, i, j] * slopes[0, j, c]
-            room.columns[c, i] = total
-    for c in range(first, width):
-        for i in range(joints):
-            room.columns[c, i] -= inner.by_parameters[1, c - first, i]
-    solve(room.matrix, room.order, room.columns)
+                total -= (tables[1, i, j] + stiffness[i, j]) * slopes[0, j, c]
+            columns[c, i] = total
+    for k in range(len(multipliers)):
+        for m in range(len(multipliers)):
+            multipliers[m] = 1.0 if m == k else 0.0
+        stiffen(system, frames, closed, multipliers)
+        _turn(stiffness, v, right, slopes, columns, joints + k)
+    solve(room.matrix, room.order, columns)
     for i in range(joints):
-        for c in range(width):
-            out[i, c] = room.columns[c, i]
+        for c in range(len(columns)):
+            out[i, c] = columns[c, i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
+def _turn(
+    bend: np.ndarray, v: np.ndarray, room: np.ndarray, slopes: np.ndarray, columns: np.ndarray,
+    row: int,
+) -> None:
+    """What it asks of velocities that a constraint's direction changes with positions."""
+    for j in range(len(v)):
+        total = 0.0
+        for i in range(len(v)):
+            total += bend[i, j] * v[i]
+        room[0, j] = total
+    for c in range(len(columns)):
+        total = 0.0
+        for j in range(len(v)):
+            total -= room[0, j] * slopes[0, j, c]
+        columns[c, row] = total
+
+
+@njit(**INSIDE)
+def _differentiate(
+    system: DiscreteSystem, values: TreeValues, inner: BalanceRoom, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Momentum of a state and its derivatives, those by parameters among them."""
+    by_parameters, at, speed = inner.by_parameters, inner.at, inner.v
+    for j in range(len(q)):
+        at[j], speed[j] = q[j], v[j]
+    look(system, values, inner.tree, at, speed)
+    curve(system, values.amplitudes, inner.tree)
+    by_parameters[:] = 0.0
+    differentiate_by_parameters(system, values, inner, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+@njit(**INSIDE)
 def _potential(
-    system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray
+    terms: JointTerms, amplitudes: np.ndarray, gravity: np.ndarray, own: np.ndarray,
+    q: np.ndarray,
 ) -> float:
     """Potential energy of gravity and springs, after :func:`look`."""
-    tree, total, g = room.balance.tree, 0.0, system.tree.gravity
-    for i in range(len(system.tree.parent)):
+    total = 0.0
+    for i in range(len(own)):
         for k in range(3):
-            total -= g[k] * tree.own[i, 1 + k]
-    for k in range(len(system.tree.signal)):
-        if system.tree.signal[k] == POSITION:
-            total += 0.5 * values.amplitudes[k] * along(system, k, q) ** 2
+            total -= gravity[k] * own[i, 1 + k]
+    for k in range(len(amplitudes)):
+        if terms.signal[k] == POSITION:
+            total += 0.5 * amplitudes[k] * along(terms, k, q) ** 2
     return total
 
 
@@ -106,19 +144,21 @@ def _reading(sources: str) -> Callable[..., bool]:
         energies: np.ndarray, gaps: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
+        terms, amplitudes, gravity = system.terms, values.amplitudes, system.tree.gravity
+        own, right, gap = room.balance.tree.own, room.right, room.closures.gap
         for t in range(len(states)):
             q, p = states[t, 0], states[t, 1]
             if not _velocity(system, values, room, q, p):
                 return False
-            energies[t] = _potential(system, values, room, q)
+            energies[t] = _potential(terms, amplitudes, gravity, own, q)
             for j in range(len(q)):
-                velocities[t, j] = room.right[0, j]
-                energies[t] += 0.5 * room.right[0, j] * p[j]
+                velocities[t, j] = right[0, j]
+                energies[t] += 0.5 * right[0, j] * p[j]
             gaps[t] = 0.0
-            for k in range(system.rows):
-                gaps[t] = max(gaps[t], abs(room.closures.gap[k]))
+            for k in range(len(gap)):
+                gaps[t] = max(gaps[t], abs(gap[k]))
             if velocity_slopes.shape[2]:
-                _velocity_slopes(system, values, room, slopes[t], velocity_slopes[t])
+                _velocity_slopes(system, values, room, q, slopes[t], velocity_slopes[t])
         return True
 
     return read
@@ -127,8 +167,8 @@ def _reading(sources: str) -> Callable[..., bool]:
 _DIGEST = hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest()
 #: For states ``(T, 2, n)``, positions before momenta, and their derivatives ``(T, 2, n, w)``:
-#: fills velocities ``(T, n)``, their derivatives ``(T, n, w)`` where asked for and the system is
-#: a tree, energies ``(T,)`` and largest gaps of the closures ``(T,)``. False where singular.
+#: fills velocities ``(T, n)``, their derivatives ``(T, n, w)`` where asked for,
+#: energies ``(T,)`` and largest gaps of the closures ``(T,)``. False where singular.
 read: Callable[..., Any] = _reading(_DIGEST)
 
 
@@ -138,33 +178,31 @@ def _beginning(sources: str) -> Callable[..., None]:
     @njit(cache=True, **COMPILED)
     def begin(
         system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
-        v: np.ndarray, starts: int,
+        v: np.ndarray, start_slopes: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        inner, slopes, joints = room.balance, room.slopes, len(q)
-        for j in range(joints):
-            inner.q[0, j], inner.at[j], inner.v[j] = q[j], q[j], v[j]
-            room.speed[0, j] = room.speed[1, j] = v[j]
+        inner, slopes, p, speed = room.balance, room.slopes, room.p, room.speed
+        by_parameters, tables, momentum = inner.by_parameters, inner.tree.tables, inner.tree.joints
+        start, first = inner.q, slopes.shape[1] - by_parameters.shape[1]
         room.multipliers[:] = 0.0
-        look(system, values, inner.tree, inner.at, inner.v, True)
-        inner.by_parameters[:] = 0.0
-        differentiate_by_parameters(system, values, inner, 0.0, 0.0, 1.0, 0.0, 0.0)
-        slopes[:] = 0.0
-        for i in range(joints):
-            room.p[0, i] = inner.tree.joints[0, i]
-            for c in range(inner.by_parameters.shape[1]):
-                slopes[1, starts + c, i] = inner.by_parameters[1, c, i]
-            if starts:
-                slopes[0, i, i] = 1.0
-                for j in range(joints):
-                    slopes[1, j, i] = inner.tree.tables[1, i, j]
-                    slopes[1, joints + j, i] = inner.tree.tables[0, i, j]
+        for j in range(len(q)):
+            start[0, j] = q[j]
+            speed[0, j] = speed[1, j] = v[j]
+        _differentiate(system, values, inner, q, v)
+        for i in range(len(q)):
+            p[0, i] = momentum[0, i]
+            for c in range(slopes.shape[1]):
+                total = 0.0 if c < first else by_parameters[1, c - first, i]
+                for j in range(len(q)):
+                    total += tables[0, i, j] * start_slopes[1, j, c]
+                    total += tables[1, i, j] * start_slopes[0, j, c]
+                slopes[0, c, i], slopes[1, c, i] = start_slopes[0, i, c], total
 
     return begin
 
 
-#: Fill the room with the state of positions and velocities ``(n,)``, and with its derivatives by
-#: the start, if these come first, and by parameters.
+#: Fill the room with the state of positions and velocities ``(n,)``, and with its derivatives,
+#: from those of positions and velocities ``(2, n, w)``.
 begin: Callable[..., Any] = _beginning(_DIGEST)
 
 
@@ -177,14 +215,16 @@ def _inspection(sources: str) -> Callable[..., None]:
         multipliers: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        inner = room.balance
+        inner, frames, closed = room.balance, room.frames, room.closures
+        tree, at, v, by_parameters = inner.tree, inner.at, inner.v, inner.by_parameters
         for j in range(len(q)):
-            inner.q[0, j], inner.at[j], inner.v[j] = q[j], q[j], 0.0
-        look(system, values, inner.tree, inner.at, inner.v, True)
-        inner.by_parameters[:] = 0.0
+            at[j], v[j] = q[j], 0.0
+        look(system, values, tree, at, v)
+        curve(system, values.amplitudes, tree)
+        by_parameters[:] = 0.0
         differentiate_by_parameters(system, values, inner, 1.0, 0.0, 1.0, 1.0, 0.0)
-        close_at(system, room, 0)
-        stiffen(system, room.frames, room.closures, multipliers)
+        close_at(system, frames, closed, at)
+        stiffen(system, frames, closed, multipliers)
 
     return inspect
 

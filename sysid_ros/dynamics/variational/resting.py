@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from sysid_ros.dynamics.sample_regressor import ONE
 from sysid_ros.dynamics.variational.assembly import constraints
@@ -48,7 +49,7 @@ def resting(
         held: Indices of joints that something holds where they are.
 
     Raises:
-        EstimationError: There is none nearby, or it is not determined.
+        EstimationError: There is none nearby, or it is not determined, or not stable.
     """
     system, known = integrator.system, integrator.known(values)
     steady = -known.amplitudes[system.tree.signal == ONE] @ system.tree.weights[
@@ -72,6 +73,7 @@ def resting(
         q[free] += part * step[:joints]
         forces += part * step[joints:]
         if size <= _EXACT:
+            _require_stable(integrator, stiffness, across)
             slopes = np.zeros((len(q), len(integrator.sought)))
             change = np.vstack([
                 -here.force_by_parameters[free], np.zeros((system.rows, slopes.shape[1]))])
@@ -81,3 +83,16 @@ def resting(
         'no place of rest was found', where=integrator.model.robot.name,
         found=f'an imbalance of {np.abs(right).max():.3g}', fix='Begin nearer to it, or see '
         'whether springs hold every joint that nothing else does')
+
+
+def _require_stable(
+    integrator: VariationalIntegrator, stiffness: np.ndarray, across: np.ndarray
+) -> None:
+    """Refuse a place that the least push would end: from there a simulation goes anywhere."""
+    within = scipy.linalg.null_space(across) if len(across) else np.eye(len(stiffness))
+    steepest = np.linalg.eigvalsh(within.T @ stiffness @ within)[-1] if within.size else -1.0
+    if not steepest < 0.0:
+        raise EstimationError(
+            'the place of rest is not stable', where=integrator.model.robot.name,
+            found=f'a stiffness of {-steepest:.3g} N·m/rad or N/m', allowed='above zero',
+            fix='Begin nearer to where everything hangs')

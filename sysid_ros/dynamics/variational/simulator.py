@@ -1,4 +1,9 @@
-"""Motion of a torque model by a variational integrator, as shooting wants it."""
+r"""Motion of a torque model by a variational integrator, as shooting wants it.
+
+Closed loops move in the coordinates of the tree that is left when they are cut, and keep their
+closures. Where they start, the driven joints say: all others follow by :math:`q = \Gamma(q_a)`
+and :math:`\dot q = G \dot q_a`, and what that depends on goes along.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
+from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.sensitivity import Course, SimulatedMotion
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.variational.assembly import closed_configuration
 from sysid_ros.dynamics.variational.courses import DrivenCourse
 from sysid_ros.dynamics.variational.integrator import Rule, VariationalIntegrator
-from sysid_ros.errors import ModelError
+from sysid_ros.dynamics.variational.system import discrete_system
+from sysid_ros.errors import ModelError, UnreachableError
+from sysid_ros.robot.loops import Loops
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +32,7 @@ class VariationalSimulator:
     are of second order like everything here.
 
     Args:
-        model: Torque model of a tree, without jumps.
+        model: Torque model without jumps, of a tree or of closed loops.
         columns: Indices of the k parameters to differentiate by, shape ``(k,)``.
         by_start: Whether to differentiate by the start, too.
         substeps: Steps from node to node.
@@ -31,7 +40,8 @@ class VariationalSimulator:
 
     Raises:
         ConfigurationError: A setting is out of range.
-        ModelError: The robot has closed loops, or a term that discrete mechanics does not know.
+        ModelError: Discrete mechanics does not know the robot or one of its joint terms, or its
+            loops cannot be closed.
     """
 
     model: TorqueModel
@@ -41,46 +51,94 @@ class VariationalSimulator:
     rule: Rule = 'midpoint'
 
     def __post_init__(self) -> None:
-        if self.model.robot.loops is not None:
-            raise ModelError(
-                'the variational estimator works on trees', where=self.model.robot.name,
-                found='closed loops', fix='Use shooting, or a VariationalIntegrator with the '
-                'closures in Python')
         _ = self._integrator
 
     @cached_property
     def _integrator(self) -> VariationalIntegrator:
+        loops, robot = self.model.robot.loops, self.model.robot
+        tree, assembly = self.model, None
+        closures = () if loops is None else loops.closures
+        if loops is not None:
+            tree = TorqueModel(robot.opened, self.model.terms)
+            assembly = closed_configuration(
+                discrete_system(tree, closures), closures, closed_chain(robot).assembly,
+                loops.actuated)
         return VariationalIntegrator(
-            self.model, sought=tuple((int(k),) for k in self.columns), by_start=self.by_start,
-            rule=self.rule, substeps=self.substeps, most_substeps=self.substeps)
+            tree, closures, assembly, tuple((int(k),) for k in self.columns), self.starts,
+            self.rule, substeps=self.substeps, most_substeps=self.substeps)
 
     @property
     def starts(self) -> int:
         """How many of the derivatives are by the start."""
-        return self._integrator.starts
+        return 2 * len(self.model.robot.joint_names) if self.by_start else 0
 
     @property
     def width(self) -> int:
         """How many derivatives there are."""
-        return self._integrator.width
+        return self.starts + len(self.columns)
 
     def run(self, values: np.ndarray, courses: Sequence[Course]) -> list[SimulatedMotion]:
         """Simulate; see :class:`~sysid_ros.dynamics.sensitivity.Simulator`."""
         return [self._motion(values, course) for course in courses]
 
     def _motion(self, values: np.ndarray, course: Course) -> SimulatedMotion:
-        driven = DrivenCourse(course.start, course.torque, float(course.step))
-        motion = self._integrator.run(values, [driven])[0]
-        count, joints = motion.positions.shape
+        count, joints = course.torque.shape
         states = np.full((count, 3, joints), np.nan)
         slopes = np.full((count, 3, joints, self.width), np.nan)
+        driven = self._driven(course)
+        if driven is None:
+            return SimulatedMotion(states, slopes)
+        motion = self._integrator.run(values, [driven])[0]
         if motion.status.ok:
-            read = self._integrator.read(values, motion)
-            states[:, 0], states[:, 1] = motion.positions, read.velocities
-            slopes[:, 0], slopes[:, 1] = motion.slopes[:, 0], read.slopes
-            states[:, 2] = _rate(read.velocities, course.step)
-            slopes[:, 2] = _rate(read.slopes, course.step)
+            loops, read = self.model.robot.loops, self._integrator.read(values, motion)
+            own = np.arange(joints) if loops is None else loops.actuated
+            states[:, 0], states[:, 1] = motion.positions[:, own], read.velocities[:, own]
+            slopes[:, 0], slopes[:, 1] = motion.slopes[:, 0, own], read.slopes[:, own]
+            states[:, 2] = _rate(states[:, 1], course.step)
+            slopes[:, 2] = _rate(slopes[:, 1], course.step)
         return SimulatedMotion(states, slopes)
+
+    def _driven(self, course: Course) -> DrivenCourse | None:
+        """The course of all joints of the tree; None where the loops do not close."""
+        loops, joints = self.model.robot.loops, course.torque.shape[1]
+        starts = np.eye(2 * joints, self.width).reshape(2, joints, -1) * float(self.by_start)
+        if loops is None:
+            return DrivenCourse(course.start, course.torque, float(course.step), None, starts)
+        try:
+            start, turn = self._followed(loops, course.start)
+        except (ModelError, UnreachableError):
+            return None
+        torque = np.zeros((len(course.torque), len(loops.joint_names)))
+        torque[:, loops.actuated] = course.torque
+        slopes = np.zeros((*start.shape, self.width))
+        if self.by_start:
+            slopes[:, :, :self.starts] = turn
+        return DrivenCourse(start, torque, float(course.step), None, slopes)
+
+    def _followed(self, loops: Loops, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where all m joints are and how they move, ``(2, m)``, by those of the n driven ones.
+
+        Returns:
+            The start, and its derivatives by the start of the driven joints, ``(2, m, 2 n)``.
+
+        Raises:
+            ModelError: The loops do not close there.
+            UnreachableError: The driven joints cannot be there.
+        """
+        chain, system = closed_chain(self.model.robot), self._integrator.system
+        near = chain.positions(start[:1])[0]
+        q = closed_configuration(system, loops.closures, near, loops.actuated)[None]
+        joints, still = start.shape[1], np.zeros_like(start[:1])
+        motion = chain.motion_at(q, start[1:], still)
+        turn = np.zeros((2, q.shape[1], 2, joints))
+        turn[0, :, 0] = turn[1, :, 1] = motion.coupling[0]
+        for joint, unit in enumerate(np.eye(joints)):
+            # Where the driven joints do not accelerate, accelerations are quadratic in their
+            # velocities, and half of the slope is how velocities change with positions.
+            ahead, behind = (
+                chain.motion_at(q, start[1:] + sign * unit, still).a[0] for sign in (1.0, -1.0))
+            turn[1, :, 0, joint] = 0.25 * (ahead - behind)
+        return np.concatenate([q, motion.v]), turn.reshape(2, q.shape[1], 2 * joints)
 
 
 def _rate(values: np.ndarray, step: float) -> np.ndarray:

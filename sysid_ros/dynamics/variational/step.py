@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics.sample_regressor import VELOCITY
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import INSIDE
 from sysid_ros.dynamics.tree_dynamics import TreeValues
 from sysid_ros.dynamics.tree_terms import factorise
 from sysid_ros.dynamics.variational.balance import (
@@ -44,7 +44,7 @@ from sysid_ros.dynamics.variational.lagrangian import (
     stand,
 )
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
-from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: How a step ended; the last is taken again with a matrix of its own.
 DONE, UNSOLVED, SINGULAR, UNSTABLE, RAN_AWAY, RETRY = range(6)
@@ -116,57 +116,64 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
         np.zeros((2, width, joints)))
 
 
-@njit(**COMPILED)
-def close_at(system: DiscreteSystem, room: StepRoom, end: int) -> None:
-    """Gaps and their Jacobian at the beginning (0) or the end (1) of the step."""
-    stand(system, room.frames, room.balance.q[end])
-    close(system, room.frames, room.closures)
+@njit(**INSIDE)
+def close_at(
+    system: DiscreteSystem, frames: LagrangianRoom, closures: ClosureRoom, q: np.ndarray
+) -> None:
+    """Place the bodies at positions ``(n,)``, and find gaps and their Jacobian there."""
+    stand(system, frames, q)
+    close(system, frames, closures)
 
 
-@njit(**COMPILED)
-def fill_matrix(room: StepRoom) -> None:
-    """The matrix of Newton's method, the constraints being at the end of the step."""
-    joints, matrix = room.balance.newton.shape[0], room.matrix
+@njit(**INSIDE)
+def fill_matrix(
+    newton: np.ndarray, before: np.ndarray, after: np.ndarray, matrix: np.ndarray
+) -> None:
+    """The matrix of Newton's method, from Jacobians at the beginning and the end of the step."""
+    joints, rows = len(newton), len(before)
     for i in range(joints):
         for j in range(joints):
-            matrix[i, j] = room.balance.newton[i, j]
-    for k in range(len(room.multipliers)):
+            matrix[i, j] = newton[i, j]
+    for k in range(rows):
         for j in range(joints):
-            matrix[j, joints + k] = room.held[k, j]
-            matrix[joints + k, j] = room.closures.jacobian[k, j]
-        for m in range(len(room.multipliers)):
+            matrix[j, joints + k] = before[k, j]
+            matrix[joints + k, j] = after[k, j]
+        for m in range(rows):
             matrix[joints + k, joints + m] = 0.0
 
 
-@njit(inline='always', **COMPILED)
+@njit(inline='always', **INSIDE)
 def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
     """One step towards the solution; its size, negative where the matrix is singular."""
-    joints, right = room.balance.newton.shape[0], room.right
-    close_at(system, room, 1)
-    if room.made_for[0] != h:
-        fill_matrix(room)
-        if not decompose(room.matrix, room.order):
+    q, p, momentum, newton = room.balance.q, room.p, room.balance.momentum, room.balance.newton
+    matrix, order, right, made_for = room.matrix, room.order, room.right, room.made_for
+    held, multipliers, jacobian = room.held, room.multipliers, room.closures.jacobian
+    gap, joints = room.closures.gap, len(newton)
+    close_at(system, room.frames, room.closures, q[1])
+    if made_for[0] != h:
+        fill_matrix(newton, held, jacobian, matrix)
+        if not decompose(matrix, order):
             return -1.0
-        room.made_for[0] = h
+        made_for[0] = h
     for j in range(joints):
-        right[0, j] = -room.p[0, j] - room.balance.momentum[0, j]
-    for k in range(len(room.multipliers)):
+        right[0, j] = -p[0, j] - momentum[0, j]
+    for k in range(len(multipliers)):
         for j in range(joints):
-            right[0, j] -= room.held[k, j] * room.multipliers[k]
-        right[0, joints + k] = -room.closures.gap[k]
-    solve(room.matrix, room.order, right)
+            right[0, j] -= held[k, j] * multipliers[k]
+        right[0, joints + k] = -gap[k]
+    solve(matrix, order, right)
     size = 0.0
     for j in range(joints):
-        room.balance.q[1, j] += right[0, j]
+        q[1, j] += right[0, j]
         if not abs(right[0, j]) < _RUNAWAY:
             return np.inf
         size = max(size, abs(right[0, j]))
-    for k in range(len(room.multipliers)):
-        room.multipliers[k] += right[0, joints + k]
+    for k in range(len(multipliers)):
+        multipliers[k] += right[0, joints + k]
     return size
 
 
-@njit(inline='always', **COMPILED)
+@njit(inline='always', **INSIDE)
 def _solve_step(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     node: int, begin: float, part: float, h: float,
@@ -175,10 +182,11 @@ def _solve_step(
 
     The matrix of an earlier step is used as long as it brings the error down fast.
     """
-    before, chord = 0.0, room.made_for[0] == h
+    made_for, inner, before = room.made_for, room.balance, 0.0
+    chord = made_for[0] == h
     for k in range(_MOST_STEPS):
-        level = VALUES if room.made_for[0] == h else NEWTON
-        balance(system, values, drive, rule, room.balance, node, begin, part, h, level)
+        level = VALUES if made_for[0] == h else NEWTON
+        balance(system, values, drive, rule, inner, node, begin, part, h, level)
         size = _improve(system, room, h)
         if size < 0.0:
             return SINGULAR
@@ -190,12 +198,12 @@ def _solve_step(
         if size * rate < _EXACT or size < _ROUNDING or (size < _LAST and rate > 0.3):
             return DONE
         if k and rate > _SLOW:
-            room.made_for[0] = 0.0
+            made_for[0] = 0.0
         before = size
     return UNSOLVED
 
 
-@njit(inline='always', **COMPILED)
+@njit(inline='always', **INSIDE)
 def advance(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     node: int, begin: float, part: float, h: float, level: int,
@@ -215,134 +223,149 @@ def advance(
         h: As there.
         level: ``ALL`` where derivatives will be asked for, else ``VALUES``.
     """
-    inner, joints = room.balance, len(room.balance.v)
-    ended = RETRY
+    inner, frames, closures, made_for = room.balance, room.frames, room.closures, room.made_for
+    q, v, p, speed, momentum = inner.q, inner.v, room.p, room.speed, inner.momentum
+    gap, multipliers, joints, ended = closures.gap, room.multipliers, len(inner.v), RETRY
     for _ in range(2):
         for j in range(joints):
-            guess = 2.0 * room.speed[0, j] - room.speed[1, j]
-            inner.q[1, j] = inner.q[0, j] + h * guess
+            q[1, j] = q[0, j] + h * (2.0 * speed[0, j] - speed[1, j])
         ended = _solve_step(system, values, drive, rule, room, node, begin, part, h)
         if ended != RETRY:
             break
-        room.made_for[0] = 0.0
+        made_for[0] = 0.0
     if ended != DONE:
-        room.made_for[0] = 0.0
+        made_for[0] = 0.0
         return ended
     # The mass matrix is needed to see whether the step is stable.
-    if system.rows and level < NEWTON:
+    if len(gap) and level < NEWTON:
         level = NEWTON
     balance(system, values, drive, rule, inner, node, begin, part, h, level)
     for j in range(joints):
-        room.p[1, j] = inner.momentum[1, j]
-        if not (abs(inner.q[1, j]) < _RUNAWAY and abs(inner.v[j]) < _RUNAWAY):
+        p[1, j] = momentum[1, j]
+        if not (abs(q[1, j]) < _RUNAWAY and abs(v[j]) < _RUNAWAY):
             return RAN_AWAY
-    if system.rows:
-        stand(system, room.frames, inner.q[0])
-        stiffen(system, room.frames, room.closures, room.multipliers)
-    close_at(system, room, 1)
-    for k in range(system.rows):
-        if not abs(room.closures.gap[k]) <= CLOSED:
+    if len(gap):
+        stand(system, frames, q[0])
+        stiffen(system, frames, closures, multipliers)
+    close_at(system, frames, closures, q[1])
+    for k in range(len(gap)):
+        if not abs(gap[k]) <= CLOSED:
             return UNSOLVED
     return DONE
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def sound(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
-    node: int, h: float, span: float, margin: float,
+    mass: np.ndarray, stiffness: np.ndarray, held: np.ndarray, trial: np.ndarray, h: float,
+    span: float, margin: float,
 ) -> bool:
     """Whether the geometric stiffness at the beginning of a step leaves it stable.
 
     Args:
-        system: What moves.
-        values: Its parameter values.
-        drive: What drives it.
-        rule: The quadrature.
-        room: After :func:`advance`.
-        node: Number of the interval.
+        mass: Mass matrix, shape ``(n, n)``.
+        stiffness: Derivative of the constraints' impulses by positions, shape ``(n, n)``.
+        held: Jacobian of the constraints, shape ``(r, n)``.
+        trial: What damping adds to the inertia, shape ``(n, n)``; is overwritten.
         h: Duration of the step in [s].
         span: Time over which the multipliers at its beginning act in [s].
         margin: Part of what would still be stable that is allowed.
     """
-    mass, trial, joints = room.balance.tree.tables[0], room.trial, len(room.trial)
-    bound, largest, wall = 4.0 * margin / (h * h), 0.0, 0.0
+    joints, bound, largest, wall = len(mass), 4.0 * margin / (h * h), 0.0, 0.0
     for i in range(joints):
         for j in range(joints):
-            trial[i, j] = bound * mass[i, j] + room.closures.stiffness[i, j] / span
+            trial[i, j] = margin * trial[i, j] + bound * mass[i, j] + stiffness[i, j] / span
         largest = max(largest, bound * mass[i, i])
         square = 0.0
-        for k in range(system.rows):
-            square += room.held[k, i] * room.held[k, i]
+        for k in range(len(held)):
+            square += held[k, i] * held[k, i]
         wall = max(wall, square)
-    # Forces that act at the beginning alone: half of damping adds to inertia.
-    if rule.before[0] == 1.0 and rule.after[0] == 0.0:
-        _add_damping(system, values, drive, room, node, 2.0 * margin / h)
     weight = _WALL * largest / wall
-    for k in range(system.rows):
+    for k in range(len(held)):
         for i in range(joints):
-            pull = weight * room.held[k, i]
+            pull = weight * held[k, i]
             if pull != 0.0:
                 for j in range(joints):
-                    trial[i, j] += pull * room.held[k, j]
+                    trial[i, j] += pull * held[k, j]
     return factorise(trial)
 
 
-@njit(**COMPILED)
-def _add_damping(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, room: StepRoom, node: int,
-    factor: float,
+@njit(**INSIDE)
+def damp(
+    terms: JointTerms, amplitudes: np.ndarray, drive: Drive, rule: Quadrature, node: int,
+    h: float, trial: np.ndarray,
 ) -> None:
-    for k in range(len(system.tree.signal)):
-        if system.tree.signal[k] == VELOCITY:
-            push_square(system, k, factor * values.amplitudes[k], room.trial)
-    gains = min(node, len(drive.damping) - 1)
-    for r in range(len(drive.joints)):
-        for c in range(len(drive.joints)):
-            room.trial[drive.joints[r], drive.joints[c]] += factor * drive.damping[gains, r, c]
+    """What damping adds to the inertia of a step that has to be stable.
+
+    Args:
+        terms: Joint terms.
+        amplitudes: Of their columns, shape ``(t,)``.
+        drive: What drives the motion.
+        rule: The quadrature.
+        node: Number of the interval.
+        h: Duration of the step in [s].
+        trial: Is filled, shape ``(n, n)``; zero unless all forces act at the beginning.
+    """
+    trial[:] = 0.0
+    if rule.before[0] != 1.0 or rule.after[0] != 0.0:
+        return
+    factor, held, damping = 2.0 / h, drive.joints, drive.damping
+    for k in range(len(amplitudes)):
+        if terms.signal[k] == VELOCITY:
+            push_square(terms, k, factor * amplitudes[k], trial)
+    gains = min(node, len(damping) - 1)
+    for r in range(len(held)):
+        for c in range(len(held)):
+            trial[held[r], held[c]] += factor * damping[gains, r, c]
 
 
-@njit(inline='always', **COMPILED)
-def prepare(system: DiscreteSystem, room: StepRoom, h: float) -> bool:
+@njit(inline='always', **INSIDE)
+def prepare(room: StepRoom, h: float) -> bool:
     """Decompose the matrix of the derivatives of a step; whether it is regular."""
-    inner = room.balance
-    if system.rows:
-        for i in range(len(inner.v)):
-            for j in range(len(inner.v)):
-                inner.first_by_start[i, j] += room.closures.stiffness[i, j]
-    fill_matrix(room)
+    first, stiffness, made_for = (
+        room.balance.first_by_start, room.closures.stiffness, room.made_for)
+    if len(room.held):
+        for i in range(len(first)):
+            for j in range(len(first)):
+                first[i, j] += stiffness[i, j]
+    fill_matrix(room.balance.newton, room.held, room.closures.jacobian, room.matrix)
     regular = decompose(room.matrix, room.order)
-    room.made_for[0] = h if regular else 0.0
+    made_for[0] = h if regular else 0.0
     return regular
 
 
-@njit(**COMPILED)
-def carry(room: StepRoom) -> None:
-    """Carry the derivatives of the state over a step, after :func:`prepare`."""
-    inner, slopes, columns = room.balance, room.slopes, room.columns
-    width, joints = slopes.shape[1], slopes.shape[2]
-    first = width - inner.by_parameters.shape[1]
+@njit(**INSIDE)
+def carry(
+    inner: BalanceRoom, matrix: np.ndarray, order: np.ndarray, columns: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Carry the derivatives of the state over a step, after :func:`prepare`.
+
+    Args:
+        inner: Room for the balance of the step.
+        matrix: Of the equations, decomposed, shape ``(n + r, n + r)``.
+        order: Exchanges of its rows, shape ``(n + r,)``.
+        columns: Room for right-hand sides, shape ``(w, n + r)``.
+        slopes: Derivatives of positions and momenta, shape ``(2, w, n)``.
+    """
+    first, second, mixed = inner.first_by_start, inner.second_by_end, inner.second_by_start
+    parameters, width, joints = inner.by_parameters, slopes.shape[1], slopes.shape[2]
+    begin = width - parameters.shape[1]
     for c in range(width):
         for i in range(joints):
             total = slopes[1, c, i]
             for j in range(joints):
-                total += inner.first_by_start[i, j] * slopes[0, c, j]
+                total += first[i, j] * slopes[0, c, j]
             columns[c, i] = -total
+            if c >= begin:
+                columns[c, i] -= parameters[0, c - begin, i]
         for k in range(joints, columns.shape[1]):
             columns[c, k] = 0.0
-    for c in range(first, width):
-        for i in range(joints):
-            columns[c, i] -= inner.by_parameters[0, c - first, i]
-    solve(room.matrix, room.order, columns)
+    solve(matrix, order, columns)
     for c in range(width):
         for i in range(joints):
-            total = 0.0
+            total = parameters[1, c - begin, i] if c >= begin else 0.0
             for j in range(joints):
-                total += (
-                    inner.second_by_end[i, j] * columns[c, j]
-                    + inner.second_by_start[i, j] * slopes[0, c, j])
+                total += second[i, j] * columns[c, j] + mixed[i, j] * slopes[0, c, j]
             slopes[1, c, i] = total
         for i in range(joints):
             slopes[0, c, i] = columns[c, i]
-    for c in range(first, width):
-        for i in range(joints):
-            slopes[1, c, i] += inner.by_parameters[1, c - first, i]

@@ -42,20 +42,36 @@ class Closures(NamedTuple):
     place: np.ndarray
 
 
+class JointTerms(NamedTuple):
+    """Joint terms, t columns; as in :class:`~sysid_ros.dynamics.sample_regressor.SampleModel`.
+
+    Attributes:
+        signal: What a column is made of, shape ``(t,)``.
+        smoothing: Of dry friction in [rad/s] or [m/s], shape ``(t,)``.
+        weights: Direction that a column acts along, shape ``(t, n)``.
+        span: First joint that it acts on, and the one after the last, shape ``(t, 2)``.
+    """
+
+    signal: np.ndarray
+    smoothing: np.ndarray
+    weights: np.ndarray
+    span: np.ndarray
+
+
 class DiscreteSystem(NamedTuple):
     """What moves: b bodies, n joints, t columns of joint terms, r constraints.
 
     Attributes:
         tree: Bodies and joint terms.
+        terms: The joint terms alone.
         closures: What closes its loops.
-        span: First joint that a term acts on, and the one after the last, shape ``(t, 2)``.
         coupled: Whether bodies do not simply follow the joints of their own index.
         rows: The number r.
     """
 
     tree: SampleModel
+    terms: JointTerms
     closures: Closures
-    span: np.ndarray
     coupled: bool
     rows: int
 
@@ -84,8 +100,9 @@ def discrete_system(model: TorqueModel, closures: Sequence[LoopClosure] = ()) ->
         felt = np.flatnonzero(weights)
         span[k] = felt[0], felt[-1] + 1
     arrays = _closures(model.robot, closures)
+    terms = JointTerms(tree.signal, tree.smoothing, tree.weights, span)
     return DiscreteSystem(
-        tree, arrays, span, bool(model.robot.tree.is_coupled), int(arrays.row[-1]))
+        tree, terms, arrays, bool(model.robot.tree.is_coupled), int(arrays.row[-1]))
 
 
 def with_rows(system: DiscreteSystem, kept: np.ndarray) -> DiscreteSystem:

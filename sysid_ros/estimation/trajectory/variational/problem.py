@@ -92,7 +92,6 @@ class Playback:
         if not np.isfinite(self.course.torque).all():
             raise RecordingError('the torques are not known at all nodes')
 
-
     def started(self, integrator: VariationalIntegrator, values: np.ndarray) -> DrivenCourse:
         """The course from where it starts with some parameter values, shape ``(p,)``.
 
@@ -102,8 +101,9 @@ class Playback:
         if self.held is None:
             return self.course
         rest = resting(integrator, values, self.course.start[0], self.held)
-        start = np.array([rest.positions, 0.0 * rest.positions])
-        return replace(self.course, start=start, start_slopes=rest.slopes)
+        start, slopes = (
+            np.stack([x, np.zeros_like(x)]) for x in (rest.positions, rest.slopes))
+        return replace(self.course, start=start, start_slopes=slopes)
 
 
 class Point(NamedTuple):
@@ -259,8 +259,7 @@ def playback_problem(
             'a parameter of the model belongs to several that are sought',
             found=', '.join(twice))
     made = VariationalIntegrator(
-        integrator.model, integrator.closures, integrator.assembly, groups, False,
+        integrator.model, integrator.closures, integrator.assembly, groups, 0,
         integrator.rule, integrator.forces, integrator.substeps, integrator.most_substeps)
     return PlaybackProblem(
         made, own.with_values(dict(parameters)).values, tuple(sought), tuple(playbacks))
-
