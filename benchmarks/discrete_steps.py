@@ -168,8 +168,8 @@ def times() -> list[dict[str, Any]]:
 
     def derived() -> None:
         assert sweep.predict(
-            machine, amounts, sought, H, motion.states[:-1], torques, 0, motion.modes, False, room,
-            table, velocities, slopes) == -1
+            machine, amounts, sought, H, motion.states[:-1], torques, 0, motion.modes, False,
+            False, room, table, velocities, slopes) == -1
 
     def complemented() -> None:
         for k in range(0, TIMED, 20):

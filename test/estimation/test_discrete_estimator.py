@@ -37,7 +37,7 @@ def release(furuta):
 
 def test_four_parameters_are_found_from_encoders_alone(furuta, release):
     found = DiscreteLeastSquares(prior_strength=None, state_error_weight=1e6).solve(release)
-    assert found.status.ok and len(found.iterations) <= 15
+    assert found.status.ok and len(found.iterations) <= 8
     # A step of 5 ms: the bias of the inertias is far below a percent by now.
     for name, within in zip(furuta.FOUR, (0.02, 0.005, 0.1, 0.1), strict=True):
         assert abs(furuta.error(release, found.values, name)) < within
@@ -60,7 +60,8 @@ def test_what_a_swing_up_does_not_tell_is_said(furuta):
     recorded = furuta.motion('swing_up', 6.0, True)
     problem = furuta.problem_of(recorded, 0.01, furuta.THIRTEEN, friction='bearings')
     estimate = DiscreteLeastSquares(prior_strength=None, state_error_weight=100.0).fit(problem)
-    assert estimate.status.ok
+    # Moments of inertia begin three times too large.
+    assert estimate.status.ok and estimate.iterations <= 8
     silent = {
         name for name in furuta.THIRTEEN
         if np.isinf(estimate.standard_deviation[problem.parameters.index(name)])}

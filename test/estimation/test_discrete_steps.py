@@ -16,6 +16,15 @@ from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, lo
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
 from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
+from sysid_ros.estimation.trajectory.discrete.rows import (
+    COSINE,
+    DISTANCE,
+    PLACE,
+    SLIDE,
+    TURN,
+    WORLD,
+    bent_along,
+)
 from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
 from sysid_ros.estimation.trajectory.discrete.sweep import Modes
 
@@ -42,14 +51,14 @@ def predicted(
     table, first = np.empty((n + m + f, width)), 0
     while first >= 0:
         first = sweep.predict(
-            machine, amounts, sought, h, states, torques, first, modes, False, room, table,
+            machine, amounts, sought, h, states, torques, first, modes, False, False, room, table,
             velocities, slopes)
         if first >= 0:
             complement(machine, amounts, h, states[first], torques[first], room)
             remember(modes, first, room)
             sweep.respond_in_modes(
-                machine, amounts, sought, h, states[first], torques[first], room, table,
-                velocities[first], slopes[first])
+                machine, amounts, sought, h, states[first], torques[first], states[first],
+                False, room, table, velocities[first], slopes[first])
             first = first + 1 if first + 1 < len(torques) else -1
     return velocities, slopes, modes
 
@@ -266,3 +275,24 @@ def test_derivatives_of_gaps_speeds_and_angles_are_those_of_central_differences(
             high_joints.position - low_joints.position,
             high_joints.velocity - low_joints.velocity], axis=1) / (2.0 * STEP)
         assert joints.by_state[:, :, column] == pytest.approx(told, abs=1e-7)
+
+
+def test_what_speeds_of_rows_change_by_along_a_motion_is_what_their_slopes_say():
+    rng = np.random.default_rng(11)
+    mechanism = every_kind(rng)
+    rows = mechanism.rows_of([*mechanism.constraints, *mechanism.drives])
+    assert {COSINE, PLACE, SLIDE, DISTANCE, TURN} == set(rows.kind.tolist())
+    states, bodies = random_states(rng, mechanism, 4), len(mechanism.bodies)
+    every = len(rows.kind)
+    slopes, room = np.empty((4, every, 12, 12)), room_for(bodies, 0, 0)
+    sweep.look_along(rows, states, room, np.empty((4, every)), np.empty((4, every, 12)), slopes)
+    # The room is left with the poses of the last state.
+    speeds, moved = rng.normal(size=(2, every, 4, 3))
+    for k in range(every):
+        if rows.second[k] == WORLD:
+            speeds[k, 2:], moved[k, 2:] = 0.0, 0.0
+        found = bent_along(
+            rows, k, room.positions, room.rotations, *(
+                tuple(tuple(part) for part in both[k].tolist()) for both in (speeds, moved)))
+        told = speeds[k].ravel() @ slopes[-1, k] @ moved[k].ravel()
+        assert found == pytest.approx(told, rel=1e-12, abs=1e-12)

@@ -10,7 +10,7 @@ import scipy.optimize
 from scipy.spatial.transform import Rotation
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import Residuals
+from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.state_space import (
     StateSpace,
@@ -169,6 +169,28 @@ def test_a_trial_that_diverges_raises_the_damping():
     assert found.iterations[2].damping > found.iterations[0].damping
     assert found.status is Status.CONVERGED
     np.testing.assert_allclose(found.values, [1.7, 4.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize('wrong', [1.0, -1.0])
+def test_a_first_step_that_was_foretold_wrong_is_left_at_that(wrong, rng):
+    measured = grown(1.7, 4.0, 0.1, 40) + 0.01 * rng.normal(size=40)
+    problem, start = Growth(measured, 0.5), (1.1 * measured[:, None], np.array([1.4, 5.0]))
+
+    def foretell(states, values):
+        parts = list(problem.residuals(states, values))
+        for part in parts:
+            part.rows[:, :, -1] *= wrong
+        return NormalEquations.of(len(states), 1, 2, parts)
+
+    plain = LevenbergMarquardt().minimise(problem, *start, *everywhere())
+    found = LevenbergMarquardt().minimise(problem, *start, *everywhere(), foretell=foretell)
+    assert found.status is Status.CONVERGED
+    np.testing.assert_allclose(found.values, plain.values, rtol=1e-6)
+    # The log tells of the step that went uphill.
+    refused = [line.decrease < 0.0 for line in found.iterations]
+    assert refused[0] == (wrong < 0.0)
+    assert len(found.iterations) == len(plain.iterations) + refused[0]
+    assert found.iterations[refused[0]].damping == found.iterations[0].damping
 
 
 def test_what_nothing_determines_stays_where_it_was():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -114,6 +114,55 @@ class Residuals:
         return Residuals(self.nodes, weight[..., None] * self.rows, self.pairs)
 
 
+class DampedStep(NamedTuple):
+    """A step to the minimum of a damped quadratic model.
+
+    Attributes:
+        states: Of the states, shape ``(N, n)``.
+        values: Of the parameters, shape ``(p,)``.
+        promised: What it takes off the model without damping.
+        size: Largest part of the parameters' step, in units of their scale.
+        scale: What steps are damped in units of, as the next one is to be told.
+    """
+
+    states: np.ndarray
+    values: np.ndarray
+    promised: float
+    size: float
+    scale: Any
+
+
+class Linearised(Protocol):
+    """Residuals of a chain to first order."""
+
+    @property
+    def cost(self) -> float:
+        """That of all residuals."""
+
+    def damped_step(
+        self, damping: float, scale: Any, lower: np.ndarray, upper: np.ndarray
+    ) -> DampedStep | None:
+        """The step to the minimum of the damped quadratic model.
+
+        Args:
+            damping: Marquardt's parameter.
+            scale: That of the step before, or None.
+            lower: Least step of each parameter, at most zero, shape ``(p,)``.
+            upper: Largest step, at least zero, shape ``(p,)``.
+
+        Returns:
+            None where it cannot be computed.
+        """
+
+    def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
+        """Largest cosine between the residuals and one of their derivatives.
+
+        Args:
+            lowest: Which parameters count only where less cost is above, shape ``(p,)``.
+            highest: Which ones only where it is below.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
     """Normal equations of a chain of N nodes.
@@ -164,6 +213,39 @@ class NormalEquations:
     def gradient(self) -> tuple[np.ndarray, np.ndarray]:
         """Gradient of the cost: by the states ``(N, n)``, and by the parameters ``(p,)``."""
         return self.chain[:, :, -1], self.corner[:, -1]
+
+    def damped_step(
+        self, damping: float, scale: Any, lower: np.ndarray, upper: np.ndarray
+    ) -> DampedStep | None:
+        """A step damped in units of curvatures, at their largest so far; see ``Linearised``."""
+        scale = self.curvature if scale is None else tuple(
+            np.maximum(*pair) for pair in zip(scale, self.curvature, strict=True))
+        # What nothing bends is damped by itself.
+        bent = [np.where(part > 0.0, part, 1.0) for part in scale]
+        eliminated = self.eliminated(damping * bent[0], damping * bent[1])
+        found = None if eliminated is None else eliminated.step(lower, upper)
+        if found is None:
+            return None
+        states, values = found
+        gradient, slope = self.gradient
+        linear = float(np.vdot(gradient, states) + slope @ values)
+        size = float(np.max(np.abs(values) * np.sqrt(scale[1]), initial=0.0))
+        return DampedStep(
+            states, values, -linear - 0.5 * self.bend(states, values), size, scale)
+
+    def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
+        """Largest cosine between the residuals and a derivative; see ``Linearised``."""
+        size = np.sqrt(2.0 * self.cost)
+        if not size > 0.0:
+            return 0.0
+        gradient, slope = self.gradient
+        held, largest = (lowest & (slope > 0.0)) | (highest & (slope < 0.0)), 0.0
+        for part, curvature in zip(
+            (gradient, np.where(held, 0.0, slope)), self.curvature, strict=True
+        ):
+            cosine = np.abs(part) / np.sqrt(np.where(curvature > 0.0, curvature, np.inf))
+            largest = max(largest, float(np.max(cosine, initial=0.0)) / size)
+        return largest
 
     def bend(self, states: np.ndarray, parameters: np.ndarray) -> float:
         """Second derivative of the cost along a step.

@@ -14,12 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import ChainPart, Eliminated, NormalEquations, Residuals
+from sysid_ros.estimation.trajectory.chain import (
+    ChainPart,
+    DampedStep,
+    Eliminated,
+    Linearised,
+    NormalEquations,
+    Residuals,
+)
 from sysid_ros.estimation.trajectory.solution import Iteration
 
 # A step is taken when at least this part of the promised decrease came true.
@@ -75,8 +82,9 @@ class ChainSolution:
         values: Parameters, shape ``(p,)``.
         status: How the method ended.
         iterations: Its log.
-        equations: The solution's normal equations.
-        eliminated: These without the states, undamped; None where the states are not determined.
+        equations: The solution, linearised.
+        eliminated: Its normal equations without the states, undamped; None where the states are
+            not determined, or steps were not found by normal equations.
         open: The largest residual of the equations that must hold.
     """
 
@@ -84,7 +92,7 @@ class ChainSolution:
     values: np.ndarray
     status: Status
     iterations: tuple[Iteration, ...]
-    equations: NormalEquations
+    equations: Linearised
     eliminated: Eliminated | None
     open: float
 
@@ -118,6 +126,8 @@ class LevenbergMarquardt:
         self, problem: ChainProblem, states: np.ndarray, values: np.ndarray,
         lower: np.ndarray, upper: np.ndarray,
         progress: Callable[[Iteration], None] | None = None,
+        linearise: Callable[[np.ndarray, np.ndarray], Linearised] | None = None,
+        foretell: Callable[[np.ndarray, np.ndarray], Linearised] | None = None,
     ) -> ChainSolution:
         """Minimise the cost.
 
@@ -128,14 +138,18 @@ class LevenbergMarquardt:
             lower: Their lower bounds, shape ``(p,)``.
             upper: Their upper bounds, shape ``(p,)``.
             progress: Told of every step that was tried.
+            linearise: Linearises all residuals at states and parameters, in place of adding up
+                normal equations; for problems without equations.
+            foretell: The same for the first step, by what reaches farther than slopes; if this
+                step is refused, it is left at that.
         """
         search = _Search(
             self, problem, lower, upper, states, np.clip(values, lower, upper), self.weight,
-            self.damping, progress=progress)
-        status = search.run()
+            self.damping, progress, linearise, foretell)
+        status, found = search.run(), search.equations
         return ChainSolution(
-            search.states, search.values, status, tuple(search.log), search.equations,
-            search.equations.eliminated(), search.open)
+            search.states, search.values, status, tuple(search.log), found,
+            found.eliminated() if isinstance(found, NormalEquations) else None, search.open)
 
 
 @dataclass
@@ -151,14 +165,17 @@ class _Search:
     weight: float
     damping: float
     progress: Callable[[Iteration], None] | None
+    linearise: Callable[[np.ndarray, np.ndarray], Linearised] | None
+    foretell: Callable[[np.ndarray, np.ndarray], Linearised] | None
     raised: float = 2.0
+    scale: Any = None
     log: list[Iteration] = field(default_factory=list)
     multipliers: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.equations = self._linearised(self.states, self.values)
+        first = self._linearised if self.foretell is None else self.foretell
+        self.equations = first(self.states, self.values)
         self.least = max(_ROUNDING * self.equations.cost, self.settings.floor)
-        self.scale = self.equations.curvature
         self.open = self._open()
 
     def run(self) -> Status:
@@ -178,47 +195,42 @@ class _Search:
     def _descend(self) -> Status:
         """To the minimum of the cost with multipliers as they are."""
         while len(self.log) < self.settings.max_iterations:
-            if self._steepness() <= self.settings.gradient_tolerance:
+            if self.foretell is None and self._steepness() <= self.settings.gradient_tolerance:
                 return Status.CONVERGED
-            self.scale = (
-                np.maximum(self.scale[0], self.equations.curvature[0]),
-                np.maximum(self.scale[1], self.equations.curvature[1]))
-            found = self._step()
-            if found is None:
+            found = self.equations.damped_step(
+                self.damping, self.scale, self.lower - self.values, self.upper - self.values)
+            if found is None and self.foretell is not None:
+                self._look_again()
+            elif found is None:
                 self.damping *= _RAISED
-            elif self._try(*found):
+            elif self._try(found):
                 return Status.CONVERGED
             if self.damping > _STUCK:
                 return Status.INACCURATE
         return Status.ITERATION_LIMIT
 
-    def _step(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The damped step; None where it cannot be computed."""
-        # What nothing bends is damped by itself.
-        bent = [np.where(scale > 0.0, scale, 1.0) for scale in self.scale]
-        eliminated = self.equations.eliminated(self.damping * bent[0], self.damping * bent[1])
-        if eliminated is None:
-            return None
-        return eliminated.step(self.lower - self.values, self.upper - self.values)
-
-    def _try(self, states: np.ndarray, values: np.ndarray) -> bool:
+    def _try(self, found: DampedStep) -> bool:
         """Take a step if it is worthwhile; whether it was too small to go on."""
-        promised = -self._change(states, values)
-        moved = self.problem.space.moved(self.states, states), self.values + values
+        promised, self.scale = found.promised, found.scale
+        moved = self.problem.space.moved(self.states, found.states), self.values + found.values
         trial = self._linearised(*moved)
         cost = self.equations.cost
         decrease = cost - trial.cost if np.isfinite(trial.cost) else -np.inf
         gain = decrease / promised if promised > 0.0 else -np.inf
-        step = float(np.max(np.abs(values) * np.sqrt(self.scale[1]), initial=0.0))
         taken = gain > _WORTHWHILE
         line = Iteration(
-            trial.cost if taken else cost, decrease, gain, self.damping, step, self._steepness())
+            trial.cost if taken else cost, decrease, gain, self.damping, found.size,
+            self._steepness())
         self.log.append(line)
         if self.progress is not None:
             self.progress(line)
         # Under strong damping little is promised anywhere.
         least = self.settings.tolerance * cost + self.least
-        small = promised <= least and self.damping <= _FREE
+        small = promised <= least and self.damping <= _FREE and self.foretell is None
+        if not taken and self.foretell is not None:
+            self._look_again()
+            return False
+        self.foretell = None
         if taken:
             (self.states, self.values), self.equations = moved, trial
             self.damping *= max(self.settings.relief, 1.0 - (2.0 * gain - 1.0)**3)
@@ -229,29 +241,21 @@ class _Search:
         # Where hardly anything was promised, refusal is rounding.
         return small
 
-    def _change(self, states: np.ndarray, values: np.ndarray) -> float:
-        """What the quadratic model changes by."""
-        gradient, slope = self.equations.gradient
-        linear = float(np.vdot(gradient, states) + slope @ values)
-        return linear + 0.5 * self.equations.bend(states, values)
+    def _look_again(self) -> None:
+        """Slopes where the search begins, in place of what reaches farther."""
+        self.foretell, self.scale = None, None
+        self.equations = self._linearised(self.states, self.values)
 
     def _steepness(self) -> float:
-        """Largest cosine between the residuals and one of their derivatives."""
-        size = np.sqrt(2.0 * self.equations.cost)
-        if not size > 0.0:
-            return 0.0
-        gradient, slope = self.equations.gradient
-        held = ((self.values <= self.lower) & (slope > 0.0)) | (
-            (self.values >= self.upper) & (slope < 0.0))
-        largest = 0.0
-        for part, curvature in zip(
-            (gradient, np.where(held, 0.0, slope)), self.equations.curvature, strict=True
-        ):
-            cosine = np.abs(part) / np.sqrt(np.where(curvature > 0.0, curvature, np.inf))
-            largest = max(largest, float(np.max(cosine, initial=0.0)) / size)
-        return largest
+        """Largest cosine between the residuals and one of their derivatives.
 
-    def _linearised(self, states: np.ndarray, values: np.ndarray) -> NormalEquations:
+        That of a parameter at its bound counts only where it leads inside.
+        """
+        return self.equations.steepness(self.values <= self.lower, self.values >= self.upper)
+
+    def _linearised(self, states: np.ndarray, values: np.ndarray) -> Linearised:
+        if self.linearise is not None:
+            return self.linearise(states, values)
         return NormalEquations.of(
             len(states), self.problem.space.dimension, len(values), self._all(states, values))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_ros.errors import ModelError
 from sysid_ros.estimation.trajectory.discrete import sweep
+from sysid_ros.estimation.trajectory.discrete.joint_kernels import read_joints
 from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import JointRow, Mechanism
 from sysid_ros.estimation.trajectory.discrete.rows import COSINE, WORLD, Rows
@@ -20,7 +21,7 @@ class Look(NamedTuple):
 
     Attributes:
         value: Shape ``(S, m)``.
-        speed: Of the first ones, as many as were wanted.
+        speed: Likewise.
         by_state: Derivatives of values by the steps of states, shape ``(S, m, 12 b)``.
         speed_by_state: And of speeds.
     """
@@ -31,39 +32,34 @@ class Look(NamedTuple):
     speed_by_state: np.ndarray
 
 
-def look(
-    mechanism: Mechanism, rows: Rows, states: np.ndarray, moving: int | None = None
-) -> Look:
+def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
     """Look at rows.
 
     Args:
         mechanism: Bodies, b of them.
         rows: The rows.
         states: Shape ``(S, 13 b)``.
-        moving: Of how many, the first ones, speeds are wanted; of all by default.
     """
-    samples, every, bodies = len(states), len(rows.kind), len(mechanism.bodies)
-    count = every if moving is None else moving
-    value = np.empty((samples, every))
-    direction, slope = np.empty((samples, every, 12)), np.empty((samples, count, 12, 12))
+    samples, count, bodies = len(states), len(rows.kind), len(mechanism.bodies)
+    value = np.empty((samples, count))
+    direction, slope = np.empty((samples, count, 12)), np.empty((samples, count, 12, 12))
     sweep.look_along(rows, states, room_for(bodies, 0, 0), value, direction, slope)
     # The world is behind all bodies.
     twists = np.concatenate(
         [states.reshape(samples, bodies, 13)[:, :, 7:], np.zeros((samples, 1, 6))], axis=1)
-    twist = np.concatenate([twists[:, rows.first[:count]], twists[:, rows.second[:count]]], axis=2)
+    twist = np.concatenate([twists[:, rows.first], twists[:, rows.second]], axis=2)
     turned = (twist[:, :, None] @ slope)[:, :, 0]
-    by_state = np.zeros((samples, every, 12 * bodies))
+    by_state = np.zeros((samples, count, 12 * bodies))
     speed_by_state = np.zeros((samples, count, 12 * bodies))
-    for k in range(every):
+    for k in range(count):
         for own, body in ((slice(0, 6), rows.first[k]), (slice(6, 12), rows.second[k])):
             if body == WORLD:
                 continue
             pose, speed = slice(12 * body, 12 * body + 6), slice(12 * body + 6, 12 * body + 12)
             by_state[:, k, pose] = direction[:, k, own]
-            if k < count:
-                speed_by_state[:, k, pose] = turned[:, k, own]
-                speed_by_state[:, k, speed] = direction[:, k, own]
-    speed = np.einsum('skc,skc->sk', direction[:, :count], twist)
+            speed_by_state[:, k, pose] = turned[:, k, own]
+            speed_by_state[:, k, speed] = direction[:, k, own]
+    speed = np.einsum('skc,skc->sk', direction, twist)
     return Look(value, speed, by_state, speed_by_state)
 
 
@@ -105,16 +101,13 @@ class Coordinates:
 
     def of(self, states: np.ndarray) -> JointMotion:
         """Coordinates at states, shape ``(S, 13 b)``."""
-        count = len(self.joints)
-        found = look(self.mechanism, self._rows, states, count)
-        position, by_state = found.value[:, :count].copy(), found.by_state[:, :count].copy()
-        for k in np.flatnonzero(self.turning):
-            c, s = found.value[:, count + 2 * k], found.value[:, count + 2 * k + 1]
-            dc, ds = found.by_state[:, count + 2 * k], found.by_state[:, count + 2 * k + 1]
-            position[:, k] = np.arctan2(s, c)
-            by_state[:, k] = (c[:, None] * ds - s[:, None] * dc) / (c**2 + s**2)[:, None]
-        return JointMotion(
-            position, found.speed, np.concatenate([by_state, found.speed_by_state], axis=1))
+        count, bodies = len(self.joints), len(self.mechanism.bodies)
+        motion = np.empty((len(states), 2 * count))
+        by_state = np.zeros((len(states), 2 * count, 12 * bodies))
+        read_joints(
+            self._rows, self.turning, states, room_for(bodies, len(self._rows.kind), 0), motion,
+            by_state)
+        return JointMotion(motion[:, :count], motion[:, count:], by_state)
 
     @cached_property
     def turning(self) -> np.ndarray:

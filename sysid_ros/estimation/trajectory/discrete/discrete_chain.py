@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from itertools import islice
+from typing import Literal, cast
 
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.chain import ChainPart, Residuals
+from sysid_ros.estimation.trajectory.chain import (
+    ChainPart,
+    Linearised,
+    NormalEquations,
+    Residuals,
+)
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, JointMotion
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
+from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, LinearStretch
 from sysid_ros.estimation.trajectory.discrete.machine import (
     Amounts,
     Machine,
@@ -74,6 +81,9 @@ class DiscreteChain:
         frozen: Whether modes stay what they were found to be, so that nothing has a kink.
         lever: Length in [m] at which a missing force weighs like its moment; None for both as
             they are in their units.
+        secant: Whether slopes by parameters are meant at the velocities of the next states, not at
+            those that steps lead to. There, what a step calls for is linear in parameters (eq.
+            3.7), so that a step of the solver lands near however far off they are.
     """
 
     problem: TrajectoryProblem
@@ -86,6 +96,7 @@ class DiscreteChain:
     huber: float = np.inf
     frozen: bool = False
     lever: float | None = None
+    secant: bool = False
     _modes: dict[int, Modes] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -116,6 +127,26 @@ class DiscreteChain:
             motion = self.joint_motion(states, index)
             for observation in stretch.observations:
                 yield self._observed(index, observation, motion, everything)[0]
+
+    def linearised(self, states: np.ndarray, values: np.ndarray) -> Linearised:
+        """All residuals to first order; as published by normal equations."""
+        parts = iter(self.residuals(states, values))
+        if self.residual == 'published':
+            return NormalEquations.of(len(states), self.space.dimension, len(values), parts)
+        first, cost, stretches = next(parts), 0.0, []
+        for index, stretch in enumerate(self.problem.stretches):
+            missing, *observed = islice(parts, 1 + len(stretch.observations))
+            rows = first.rows[index]
+            violated = np.delete(rows, slice(-1 - len(values), -1), axis=1)
+            stretches.append(LinearStretch.of(
+                int(self.first_nodes[index]), cast(MissingImpulses, missing), observed, violated))
+            cost += missing.cost + sum(part.cost for part in observed)
+        return LinearMotion(tuple(stretches), cost + first.cost, self._covariances)
+
+    @cached_property
+    def _covariances(self) -> np.ndarray:
+        """Room for those of all states."""
+        return np.empty((len(self.start), *(self.space.dimension,) * 2))
 
     def equations(self, states: np.ndarray, values: np.ndarray) -> Iterable[Residuals]:
         """None: impulses may be missing everywhere."""
@@ -209,8 +240,8 @@ class DiscreteChain:
         first = 0
         while first < steps:
             first = sweep.predict(
-                machine, amounts, sought, step, states, torques, first, modes, self.frozen, room,
-                table, velocities, slopes)
+                machine, amounts, sought, step, states, torques, first, modes, self.frozen,
+                self.secant, room, table, velocities, slopes)
             if first < 0:
                 break
             # Trying did not find the modes of this step.
@@ -222,8 +253,8 @@ class DiscreteChain:
                 break
             remember(modes, first, room)
             sweep.respond_in_modes(
-                machine, amounts, sought, step, states[first], torques[first], room, table,
-                velocities[first], slopes[first])
+                machine, amounts, sought, step, states[first], torques[first], states[first + 1],
+                self.secant, room, table, velocities[first], slopes[first])
             first += 1
         return velocities, slopes
 

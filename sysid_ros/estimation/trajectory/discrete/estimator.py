@@ -9,12 +9,13 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import NormalEquations
+from sysid_ros.estimation.trajectory.chain import Linearised, NormalEquations
 from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     DiscreteChain,
     Residual,
     RotationResidual,
 )
+from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import (
@@ -117,17 +118,12 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         chain = self._chain(problem, motion)
         states, values = chain.start, problem.parameters.values
         free = values[problem.free]
-        equations = NormalEquations.of(
-            len(states), chain.space.dimension, len(free), chain.residuals(states, free))
-        if not np.isfinite(equations.cost):
+        linear = chain.linearised(states, free)
+        if not np.isfinite(linear.cost):
             raise EstimationError(
                 'no step can be made with these parameters', where=problem.provenance.get('source'),
                 fix='Give every body a mass and moments of inertia, and raise compliances')
-        eliminated = equations.eliminated(_BREATH * equations.curvature[0])
-        information, scores = np.zeros((len(free),) * 2), np.zeros((len(states), len(free)))
-        if eliminated is not None:
-            information = eliminated.information
-            scores = eliminated.scores(chain.residuals(states, free))
+        information, scores = _known(chain, linear, states, free)
         return _told(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
             residuals=chain.innovations(states, free), information=information, scores=scores))
@@ -154,13 +150,16 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         solver = LevenbergMarquardt(
             max_iterations=min(_PATIENCE, self.max_iterations), tolerance=self.tolerance,
             damping=_DAMPING, relief=_RELIEF)
-        found = solver.minimise(chain, states, values, lower, upper, progress)
+        found = solver.minimise(
+            chain, states, values, lower, upper, progress, chain.linearised,
+            replace(chain, secant=True).linearised if len(values) else None)
         frozen = replace(chain, frozen=True)
         log, best = list(found.iterations), found
         while not best.status.ok and len(log) < self.max_iterations:
             # The modes of the best motion so far.
             before = chain.cost(best.states, best.values)
-            smooth = solver.minimise(frozen, best.states, best.values, lower, upper, progress)
+            smooth = solver.minimise(
+                frozen, best.states, best.values, lower, upper, progress, frozen.linearised)
             log += smooth.iterations
             after = chain.cost(smooth.states, smooth.values)
             if after < before:
@@ -202,6 +201,20 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
             problem, robot, states, np.vstack(positions),
             np.sqrt(self.state_error_weight) / unit, self.residual, self.rotation, self.huber,
             lever=self.lever)
+
+
+def _known(
+    chain: DiscreteChain, linear: Linearised, states: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What motion tells of the free parameters, and node by node."""
+    if isinstance(linear, LinearMotion):
+        return linear.known()
+    eliminated = None
+    if isinstance(linear, NormalEquations):
+        eliminated = linear.eliminated(_BREATH * linear.curvature[0])
+    if eliminated is None:
+        return np.zeros((len(values),) * 2), np.zeros((len(states), len(values)))
+    return eliminated.information, eliminated.scores(chain.residuals(states, values))
 
 
 def _told(

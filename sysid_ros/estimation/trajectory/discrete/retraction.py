@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.dynamics.spatial_vectors import COMPILED, Vector
 from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
 from sysid_ros.estimation.trajectory.discrete.poses import carry
-from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bend, look
+from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bent_along, look
 from sysid_ros.estimation.trajectory.discrete.step import speed_of, spread, turn
 
 # Corrections, all with the matrix of the first: what is left then is of fourth order.
@@ -81,22 +81,36 @@ def _want(
     """Gaps after a step and their speeds, at first order."""
     _look(machine, state, room)
     for k in range(len(room.gap)):
-        bend(machine.rows, k, room.positions, room.rotations, room.slope)
-        wanted[0, k] = room.gap[k]
-        wanted[1, k] = speed_of(room.whole, k, state)
-        bodies = (machine.rows.first[k], machine.rows.second[k])
-        for q in range(2):
-            if bodies[q] == WORLD:
-                continue
-            for c in range(6):
-                moved = step[12 * bodies[q] + c]
-                wanted[0, k] += room.direction[k, 6 * q + c] * moved
-                wanted[1, k] += room.direction[k, 6 * q + c] * step[12 * bodies[q] + 6 + c]
-                for p in range(2):
-                    if bodies[p] != WORLD:
-                        for r in range(6):
-                            wanted[1, k] += moved * room.slope[k, 6 * p + r, 6 * q + c] * (
-                                state[13 * bodies[p] + 7 + r])
+        i, j = machine.rows.first[k], machine.rows.second[k]
+        moved = _two(step, 12, 0, i) + _two(step, 12, 0, j)
+        speeds = _two(state, 13, 7, i) + _two(state, 13, 7, j)
+        faster = _two(step, 12, 6, i) + _two(step, 12, 6, j)
+        wanted[0, k] = room.gap[k] + _along(room.direction, k, moved)
+        wanted[1, k] = (
+            _along(room.direction, k, speeds) + _along(room.direction, k, faster)
+            + bent_along(machine.rows, k, room.positions, room.rotations, speeds, moved))
+
+
+@njit(**COMPILED)
+def _two(table: np.ndarray, width: int, first: int, body: int) -> tuple[Vector, Vector]:
+    """Six numbers of a body, zeros of the world."""
+    if body == WORLD:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    c = width * body + first
+    return (
+        (table[c], table[c + 1], table[c + 2]), (table[c + 3], table[c + 4], table[c + 5]))
+
+
+@njit(**COMPILED)
+def _along(
+    direction: np.ndarray, k: int, moved: tuple[Vector, Vector, Vector, Vector]
+) -> float:
+    """A row's direction times the motion of its bodies."""
+    total = 0.0
+    for part in range(4):
+        for c in range(3):
+            total += direction[k, 3 * part + c] * moved[part][c]
+    return total
 
 
 @njit(**COMPILED)

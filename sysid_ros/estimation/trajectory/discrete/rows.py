@@ -146,6 +146,51 @@ def bend(
 
 
 @njit(**COMPILED)
+def bent_along(
+    rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray,
+    speeds: tuple[Vector, Vector, Vector, Vector], moved: tuple[Vector, Vector, Vector, Vector],
+) -> float:
+    """What a row's speed changes by as poses of its bodies do, without its slope.
+
+    Args:
+        rows: All rows.
+        k: Which one.
+        positions: Of the bodies in [m], shape ``(b, 3)``.
+        rotations: From their frames to the world's, shape ``(b, 3, 3)``.
+        speeds: Velocity and angular velocity of body i, then of body j; zeros of the world.
+        moved: What they are moved and turned by.
+    """
+    i, j, kind = rows.first[k], rows.second[k], rows.kind[k]
+    p, s = _turned(rotations, i, rows.here, k), _turned(rotations, j, rows.there, k)
+    v, omega = plus(speeds[0], speeds[2], -1.0), plus(speeds[1], speeds[3], -1.0)
+    x, phi, y, psi = moved
+    if kind == COSINE:
+        return dot(omega, plus(cross(s, cross(p, phi)), cross(p, cross(s, psi)), -1.0))
+    if kind == PLACE:
+        a = (rows.axis[k, 0], rows.axis[k, 1], rows.axis[k, 2])
+        return dot(speeds[1], cross(a, cross(p, phi))) - dot(
+            speeds[3], cross(a, cross(s, psi)))
+    if kind == DISTANCE:
+        d = plus(_from_to(positions, j, i, p), s, -1.0)
+        length = np.sqrt(dot(d, d))
+        n = (d[0] / length, d[1] / length, d[2] / length)
+        turn = plus(plus(plus(x, cross(phi, p), 1.0), y, -1.0), cross(psi, s), -1.0)
+        turn = plus(turn, n, -dot(n, turn))
+        swept = plus(plus(v, cross(speeds[1], p), 1.0), cross(speeds[3], s), -1.0)
+        return dot(swept, turn) / length + dot(speeds[1], cross(n, cross(p, phi))) - dot(
+            speeds[3], cross(n, cross(s, psi)))
+    a = _turned(rotations, j, rows.axis, k)
+    carried = cross(a, psi)
+    if kind == TURN:
+        return -dot(omega, carried)
+    # The axis turns with body j; what body i's point has moved turns its lever.
+    long, roll = _from_to(positions, j, i, p), cross(a, cross(p, phi))
+    return (
+        dot(omega, roll) - dot(v, carried) - dot(speeds[1], cross(p, carried))
+        + dot(speeds[3], plus(cross(a, plus(x, y, -1.0)), cross(long, carried), 1.0)))
+
+
+@njit(**COMPILED)
 def _bend_distance(
     slope: np.ndarray, k: int, p: Vector, s: Vector, d: Vector
 ) -> None:

@@ -40,7 +40,8 @@ from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bend
 @njit(**COMPILED)
 def differentiate(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-    torque: np.ndarray, u: np.ndarray, count: int, room: Room, table: np.ndarray,
+    torque: np.ndarray, u: np.ndarray, ahead: np.ndarray, count: int, room: Room,
+    table: np.ndarray,
 ) -> None:
     r"""Minus the derivatives of F by the state and the parameters that are sought.
 
@@ -52,6 +53,7 @@ def differentiate(
         state: The state before, shape ``(13 b,)``.
         torque: Commands of the drives, shape ``(f,)``.
         u: Velocity at which F is meant, shape ``(6 b,)``.
+        ahead: That at which its derivatives by parameters are meant, shape ``(6 b,)``.
         count: Active rows.
         room: With the problem, modes and impulses.
         table: Is filled: :math:`F_1`, then the active rows of :math:`F_2`; by pose and
@@ -71,7 +73,7 @@ def differentiate(
         _by_drive(machine, amounts, h, state, torque, j, u, room, table)
     for a in range(count):
         _by_row(machine, state, u, a, room, table)
-    by_parameters(machine, amounts, sought, h, state, torque, u, room, table)
+    by_parameters(machine, amounts, sought, h, state, torque, ahead, room, table)
 
 
 @njit(**COMPILED)

@@ -111,12 +111,18 @@ def _simulation(sources: str) -> Callable[..., int]:
 @njit(error_model='numpy')
 def _derive(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-    torque: np.ndarray, room: Room, table: np.ndarray, velocity: np.ndarray, slopes: np.ndarray,
+    torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
+    velocity: np.ndarray, slopes: np.ndarray,
 ) -> None:
     """The next velocity and its derivatives, in modes that were found."""
     count = activate(machine, room)
+    velocity[:] = room.velocity
+    if secant:
+        for body in range(len(room.positions)):
+            for c in range(6):
+                velocity[6 * body + c] = ahead[13 * body + 7 + c]
     differentiate(
-        machine, amounts, sought, h, state, torque, room.velocity, count, room, table)
+        machine, amounts, sought, h, state, torque, room.velocity, velocity, count, room, table)
     respond(machine, room, count, table)
     for r in range(len(velocity)):
         velocity[r] = room.velocity[r]
@@ -128,7 +134,7 @@ def _prediction(sources: str) -> Callable[..., int]:
     @njit(**_COMPILED)
     def predict(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
-        torques: np.ndarray, first: int, modes: Modes, frozen: bool, room: Room,
+        torques: np.ndarray, first: int, modes: Modes, frozen: bool, secant: bool, room: Room,
         table: np.ndarray, velocities: np.ndarray, slopes: np.ndarray,
     ) -> int:
         sources  # noqa: B018
@@ -145,8 +151,8 @@ def _prediction(sources: str) -> Callable[..., int]:
             else:
                 _keep(modes, k, room)
             _derive(
-                machine, amounts, sought, h, states[k], torques[k], room, table, velocities[k],
-                slopes[k])
+                machine, amounts, sought, h, states[k], torques[k],
+                states[min(k + 1, len(states) - 1)], secant, room, table, velocities[k], slopes[k])
         return -1
 
     return predict
@@ -156,11 +162,13 @@ def _response(sources: str) -> Callable[..., None]:
     @njit(**_COMPILED)
     def respond_in_modes(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-        torque: np.ndarray, room: Room, table: np.ndarray, velocity: np.ndarray,
-        slopes: np.ndarray,
+        torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
+        velocity: np.ndarray, slopes: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        _derive(machine, amounts, sought, h, state, torque, room, table, velocity, slopes)
+        _derive(
+            machine, amounts, sought, h, state, torque, ahead, secant, room, table, velocity,
+            slopes)
 
     return respond_in_modes
 
@@ -249,7 +257,8 @@ def _publication(sources: str) -> Callable[..., int]:
                 _push_explicitly(machine, u, room)
                 count = activate(machine, room)
                 differentiate(
-                    machine, amounts, sought, h, states[k], torques[k], u, count, room, table)
+                    machine, amounts, sought, h, states[k], torques[k], u, u, count, room,
+                    table)
                 _missing(u, room, residual, by_velocity)
                 _stiffen(machine, count, room, table, by_velocity)
                 for r in range(n):
@@ -348,7 +357,8 @@ _DIGEST = digest(*SOURCES)
 simulate = _simulation(_DIGEST)
 #: Next velocities of K states, and their derivatives by pose and velocity of one body after the
 #: other, then by parameters, shape ``(K, n, 12 b + k)``; in the modes that are given, if these are
-#: frozen. Returns like :data:`simulate`.
+#: frozen; those by parameters at the velocities of the K + 1 states, if they are to be secants.
+#: Returns like :data:`simulate`.
 predict = _prediction(_DIGEST)
 #: The same of one state, whose problem and modes are in the room.
 respond_in_modes = _response(_DIGEST)

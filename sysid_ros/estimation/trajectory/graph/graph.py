@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import Eliminated
+from sysid_ros.estimation.trajectory.chain import Eliminated, NormalEquations
 from sysid_ros.estimation.trajectory.graph.factors import Declared, Factor
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
 from sysid_ros.estimation.trajectory.graph.mechanism import Mechanism
@@ -221,7 +221,7 @@ class FactorGraph:
 
 def _is_at_minimum(chain: GraphChain, found: ChainSolution, sought: Sought) -> bool:
     """Whether all that is left to be gained is rounding, as where all factors are fulfilled."""
-    if found.eliminated is None:
+    if found.eliminated is None or not isinstance(found.equations, NormalEquations):
         return False
     step = found.eliminated.step(sought.lower - found.values, sought.upper - found.values)
     if step is None:

@@ -1,0 +1,279 @@
+"""Linearised discrete dynamics: Gauss-Newton steps by a filter and a smoother."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sysid_ros.estimation.trajectory.chain import ChainPart, DampedStep, bounded_minimum
+from sysid_ros.estimation.trajectory.discrete.course import (
+    Course,
+    add_scores,
+    change_units,
+    cost_after,
+    steepest,
+    to_steps,
+)
+from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
+from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import (
+    Filtered,
+    filter_forwards,
+    smooth_backwards,
+)
+
+# Part of the largest singular value below which violations say nothing of a first state, and of the
+# largest eigenvalue below which motion says nothing of what is free of it.
+_SILENT = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class LinearStretch:
+    """Linearised residuals of a stretch of K steps.
+
+    Attributes:
+        step: Time between nodes in [s].
+        course: Missing impulses and readings.
+        violated: Weighted violations of the first state: derivatives by it, and values last,
+            shape ``(r, 2 n + 1)``.
+    """
+
+    step: float
+    course: Course
+    violated: np.ndarray
+
+    @classmethod
+    def of(
+        cls, first: int, missing: MissingImpulses, observed: Sequence[ChainPart],
+        violated: np.ndarray,
+    ) -> LinearStretch:
+        """Linearised residuals from those of a chain, whose derivatives are taken over.
+
+        Args:
+            first: Its first node.
+            missing: Missing impulses.
+            observed: Readings.
+            violated: See the class; by poses in [m] and [rad].
+        """
+        steps, bodies = missing.turns.shape[0], missing.turns.shape[2]
+        width = missing.slopes.shape[2] + 1
+        alone, between = (
+            _in_order(first, width + pairs * 12 * bodies, [
+                part.reweighted() for part in observed if part.pairs == pairs])
+            for pairs in (False, True))
+        course = Course(
+            missing.weights, missing.values, missing.slopes, np.empty((steps, bodies, 3, 3)),
+            np.empty((steps + 1, bodies, 3, 3)), np.searchsorted(alone[0], np.arange(steps + 2)),
+            alone[1], np.searchsorted(between[0], np.arange(steps + 1)), between[1])
+        change_units(missing.step, missing.turns, course)
+        violated = violated.copy()
+        for body in range(bodies):
+            violated[:, 12 * body:12 * body + 6] *= missing.step
+        return cls(missing.step, course, violated)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the stretch."""
+        return len(self.course.units)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters p."""
+        return self.course.slopes.shape[2] - self.violated.shape[1] + 1
+
+    @property
+    def squares(self) -> float:
+        """Half the sum of squared residuals."""
+        course = self.course
+        return 0.5 * float(
+            np.vdot(course.missing, course.missing) + np.sum(course.rows[:, -1]**2)
+            + np.sum(course.pairs[:, -1]**2) + np.sum(self.violated[:, -1]**2))
+
+    @cached_property
+    def beginning(self) -> tuple[np.ndarray, np.ndarray]:
+        """What violations say of the first state: its covariance, and its mean in columns."""
+        slopes, rest = self.violated[:, :-1], self.violated[:, -1]
+        left, size, right = np.linalg.svd(slopes)
+        told = np.zeros(len(right), dtype=bool)
+        told[:len(size)] = size > _SILENT * size.max(initial=0.0)
+        root = right[told] / size[told[:len(size)], None]
+        silent = len(right) - len(root)
+        start = np.zeros((len(right), silent + self.parameters + 1))
+        start[:, :silent] = right[~told].T
+        start[:, -1] = -root.T @ (left[:, :len(root)].T @ rest)
+        return root.T @ root, start
+
+    def filtered(self, easing: float, covariances: np.ndarray) -> Told:
+        """What the stretch tells of parameters, its states adapted.
+
+        Args:
+            easing: Variance of a reading that weighs one.
+            covariances: Room, shape ``(K + 1, 2 n, 2 n)``; is kept.
+        """
+        covariances[0], start = self.beginning
+        whole, count = start.shape
+        alone, between = len(self.course.rows), len(self.course.pairs)
+        found = Filtered(
+            easing, covariances,
+            np.empty((alone, whole)), np.empty(alone), np.empty((alone, count)),
+            np.empty((between, 2 * whole)), np.empty(between), np.empty((between, count)),
+            np.zeros((count, count)))
+        filter_forwards(self.course, start, found)
+        told = found.information + np.triu(found.information, 1).T
+        free = count - self.parameters - 1
+        if not np.isfinite(told).all():
+            return Told(self, found, np.full((free, count - free), np.nan), told[free:, free:])
+        # What is free of the first state follows from parameters.
+        follows = -_inverse(told[:free, :free]) @ told[:free, free:]
+        return Told(self, found, follows, told[free:, free:] + told[free:, :free] @ follows)
+
+    def after(self, states: np.ndarray, moved: np.ndarray) -> float:
+        """Half the sum of squared residuals after a step in the units of the course."""
+        begun = self.violated[:, :-1] @ states[0] + self.violated[:, -1]
+        return cost_after(self.course, states, moved) + 0.5 * float(begun @ begun)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a filtered stretch tells of p parameters.
+
+    Attributes:
+        stretch: The stretch.
+        filtered: What the filter left behind.
+        follows: What is free of the first state by parameters and one, shape ``(s, p + 1)``.
+        information: Second derivatives of the least cost by parameters and, last, its
+            gradient, shape ``(p + 1, p + 1)``.
+    """
+
+    stretch: LinearStretch
+    filtered: Filtered
+    follows: np.ndarray
+    information: np.ndarray
+
+    def states(self, moved: np.ndarray, one: float) -> np.ndarray:
+        """Steps of the states for parameters' steps, in the units of the course.
+
+        Args:
+            moved: Shape ``(w, p)``.
+            one: 1, or 0 for slopes.
+
+        Returns:
+            Shape ``(w, K + 1, 2 n)``.
+        """
+        known = np.column_stack([moved, np.full(len(moved), one)])
+        start = self.stretch.beginning[1]
+        states = np.empty((len(moved), self.stretch.nodes, len(start)))
+        smooth_backwards(
+            self.stretch.course, start, np.hstack([known @ self.follows.T, known]), self.filtered,
+            states)
+        return states
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMotion:
+    r"""A linearised chain of discrete dynamics.
+
+    A damped step minimises what the residuals are to first order and, :math:`\lambda` times, what
+    it changes readings by and what parameters move by in units of their standard deviations:
+    missing impulses can weigh so much that in their own units nothing would move.
+
+    Attributes:
+        stretches: Its stretches.
+        cost: That of all residuals.
+        room: Room for covariances of all nodes, shape ``(N, 2 n, 2 n)``; chains share it, so
+            that what a filter leaves there is not kept.
+    """
+
+    stretches: tuple[LinearStretch, ...]
+    cost: float
+    room: np.ndarray
+
+    def told(self, easing: float = 1.0) -> tuple[Told, ...]:
+        """What every stretch tells of parameters; until the room is used again."""
+        ends = np.cumsum([0, *(stretch.nodes for stretch in self.stretches)])
+        return tuple(
+            stretch.filtered(easing, self.room[first:last])
+            for stretch, first, last in zip(self.stretches, ends[:-1], ends[1:], strict=True))
+
+    def damped_step(
+        self, damping: float, scale: np.ndarray | None, lower: np.ndarray, upper: np.ndarray
+    ) -> DampedStep | None:
+        """The step to the minimum of the damped quadratic model; see ``Linearised``."""
+        told = self.told(1.0 / (1.0 + damping))
+        whole = np.sum([part.information for part in told], axis=0)
+        information, gradient = whole[:-1, :-1], whole[:-1, -1]
+        if not np.isfinite(whole).all():
+            return None
+        scale = np.diagonal(information) if scale is None else np.maximum(
+            scale, np.diagonal(information))
+        bent = np.where(scale > 0.0, scale, 1.0)
+        moved = bounded_minimum(information + damping * np.diag(bent), gradient, lower, upper)
+        if moved is None:
+            return None
+        left, steps = 0.0, []
+        for part in told:
+            states = part.states(moved[None], 1.0)[0]
+            left += part.stretch.after(states, moved)
+            to_steps(part.stretch.step, part.stretch.course, states)
+            steps.append(states)
+        promised = sum(stretch.squares for stretch in self.stretches) - left
+        size = float(np.max(np.abs(moved) * np.sqrt(scale), initial=0.0))
+        return DampedStep(np.concatenate(steps), moved, promised, size, scale)
+
+    def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
+        """Largest cosine between the residuals and a derivative; see ``Linearised``."""
+        size = np.sqrt(2.0 * self.cost)
+        if not size > 0.0:
+            return 0.0
+        slope, curvature, largest = np.zeros(len(lowest)), np.zeros(len(lowest)), 0.0
+        for stretch in self.stretches:
+            slopes, rest = stretch.violated[:, :-1], stretch.violated[:, -1]
+            first = np.array([slopes.T @ rest, np.sum(slopes**2, axis=0)])
+            largest = max(largest, steepest(stretch.course, first, slope, curvature))
+        held = (lowest & (slope > 0.0)) | (highest & (slope < 0.0)) | (curvature <= 0.0)
+        cosines = np.abs(slope[~held]) / np.sqrt(curvature[~held])
+        return max(largest, float(np.max(cosines, initial=0.0))) / size
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the motion tells of the parameters, and piece by piece.
+
+        Returns:
+            Second derivatives of the least cost, shape ``(p, p)``, and every node's share of its
+            gradient, shape ``(N, p)``.
+        """
+        told = self.told()
+        count = len(told[0].information) - 1
+        scores = []
+        for part in told:
+            own = np.zeros((part.stretch.nodes, count))
+            states = part.states(np.eye(count), 0.0)
+            add_scores(part.stretch.course, states, own)
+            slopes, rest = part.stretch.violated[:, :-1], part.stretch.violated[:, -1]
+            own[0] += states[:, 0] @ (slopes.T @ rest)
+            scores.append(own)
+        information = np.sum([part.information for part in told], axis=0)
+        return information[:-1, :-1], np.concatenate(scores)
+
+
+def _in_order(
+    first: int, width: int, parts: Sequence[ChainPart]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of rows, from a first one on, and the rows, in the order of their nodes."""
+    node = np.concatenate([np.zeros(0, dtype=np.int64), *(
+        np.repeat(part.nodes - first, part.rows.shape[1]) for part in parts)])
+    rows = np.concatenate([
+        np.zeros((0, width)), *(part.rows.reshape(-1, width) for part in parts)])
+    if len(parts) > 1:
+        order = np.argsort(node, kind='stable')
+        node, rows = node[order], rows[order]
+    return node, rows
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Inverse of a matrix that is not negative; what has no size stays where it is."""
+    root = np.sqrt(np.diagonal(matrix))
+    scale = np.where(root > 0.0, root, 1.0)
+    unit = matrix / np.outer(scale, scale)
+    return np.asarray(np.linalg.pinv(unit, rcond=_SILENT, hermitian=True) / np.outer(scale, scale))
