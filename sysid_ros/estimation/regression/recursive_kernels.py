@@ -146,6 +146,8 @@ def _gather(
             slope[i] += total - row[i] * here
         if i < first:
             row[i] += damping * prior.stretch[i]
+    if first == 0:
+        return True
     if not eliminate(room.system, 0, 0, first):
         return False
     take_off(room.system, rest, first, count)
