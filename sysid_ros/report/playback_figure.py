@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -19,6 +20,9 @@ from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR
 from sysid_ros.robot.model import RobotModel
 
 _COLOURS = (CANDIDATE, PRIOR, ERROR, MEASURED)
+_STYLES = ('-', '--', ':', '-.')
+# Steps of a search whose paths are drawn, besides the last.
+_SHOWN = 6
 # Part of the first cost below which costs differ by rounding.
 _ROUNDING = 1e-12
 # Least half width of what a film shows in [m].
@@ -36,45 +40,59 @@ def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
     above, below = figure.subplots(2, 1, sharex=True)
     least = min(found.point.cost for found in searches.values())
     for (name, found), colour in zip(searches.items(), _COLOURS * len(searches), strict=False):
-        steps = np.arange(1, len(found.steps) + 1)
-        costs = np.array([step.cost for step in found.steps])
-        floor = _ROUNDING * max(costs.max(initial=0.0), least)
+        problem = found.problem
+        begun = problem.evaluate(problem.first).cost
+        costs = np.array([begun, *(step.cost for step in found.steps)])
+        values = np.array([np.exp(problem.first), *(step.values for step in found.steps)])
+        # What is at the least has no logarithm.
         above.semilogy(
-            steps, np.maximum(costs - least, floor), '.-', color=colour, label=name)
-        for k in range(len(found.values)):
-            below.plot(steps, [step.values[k] for step in found.steps], '.-', color=colour)
+            np.where(costs - least > _ROUNDING * begun, costs - least, np.nan), '.-',
+            color=colour, label=name)
+        for k, (entry, style) in enumerate(zip(
+                problem.sought, _STYLES * len(problem.sought), strict=False)):
+            below.plot(
+                values[:, k], marker='.', linestyle=style, color=colour,
+                label=f'{entry.name}, {name}')
     above.set_ylabel('cost above the least')
     below.set_ylabel('parameters')
     below.set_xlabel('step')
-    above.legend(fontsize=8, frameon=False)
-    figure.savefig(path, dpi=110)
+    below.xaxis.get_major_locator().set_params(integer=True)
+    for axes in (above, below):
+        axes.legend(fontsize=8, frameon=False)
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=110, bbox_inches='tight')
 
 
 def path_figure(path: str | Path, place: EndEffectorPosition, found: Found) -> None:
-    """Draw the end effector's path after every step of a search over what was measured.
+    """Draw the end effector's path at every step of a search over what was measured.
 
     Args:
         path: PNG file to write.
         place: Where the first recording measured it; its noise does not matter.
         found: The search; its motions are simulated once more.
     """
-    figure = _figure(8.0, 7.0)
+    figure = _figure(8.0, 6.0)
     axes = figure.add_subplot(projection='3d')
-    problem, count = found.problem, len(found.steps)
-    for number, step in enumerate(found.steps):
-        point = problem.evaluate(np.log(step.values))
-        if point.motions[0].status.ok:
+    axes.plot(
+        *place.measured.T, color=MEASURED, linewidth=0.6, alpha=0.4, label='measured', zorder=1)
+    problem = found.problem
+    every = [problem.first, *(np.log(step.values) for step in found.steps)]
+    # The first steps go far, the last ones nowhere to be seen.
+    shown = sorted({*range(min(_SHOWN, len(every))), len(every) - 1})
+    for number in shown:
+        point = problem.evaluate(every[number])
+        if point.motions and point.motions[0].status.ok:
             places = link_places(
                 place.robot, place.link, place.point, point.motions[0].positions).position
-            shade = 0.15 + 0.85 * (number + 1) / count
-            axes.plot(*places.T, color=PRIOR, alpha=shade, linewidth=0.8)
-    axes.plot(*place.measured.T, color=MEASURED, linewidth=1.2, label='measured')
-    axes.plot([], [], color=PRIOR, label='simulated, darker with every step')
+            axes.plot(
+                *places.T, color=colormaps['viridis'](1.0 - shown.index(number) / len(shown)),
+                linewidth=1.2, label='start' if number == 0 else f'step {number}',
+                zorder=2 + number)
     axes.set_xlabel('x [m]')
     axes.set_ylabel('y [m]')
     axes.set_zlabel('z [m]')
-    axes.legend(fontsize=8, frameon=False)
-    figure.savefig(path, dpi=110)
+    axes.legend(fontsize=8, frameon=False, loc='center left', bbox_to_anchor=(1.08, 0.5))
+    figure.savefig(path, dpi=110, bbox_inches='tight')
 
 
 def film_strip(

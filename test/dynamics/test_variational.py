@@ -26,8 +26,13 @@ from sysid_ros.dynamics.variational.assembly import (
     constraints,
     geometric_ratio,
 )
+from sysid_ros.dynamics.variational.balance import balance
 from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
+from sysid_ros.dynamics.variational.defects import find_defects
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
+from sysid_ros.dynamics.variational.lagrangian import curve, look
+from sysid_ros.dynamics.variational.march import adjoint, simulate
+from sysid_ros.dynamics.variational.readings import inspect, read
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
@@ -588,3 +593,33 @@ def test_mimic_joints_and_rotors_move_as_the_torque_model_says(name):
     np.testing.assert_allclose(run(x, 401).positions[-1], truth, atol=5e-6)
     expected = differences(lambda y: run(y, 9).positions[-1], x)
     assert_close(run(x, 9).slopes[-1, 0], expected)
+
+
+def test_whatever_arrays_come_in_everything_is_compiled_once(rng):
+    def given(shape):
+        array = np.asfortranarray(0.1 * rng.normal(size=shape))
+        array.setflags(write=False)
+        return array
+
+    model = arm(*ALL_TERMS)
+    values = values_of(model)
+    values.setflags(write=False)
+    hold = Hold(np.array([0, 2]), given((5, 2)), given((2, 2)), given((2, 2)))
+    course = DrivenCourse(
+        given((2, 3)), given((5, 3)), 0.01, hold, given((2, 3, 6 + len(values))))
+    open_ = VariationalIntegrator(model, sought=np.arange(len(values))[:, None], starts=6)
+    open_.defects(values, course, given((5, 2, 3)))
+    robot = closed.CLOSED['spatial']()
+    model, closures, q = closed_model(robot)
+    shut = VariationalIntegrator(model, closures, q)
+    for integrator, known, path in (
+            (open_, values, course),
+            (shut, model.parameters.values, free(model, q, within(model, closures, q), 5, 0.01))):
+        motion = integrator.run(known, [path])[0]
+        integrator.read(known, motion)
+        integrator.adjoint(known, path, motion, given(motion.positions.shape))
+    for entry in (inspect, simulate, adjoint, read, find_defects):
+        assert len(entry.signatures) == 1, entry
+    # Not at all where the cache had what calls them.
+    for part in (balance, look, curve):
+        assert len(part.signatures) <= 1, part

@@ -66,7 +66,8 @@ def constraints(
             np.full(len(system.tree.signal), -1), np.zeros(bodies, dtype=bool), system.coupled)
     if multipliers is None:
         multipliers = np.zeros(system.rows)
-    inspect(system, values, room, np.array(q, dtype=float), multipliers)
+    q = np.array(q, dtype=float)
+    inspect(system, values, room, q, np.zeros_like(q), multipliers)
     found, inner = room.closures, room.balance
     return Constraints(
         found.gap, found.jacobian, found.stiffness, inner.tree.tables[0], inner.tree.joints[1],
@@ -143,10 +144,11 @@ def closed_configuration(
     moving = np.setdiff1d(np.arange(len(q)), np.asarray(held, dtype=int))
     for _ in range(_MOST_STEPS):
         here = constraints(system, None, q)
+        change = np.linalg.lstsq(here.jacobian[:, moving], -here.gap, rcond=_IMPLIED)[0]
+        q[moving] += change * min(1.0, _LONGEST / max(np.abs(change).max(initial=0.0), 1e-300))
+        # The last step leaves rounding alone.
         if np.abs(here.gap).max(initial=0.0) <= _CLOSED:
             return q
-        change = np.linalg.lstsq(here.jacobian[:, moving], -here.gap, rcond=_IMPLIED)[0]
-        q[moving] += change * min(1.0, _LONGEST / max(np.abs(change).max(), 1e-300))
     _require_closed(system, closures, constraints(system, None, q).gap)
     return q
 

@@ -285,7 +285,7 @@ def _add_gains(
                 position * stiffness[gains, r, s] + velocity * damping[gains, r, s])
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def differentiate_by_parameters(
     system: DiscreteSystem, values: TreeValues, room: BalanceRoom, h: float, c: float,
     w: float, before: float, after: float,

@@ -18,7 +18,7 @@ from numba import njit
 
 from sysid_ros.dynamics.spatial_vectors import INSIDE, Vector, cross, dot, plus, six, three
 from sysid_ros.dynamics.tree_terms import gather
-from sysid_ros.dynamics.variational.lagrangian import LagrangianRoom
+from sysid_ros.dynamics.variational.lagrangian import Frames
 from sysid_ros.dynamics.variational.system import FRAME, ROD, Closures, DiscreteSystem
 
 
@@ -90,17 +90,17 @@ def _angular_gap(closures: Closures, pose: np.ndarray, c: int) -> Vector:
     return gap
 
 
-@njit(**INSIDE)
-def close(system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom) -> None:
+@njit(inline='always', **INSIDE)
+def close(system: DiscreteSystem, frames: Frames, room: ClosureRoom) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
     Args:
         system: What moves.
-        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
+        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
         room: Its ``gap`` and ``jacobian`` are filled.
     """
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
-    pose, axis, coupled, place = tree.pose, tree.axis, system.coupled, system.closures.place
+    pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
     ends, gaps, bodies, jacobian = room.ends, room.gap, room.bodies, room.jacobian
     bodies[:] = 0.0
     for c in range(len(closures.kind)):
@@ -180,18 +180,18 @@ def _rows(
 
 @njit(**INSIDE)
 def stiffen(
-    system: DiscreteSystem, tree: LagrangianRoom, room: ClosureRoom, multipliers: np.ndarray
+    system: DiscreteSystem, frames: Frames, room: ClosureRoom, multipliers: np.ndarray
 ) -> None:
     r"""Derivative of :math:`H^\top\lambda` by positions, where the loops are closed.
 
     Args:
         system: What moves.
-        tree: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
+        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
         room: Its ``stiffness`` is filled.
         multipliers: Shape ``(r,)``.
     """
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
-    pose, axis, coupled, place = tree.pose, tree.axis, system.coupled, system.closures.place
+    pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
     ends, reach, pairs, stiffness = room.ends, room.reach, room.pairs, room.stiffness
     pairs[:] = 0.0
     for c in range(len(closures.kind)):

@@ -25,7 +25,7 @@ from sysid_ros.dynamics.variational.courses import (
 from sysid_ros.dynamics.variational.defects import Defects, find_defects
 from sysid_ros.dynamics.variational.march import Saved, Steps, simulate
 from sysid_ros.dynamics.variational.march import adjoint as simulate_back
-from sysid_ros.dynamics.variational.readings import begin, read
+from sysid_ros.dynamics.variational.readings import inspect, read
 from sysid_ros.dynamics.variational.step import StepRoom, step_room
 from sysid_ros.dynamics.variational.system import DiscreteSystem, discrete_system, with_rows
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
@@ -206,8 +206,18 @@ class VariationalIntegrator:
             raise RecordingError(
                 'the course does not say how its start depends on what is differentiated by',
                 found=None if slopes is None else slopes.shape, allowed=shape)
-        begin(self.system, known, room, start[0], start[1],
-              np.array(slopes, dtype=float, order='C'))
+        self._stand(known, start, room)
+        tables, by_parameters = room.balance.tree.tables, room.balance.by_parameters
+        room.slopes[0] = slopes[0].T
+        room.slopes[1] = (tables[0] @ slopes[1] + tables[1] @ slopes[0]).T
+        room.slopes[1, self.starts:] += by_parameters[1]
+
+    def _stand(self, known: TreeValues, start: np.ndarray, room: StepRoom) -> None:
+        """Fill the room with the state of positions and velocities, shape ``(2, n)``."""
+        room.multipliers[:] = 0.0
+        inspect(self.system, known, room, start[0], start[1], room.multipliers)
+        room.balance.q[0], room.speed[:], room.p[0] = (
+            start[0], start[1], room.balance.tree.joints[0])
 
     def _march(
         self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
@@ -251,8 +261,7 @@ class VariationalIntegrator:
         known = self.known(values)._replace(slots=np.full(len(values), -1))
         known = known._replace(sought=np.zeros_like(known.sought))
         room = step_room(self.system, 0, width)
-        start = np.array(course.start, dtype=float, order='C')
-        begin(self.system, known, room, start[0], start[1], np.zeros(first.shape))
+        self._stand(known, np.array(course.start, dtype=float, order='C'), room)
         room.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(course.torque) - 1, self.substeps)
         return self._march(known, course, room, least, width).slopes
@@ -280,7 +289,7 @@ class VariationalIntegrator:
             np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
         find_defects(
             self.system, self.known(values), course.drive, self._rule, self._room().balance,
-            np.ascontiguousarray(states, dtype=float), float(course.step), found)
+            np.array(states, dtype=float, order='C'), float(course.step), found)
         return found
 
     def adjoint(

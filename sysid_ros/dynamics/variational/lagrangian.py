@@ -48,6 +48,20 @@ from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 
+class Frames(NamedTuple):
+    """Room for where bodies and their joints are.
+
+    Attributes:
+        pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
+        screw: The joint's axis in the world, shape ``(b, 3)``.
+        axis: Spatial axes S, shape ``(b, 6)``.
+    """
+
+    pose: np.ndarray
+    screw: np.ndarray
+    axis: np.ndarray
+
+
 class LagrangianRoom(NamedTuple):
     """Room for one configuration: what happens there, and what is found.
 
@@ -81,6 +95,12 @@ class LagrangianRoom(NamedTuple):
     tables: np.ndarray
 
 
+def frames_of(system: DiscreteSystem) -> Frames:
+    """Room for the frames of a system."""
+    bodies = len(system.tree.parent)
+    return Frames(np.zeros((bodies, 12)), np.zeros((bodies, 3)), np.zeros((bodies, 6)))
+
+
 def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
     """Room for the configurations of a system."""
     bodies, joints = system.tree.coupling.shape
@@ -99,7 +119,7 @@ def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
 # of numbers, which takes the compiler far longer than what is done with them.
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def look(
     system: DiscreteSystem, values: TreeValues, room: LagrangianRoom, q: np.ndarray,
     v: np.ndarray,
@@ -142,7 +162,7 @@ def look(
             push(terms, k, amplitudes[k] * along(terms, k, v), joints[0])
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) -> None:
     """Derivatives of what :func:`look` has found.
 
@@ -168,18 +188,18 @@ def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) 
             push_square(terms, k, amplitudes[k], tables[0])
 
 
-@njit(**INSIDE)
-def stand(system: DiscreteSystem, room: LagrangianRoom, q: np.ndarray) -> None:
+@njit(inline='always', **INSIDE)
+def stand(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
     """Place all bodies and their joints' axes, for what depends on nothing else.
 
     Args:
         system: What moves.
-        room: Its ``pose``, ``screw`` and ``axis`` are filled.
+        frames: Are filled.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
     """
     tree, coupled = system.tree, system.coupled
     revolute, coupling, offset = tree.revolute, tree.coupling, tree.coupling_offset
-    pose, screw, axis = room.pose, room.screw, room.axis
+    pose, screw, axis = frames.pose, frames.screw, frames.axis
     for i in range(len(revolute)):
         position = q[i] if not coupled else offset[i]
         if coupled:

@@ -28,7 +28,7 @@ SOURCES = (
     linear_solve, step, system)
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def _velocity(
     system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray, p: np.ndarray
 ) -> bool:
@@ -49,7 +49,7 @@ def _velocity(
     return True
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def _velocity_slopes(
     system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
     slopes: np.ndarray, out: np.ndarray,
@@ -104,7 +104,7 @@ def _turn(
         columns[c, row] = total
 
 
-@njit(**INSIDE)
+@njit(inline='always', **INSIDE)
 def _differentiate(
     system: DiscreteSystem, values: TreeValues, inner: BalanceRoom, q: np.ndarray, v: np.ndarray
 ) -> None:
@@ -115,7 +115,7 @@ def _differentiate(
     look(system, values, inner.tree, at, speed)
     curve(system, values.amplitudes, inner.tree)
     by_parameters[:] = 0.0
-    differentiate_by_parameters(system, values, inner, 0.0, 0.0, 1.0, 0.0, 0.0)
+    differentiate_by_parameters(system, values, inner, 1.0, 0.0, 1.0, 1.0, 0.0)
 
 
 @njit(**INSIDE)
@@ -172,63 +172,23 @@ _DIGEST = hashlib.sha256(b''.join(
 read: Callable[..., Any] = _reading(_DIGEST)
 
 
-def _beginning(sources: str) -> Callable[..., None]:
-    """The first momentum as one call; see :func:`_reading`."""
-
-    @njit(cache=True, **COMPILED)
-    def begin(
-        system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
-        v: np.ndarray, start_slopes: np.ndarray,
-    ) -> None:
-        sources  # noqa: B018
-        inner, slopes, p, speed = room.balance, room.slopes, room.p, room.speed
-        by_parameters, tables, momentum = inner.by_parameters, inner.tree.tables, inner.tree.joints
-        start, first = inner.q, slopes.shape[1] - by_parameters.shape[1]
-        room.multipliers[:] = 0.0
-        for j in range(len(q)):
-            start[0, j] = q[j]
-            speed[0, j] = speed[1, j] = v[j]
-        _differentiate(system, values, inner, q, v)
-        for i in range(len(q)):
-            p[0, i] = momentum[0, i]
-            for c in range(slopes.shape[1]):
-                total = 0.0 if c < first else by_parameters[1, c - first, i]
-                for j in range(len(q)):
-                    total += tables[0, i, j] * start_slopes[1, j, c]
-                    total += tables[1, i, j] * start_slopes[0, j, c]
-                slopes[0, c, i], slopes[1, c, i] = start_slopes[0, i, c], total
-
-    return begin
-
-
-#: Fill the room with the state of positions and velocities ``(n,)``, and with its derivatives,
-#: from those of positions and velocities ``(2, n, w)``.
-begin: Callable[..., Any] = _beginning(_DIGEST)
-
-
 def _inspection(sources: str) -> Callable[..., None]:
-    """A look at closures as one call; see :func:`_reading`."""
+    """A look at one state as one call; see :func:`_reading`."""
 
     @njit(cache=True, **COMPILED)
     def inspect(
         system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
-        multipliers: np.ndarray,
+        v: np.ndarray, multipliers: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        inner, frames, closed = room.balance, room.frames, room.closures
-        tree, at, v, by_parameters = inner.tree, inner.at, inner.v, inner.by_parameters
-        for j in range(len(q)):
-            at[j], v[j] = q[j], 0.0
-        look(system, values, tree, at, v)
-        curve(system, values.amplitudes, tree)
-        by_parameters[:] = 0.0
-        differentiate_by_parameters(system, values, inner, 1.0, 0.0, 1.0, 1.0, 0.0)
-        close_at(system, frames, closed, at)
-        stiffen(system, frames, closed, multipliers)
+        _differentiate(system, values, room.balance, q, v)
+        close_at(system, room.frames, room.closures, q)
+        stiffen(system, room.frames, room.closures, multipliers)
 
     return inspect
 
 
-#: Fill the room with gaps, their Jacobian, geometric stiffness, mass matrix, and the force of
-#: gravity and springs with its derivatives, at rest at positions ``(n,)`` under impulses ``(r,)``.
+#: Fill the room with gaps, their Jacobian, geometric stiffness under impulses ``(r,)``, momentum
+#: and slope of the Lagrangian and their derivatives at positions and velocities ``(n,)``. Those
+#: by parameters: at rest of all forces, then of the momentum.
 inspect: Callable[..., Any] = _inspection(_DIGEST)

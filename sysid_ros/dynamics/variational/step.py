@@ -38,8 +38,8 @@ from sysid_ros.dynamics.variational.balance import (
 )
 from sysid_ros.dynamics.variational.closures import ClosureRoom, close, closure_room, stiffen
 from sysid_ros.dynamics.variational.lagrangian import (
-    LagrangianRoom,
-    lagrangian_room,
+    Frames,
+    frames_of,
     push_square,
     stand,
 )
@@ -83,7 +83,7 @@ class StepRoom(NamedTuple):
     """
 
     balance: BalanceRoom
-    frames: LagrangianRoom
+    frames: Frames
     closures: ClosureRoom
     p: np.ndarray
     speed: np.ndarray
@@ -109,7 +109,7 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
     joints, rows = system.tree.coupling.shape[1], system.rows
     both = joints + rows
     return StepRoom(
-        balance_room(system, columns), lagrangian_room(system), closure_room(system),
+        balance_room(system, columns), frames_of(system), closure_room(system),
         np.zeros((2, joints)), np.zeros((2, joints)), np.zeros((rows, joints)), np.zeros(rows),
         np.zeros((both, both)), np.zeros(both, dtype=np.int64), np.zeros(1),
         np.zeros((1, both)), np.zeros((width, both)), np.zeros((joints, joints)),
@@ -118,7 +118,7 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
 
 @njit(**INSIDE)
 def close_at(
-    system: DiscreteSystem, frames: LagrangianRoom, closures: ClosureRoom, q: np.ndarray
+    system: DiscreteSystem, frames: Frames, closures: ClosureRoom, q: np.ndarray
 ) -> None:
     """Place the bodies at positions ``(n,)``, and find gaps and their Jacobian there."""
     stand(system, frames, q)
