@@ -11,7 +11,7 @@ from sysid_ros.nodes.priority import take_priority
 
 # A process with a thread that was there before, and one that begins later.
 PROGRAM = """
-import os, threading
+import os, threading, time
 from sysid_ros.nodes.priority import take_priority
 ready, end, policies = threading.Event(), threading.Event(), {}
 
@@ -27,7 +27,7 @@ after = threading.Thread(target=wait, args=['after'])
 after.start()
 ready.set()
 while len(policies) < 2:
-    pass
+    time.sleep(0.001)
 end.set()
 assert os.sched_getparam(0).sched_priority == 5
 assert policies == {'before': os.SCHED_FIFO, 'after': os.SCHED_OTHER}, policies
