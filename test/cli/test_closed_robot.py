@@ -164,3 +164,34 @@ def test_a_motion_that_the_nodes_would_not_play_is_told_before(capsys, tmp_path)
     code = main(['excite', str(tmp_path / 'excitation.yaml'), '--check', str(motion)])
     assert code == ExitCode.BAD_INPUT
     assert 'closed loops could not be stopped in time' in capsys.readouterr().err
+
+
+def test_motion_and_parameters_of_closed_loops_are_fitted_together(folder):
+    robot = robots['five_bar']()
+    joints = ('left_joint', 'right_joint', 'left_tip_joint')
+    model = TorqueModel(robot, (ViscousFriction(joints),))
+    truth = model.parameters.with_values(
+        {f'{joint}.viscous_friction': 0.05 for joint in joints} | {'left.mass': 0.9}).values
+    # Torques by inverse dynamics, so that no integrator has made the recording.
+    t = np.arange(1200) / 100.0
+    q, v, a = robots['smooth_motion'](robot, t, 1)
+    tau, random = model.torque(truth, q, v, a), np.random.default_rng(0)
+    q = q + 2e-4 * random.normal(size=q.shape)
+    tau += 0.002 * tau.std(axis=0) * random.normal(size=tau.shape)
+    np.savetxt(folder / 'recorded.csv', np.column_stack([t, q, tau]), delimiter=',',
+               header='t,q1,q2,f1,f2', comments='')
+    (folder / 'settings.yaml').write_text(
+        SETTINGS.replace('terms: {', 'terms: {coulomb_friction: [], ')
+        + 'fit: {estimator: variational, trajectory: {horizon: 0.3}}\n')
+    run = folder / 'run'
+    code = main(['fit', str(folder / 'settings.yaml'), '--holdout', '0.3', '-o', str(run)])
+    assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE), (run / 'summary.txt').read_text()
+    found = json.loads((run / 'estimate.json').read_text())
+    assert found['estimator'] == 'variational' and found['status'] == 'CONVERGED'
+    names = found['parameters']['names']
+    values = dict(zip(names, found['parameters']['values'], strict=True))
+    deviations = dict(zip(names, found['standard_deviation'], strict=True))
+    for joint in joints:
+        name = f'{joint}.viscous_friction'
+        # From a prior of zero to a tenth of the truth, and no farther than is said.
+        assert abs(values[name] - 0.05) < min(0.005, 4.0 * deviations[name])
