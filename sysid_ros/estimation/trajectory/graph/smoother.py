@@ -100,6 +100,7 @@ class FixedLagSmoother:
         self._told: list[Mapping[str, np.ndarray] | None] = [None]
         self._program: Program | None = None
         self._room: Window | None = None
+        self._inertia: tuple[np.ndarray, np.ndarray] | None = None
         self._solve()
 
     @property
@@ -162,6 +163,8 @@ class FixedLagSmoother:
         """The same as one compiled call for as many steps as there is room for, ``(K, size)``."""
         mechanism, values = self.graph.mechanism, self._parameters
         assert isinstance(mechanism, PlanarMechanism)
+        if self._inertia is None:
+            self._inertia = mechanism.inertia(values)
         if self._room is None:
             memory, (here, between, found, slope, states, basis) = self._memory, self._rows
             self._room = Window(
@@ -170,7 +173,7 @@ class FixedLagSmoother:
                 self._chain.basis(self.states).copy())
         taken, ended = advance(
             self._program, mechanism.loops, mechanism.forces,
-            len(mechanism.coordinates) + mechanism.rank, values, *mechanism.inertia(values),
+            len(mechanism.coordinates) + mechanism.rank, values, *self._inertia,
             self._first, self.max_iterations, self.tolerance, self._room, smoothed)
         self._first += taken
         self.states = self._room.states
