@@ -451,6 +451,18 @@ def test_the_graph_draws_itself(mechanism):
     assert len(squares) == 2 * len(single) + 2 + 2
 
 
+def test_lines_lead_from_the_dynamics_of_a_drawing_to_parameters(mechanism):
+    from matplotlib.figure import Figure
+
+    graph = forward_dynamics(mechanism, 1e-3, 10)
+    dotted = []
+    for sought in (None, everything(mechanism)):
+        axes = Figure().subplots()
+        draw(replace(graph, sought=sought), axes)
+        dotted.append(sum(line.get_linestyle() == ':' for line in axes.lines))
+    assert dotted == [0, 2]
+
+
 def test_covariances_lie_in_the_directions_that_exact_factors_leave(mechanism):
     graph = FactorGraph(mechanism, 0.1, 3, [
         Prior('q', mechanism.assembly, 0.1), PositionConstraints(), Equality('q', 0.2)])

@@ -18,6 +18,8 @@ _EXACT, _SOFT = 'black', 'tab:orange'
 def draw(graph: FactorGraph, axes: Axes) -> None:
     """Draw two neighbouring steps of a graph: exact factors are black, soft ones orange.
 
+    Dotted lines lead from factors that parameters enter to these.
+
     Args:
         graph: The graph.
         axes: Where to draw, of matplotlib.
@@ -27,7 +29,10 @@ def draw(graph: FactorGraph, axes: Axes) -> None:
         for name, y in rows.items():
             label = f'{name}[k{"+1" if step else ""}]'
             axes.plot(_APART * step, y, 'o', ms=34, mfc='white', mec='black', zorder=3)
-            axes.text(_APART * step, y, label, ha='center', va='center', fontsize=7, zorder=4)
+            # As large as fits into the circle.
+            size = min(7.0, 52.0 / len(label))
+            axes.text(
+                _APART * step, y, label, ha='center', va='center', fontsize=size, zorder=4)
     single = [factor for factor in graph.factors if not factor.pairs]
     between = [factor for factor in graph.factors if factor.pairs]
     lowest = min(rows.values(), default=0.0)
@@ -36,6 +41,11 @@ def draw(graph: FactorGraph, axes: Axes) -> None:
         for k, factor in enumerate(group):
             middle = k * spread if len(group) > 1 else 0.5 * lowest
             _factor(axes, factor, x, middle, rows)
+            if graph.parameters.names and factor.tells_parameters:
+                for place in (x, _APART - x):
+                    axes.plot(
+                        [place, 0.5 * _APART], [middle, lowest - 1.2], ':', color='gray', lw=0.7,
+                        zorder=1)
     if graph.parameters.names:
         axes.text(
             0.5 * _APART, lowest - 1.2, f'parameters: {", ".join(graph.parameters.names)}',
