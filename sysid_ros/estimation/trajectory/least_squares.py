@@ -75,6 +75,12 @@ class TrajectoryLeastSquares(ABC):
             EstimationError: The motion of a joint was not observed, or cannot be simulated.
         """
 
+    def beginning(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """What a search begins with: as :meth:`at`, but scores may be missing."""
+        return self.at(problem, motion)
+
     @abstractmethod
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
@@ -157,7 +163,7 @@ class TrajectoryLeastSquares(ABC):
         progress: Progress | None,
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
-        start = self.at(problem, motion)
+        start = self.beginning(problem, motion)
         known = determined_parameters(problem, start.information)
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(_held(problem, known.held), start, progress)

@@ -115,6 +115,17 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
         """What is known with the motion as it is; see :class:`TrajectoryLeastSquares`."""
+        return self._at(problem, motion, True)
+
+    def beginning(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """The same without scores; see :class:`TrajectoryLeastSquares`."""
+        return self._at(problem, motion, False)
+
+    def _at(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, scored: bool
+    ) -> TrajectorySolution:
         chain = self._chain(problem, motion)
         states, values = chain.start, problem.parameters.values
         free = values[problem.free]
@@ -123,7 +134,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
             raise EstimationError(
                 'no step can be made with these parameters', where=problem.provenance.get('source'),
                 fix='Give every body a mass and moments of inertia, and raise compliances')
-        information, scores = _known(chain, linear, states, free)
+        information, scores = _known(chain, linear, states, free, scored)
         return _told(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
             residuals=chain.innovations(states, free), information=information, scores=scores))
@@ -204,11 +215,11 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
 
 
 def _known(
-    chain: DiscreteChain, linear: Linearised, states: np.ndarray, values: np.ndarray
+    chain: DiscreteChain, linear: Linearised, states: np.ndarray, values: np.ndarray, scored: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What motion tells of the free parameters, and node by node."""
+    """What motion tells of the free parameters, and node by node, if that is wanted."""
     if isinstance(linear, LinearMotion):
-        return linear.known()
+        return linear.known(scored)
     eliminated = None
     if isinstance(linear, NormalEquations):
         eliminated = linear.eliminated(_BREATH * linear.curvature[0])

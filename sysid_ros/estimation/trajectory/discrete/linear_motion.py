@@ -236,16 +236,23 @@ class LinearMotion:
         cosines = np.abs(slope[~held]) / np.sqrt(curvature[~held])
         return max(largest, float(np.max(cosines, initial=0.0))) / size
 
-    def known(self) -> tuple[np.ndarray, np.ndarray]:
+    def known(self, scored: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """What the motion tells of the parameters, and piece by piece.
+
+        Args:
+            scored: Whether the latter is wanted, which takes as long as all else.
 
         Returns:
             Second derivatives of the least cost, shape ``(p, p)``, and every node's share of its
-            gradient, shape ``(N, p)``.
+            gradient, shape ``(N, p)``, or none; zeros where that is no number.
         """
         told = self.told()
-        count = len(told[0].information) - 1
-        scores = []
+        information = np.sum([part.information for part in told], axis=0)[:-1, :-1]
+        count, scores = len(information), []
+        if not np.isfinite(information).all():
+            return np.zeros((count, count)), np.zeros((len(self.room), count))
+        if not scored:
+            return information, np.zeros((0, count))
         for part in told:
             own = np.zeros((part.stretch.nodes, count))
             states = part.states(np.eye(count), 0.0)
@@ -253,8 +260,7 @@ class LinearMotion:
             slopes, rest = part.stretch.violated[:, :-1], part.stretch.violated[:, -1]
             own[0] += states[:, 0] @ (slopes.T @ rest)
             scores.append(own)
-        information = np.sum([part.information for part in told], axis=0)
-        return information[:-1, :-1], np.concatenate(scores)
+        return information, np.concatenate(scores)
 
 
 def _in_order(
