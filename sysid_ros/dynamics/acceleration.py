@@ -29,7 +29,7 @@ from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.dynamics.loop_arrays import no_loops
 from sysid_ros.dynamics.sample_regressor import sample_model
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.tree_dynamics import tree_values
+from sysid_ros.dynamics.tree_arrays import tree_values
 from sysid_ros.errors import ModelError, UnreachableError
 
 # Samples worked on at a time, so that arrays of every parameter stay small.

@@ -40,7 +40,8 @@ from sysid_ros.dynamics.spatial_vectors import (
     six,
     three,
 )
-from sysid_ros.dynamics.tree_dynamics import TreeRoom, ground
+from sysid_ros.dynamics.tree_arrays import TreeRoom
+from sysid_ros.dynamics.tree_dynamics import ground
 
 
 class ClosureRoom(NamedTuple):

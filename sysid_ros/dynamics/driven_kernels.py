@@ -28,6 +28,7 @@ from sysid_ros.dynamics import (
     loop_kernels,
     sample_regressor,
     spatial_vectors,
+    tree_arrays,
     tree_dynamics,
     tree_terms,
 )
@@ -43,19 +44,13 @@ from sysid_ros.dynamics.loop_arrays import LoopArrays
 from sysid_ros.dynamics.loop_kernels import least_squares
 from sysid_ros.dynamics.sample_regressor import SampleModel
 from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
-from sysid_ros.dynamics.tree_dynamics import (
-    TreeRoom,
-    TreeValues,
-    differentiate_torque,
-    place,
-    tree_room,
-    weigh,
-)
+from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
+from sysid_ros.dynamics.tree_dynamics import differentiate_torque, place, weigh
 
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
-    closure_motion, loop_arrays, loop_kernels, sample_regressor, spatial_vectors, tree_dynamics,
-    tree_terms)
+    closure_motion, loop_arrays, loop_kernels, sample_regressor, spatial_vectors, tree_arrays,
+    tree_dynamics, tree_terms)
 #: How a sample can end: well, where loops are singular, or where a mass matrix is.
 MOVES, STUCK, WEIGHTLESS = range(3)
 

@@ -26,7 +26,7 @@ from sysid_ros.dynamics.acceleration import (
 from sysid_ros.dynamics.sample_regressor import SampleModel, sample_model
 from sysid_ros.dynamics.sensitivity_kernels import RUNAWAY, STAGES, march_room, simulate
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.tree_dynamics import TreeValues, tree_values
+from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.errors import ConfigurationError, UnreachableError
 
 

@@ -10,19 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics import (
+    sample_regressor,
+    spatial_vectors,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.dynamics.sample_regressor import SampleModel
 from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
-from sysid_ros.dynamics.tree_dynamics import (
-    TreeRoom,
-    TreeValues,
-    accelerate,
-    differentiate,
-    tree_room,
-)
+from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
+from sysid_ros.dynamics.tree_dynamics import accelerate, differentiate
 
 #: Files that are compiled into the simulation.
-SOURCES = (sample_regressor, spatial_vectors, tree_dynamics, tree_terms)
+SOURCES = (sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms)
 #: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
 #: they count in sixths.
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))

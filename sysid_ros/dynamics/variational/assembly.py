@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.readings import inspect
 from sysid_ros.dynamics.variational.step import step_room
 from sysid_ros.dynamics.variational.system import DiscreteSystem

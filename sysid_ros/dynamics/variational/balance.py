@@ -31,7 +31,7 @@ from sysid_ros.dynamics.sample_regressor import (
     SIGN,
 )
 from sysid_ros.dynamics.spatial_vectors import INSIDE, power, six
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.lagrangian import (
     LagrangianRoom,
     along,

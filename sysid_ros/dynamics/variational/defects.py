@@ -14,9 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics import (
+    sample_regressor,
+    spatial_vectors,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import lagrangian, system
 from sysid_ros.dynamics.variational.balance import (
@@ -32,8 +38,8 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem
 
 #: Files that are compiled into the call.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_dynamics, tree_terms, balance_module, lagrangian,
-    system)
+    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
+    lagrangian, system)
 
 
 class Defects(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.tree_dynamics import TreeValues, tree_values
+from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.dynamics.variational.assembly import independent_rows
 from sysid_ros.dynamics.variational.balance import Quadrature
 from sysid_ros.dynamics.variational.courses import (

@@ -43,7 +43,8 @@ from sysid_ros.dynamics.spatial_vectors import (
     three,
     turned,
 )
-from sysid_ros.dynamics.tree_dynamics import TreeValues, hand_over, place, place_inertia
+from sysid_ros.dynamics.tree_arrays import TreeValues
+from sysid_ros.dynamics.tree_dynamics import hand_over, place, place_inertia
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 

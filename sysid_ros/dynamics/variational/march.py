@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics import (
+    sample_regressor,
+    spatial_vectors,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
     closures,
@@ -40,8 +46,8 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem
 
 #: Files that are compiled into these calls.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_dynamics, tree_terms, balance_module, closures,
-    lagrangian, linear_solve, step, system)
+    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
+    closures, lagrangian, linear_solve, step, system)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
 

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import sample_regressor, spatial_vectors, tree_dynamics, tree_terms
+from sysid_ros.dynamics import (
+    sample_regressor,
+    spatial_vectors,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.dynamics.sample_regressor import POSITION
 from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
-from sysid_ros.dynamics.tree_dynamics import TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance, closures, lagrangian, linear_solve, step, system
 from sysid_ros.dynamics.variational.balance import BalanceRoom, differentiate_by_parameters
 from sysid_ros.dynamics.variational.closures import stiffen
@@ -24,8 +30,8 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: Files that are compiled into these calls.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_dynamics, tree_terms, balance, closures, lagrangian,
-    linear_solve, step, system)
+    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance, closures,
+    lagrangian, linear_solve, step, system)
 
 
 @njit(inline='always', **INSIDE)

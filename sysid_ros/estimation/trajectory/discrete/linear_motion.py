@@ -17,12 +17,9 @@ from sysid_ros.estimation.trajectory.discrete.course import (
     steepest,
     to_steps,
 )
+from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered, filter_forwards
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
-from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import (
-    Filtered,
-    filter_forwards,
-    smooth_backwards,
-)
+from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import smooth_backwards
 
 # Part of the largest singular value below which violations say nothing of a first state, and of the
 # largest eigenvalue below which motion says nothing of what is free of it.
