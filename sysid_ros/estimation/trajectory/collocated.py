@@ -9,7 +9,7 @@ from typing import ClassVar, get_args
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.collocation import Collocation
@@ -20,6 +20,7 @@ from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
 
 # Weight of equations that hold exactly, for what is known of the parameters once they do: the
 # heavier, the more rounding is left where parameters tell nothing.
@@ -113,11 +114,8 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         if self.process_noise is None:
             _, renewed, change, words = super()._renewed(problem, found)
             return self, renewed, change, words
-        there = replace(problem, parameters=problem.parameters.with_values(found.values))
-        states = np.hstack([np.vstack(found.positions), np.vstack(found.velocities)])
         kept = determined_parameters(problem, found.information).kept
-        renewed, noise, change, words = renewed_levels(
-            self._chain(there), states, found.values[problem.free], kept)
+        renewed, noise, change, words = renewed_levels(*self._there(problem, found), kept)
         renewed = replace(renewed, parameters=problem.parameters)
         joints = problem.model.robot.joint_names
         levels = dict(zip(joints, noise.tolist(), strict=True))
@@ -140,16 +138,69 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
                 found=', '.join(given), allowed=', '.join(joints))
         return np.array([given[name] for name in joints])
 
+    def doubts(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
+    ) -> tuple[str, ...]:
+        """Whether steps are too long; see :class:`TrajectoryLeastSquares`.
+
+        Noise of the process covers that, and discrete mechanics has velocities of its own.
+        """
+        if self.process_noise is not None or self.scheme == 'variational':
+            return ()
+        return too_long(
+            self.moved_by_steps(problem, found), np.sqrt(np.diagonal(estimate.base_covariance)),
+            estimate.base_names, max(stretch.step for stretch in problem.stretches))
+
+    def moved_by_steps(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> np.ndarray:
+        """By how much the length of steps moved the base parameters, to first order.
+
+        Args:
+            problem: The problem that was solved, its dynamics exact.
+            found: Its solution.
+
+        Returns:
+            Shape ``(r,)``.
+        """
+        chain, states, free = self._there(problem, found)
+        errors = step_errors(chain, states, free) / chain.unit
+        eliminated = []
+        for missing in (errors, np.zeros_like(errors)):
+            equations = self._equations(chain, states, free, missing)
+            eliminated.append(equations.eliminated(_BREATH * equations.curvature[0]))
+        with_errors, without = eliminated
+        if with_errors is None or without is None:
+            raise EstimationError(
+                'the data do not determine the motion',
+                where=problem.provenance.get('source'), fix='Observe the position of every joint')
+        kept = np.flatnonzero(determined_parameters(problem, found.information).kept)
+        slope = (with_errors.corner - without.corner)[kept, -1]
+        return np.linalg.solve(with_errors.information[np.ix_(kept, kept)], slope)
+
+    def _there(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[Collocation, np.ndarray, np.ndarray]:
+        """The chain at a solution, its states ``(N, 2 n)`` and free parameters ``(k,)``."""
+        there = replace(problem, parameters=problem.parameters.with_values(found.values))
+        states = np.hstack([np.vstack(found.positions), np.vstack(found.velocities)])
+        return self._chain(there), states, found.values[problem.free]
+
     def _equations(
-        self, chain: Collocation, states: np.ndarray, values: np.ndarray
+        self, chain: Collocation, states: np.ndarray, values: np.ndarray,
+        missing: np.ndarray | float = 0.0,
     ) -> NormalEquations:
-        """Normal equations in which what holds exactly weighs more than all else."""
+        """Normal equations in which what holds exactly weighs more than all else.
+
+        Where equations hold, only their derivatives tell of the parameters, and what they miss
+        of the dynamics, in their unit, shape ``(N, 2 n)``.
+        """
         root = np.sqrt(_EXACT)
+        errors = np.broadcast_to(missing, states.shape)
         parts = list(chain.residuals(states, values))
         for part in chain.equations(states, values):
             rows = root * part.rows
-            # Where equations hold, only their derivatives tell of the parameters.
-            rows[:, :, -1] = 0.0
+            rows[:, :, -1] = -root * errors[part.nodes]
             parts.append(replace(part, rows=rows))
         return NormalEquations.of(
             len(states), chain.space.dimension, len(values), parts)
@@ -170,9 +221,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         Raises:
             EstimationError: The data do not determine the motion.
         """
-        there = replace(problem, parameters=problem.parameters.with_values(found.values))
-        chain, free = self._chain(there), found.values[problem.free]
-        states = np.hstack([np.vstack(found.positions), np.vstack(found.velocities)])
+        chain, states, free = self._there(problem, found)
         eliminated = self._equations(chain, states, free).eliminated()
         if eliminated is None:
             raise EstimationError(

@@ -98,7 +98,7 @@ class Collocation:
         """What is between nodes, if the dynamics hold exactly."""
         if self.process_noise is not None:
             return ()
-        return self._dynamics(states, values, self._unit)
+        return self._dynamics(states, values, lambda _: self.unit)
 
     def innovations(
         self, states: np.ndarray, values: np.ndarray
@@ -115,12 +115,11 @@ class Collocation:
         h, density = stretch.step, np.asarray(self.process_noise)
         return np.concatenate([density * np.sqrt(h**3 / 12.0), density * np.sqrt(h)])
 
-    def _unit(self, stretch: Stretch) -> np.ndarray:
-        return np.concatenate([self._position_unit, self._position_unit / _DRIFT])
-
     @cached_property
-    def _position_unit(self) -> np.ndarray:
-        return position_unit(self.problem)
+    def unit(self) -> np.ndarray:
+        """In what states have to agree where the dynamics hold exactly, shape ``(2 n,)``."""
+        position = position_unit(self.problem)
+        return np.concatenate([position, position / _DRIFT])
 
     def _dynamics(
         self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]

@@ -110,9 +110,22 @@ class TrajectoryLeastSquares(ABC):
     def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
         """Infer the parameters of a problem, and its motion; see :meth:`fit`."""
         solution, noise = self._solved(problem, None)
-        return assess(
-            problem, solution, estimator=self.name, settings=self.describe(), notes=noise,
-        ), solution
+        estimate = assess(
+            problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
+        doubts = self.doubts(problem, solution, estimate) if solution.status.ok else ()
+        return replace(estimate, notes=(*estimate.notes, *doubts)), solution
+
+    def doubts(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
+    ) -> tuple[str, ...]:
+        """What else than noise the parameters could be off by, in words.
+
+        Args:
+            problem: The problem.
+            found: Its solution.
+            estimate: What is said of the parameters.
+        """
+        return ()
 
     def solve(
         self, problem: TrajectoryProblem, progress: Progress | None = None
