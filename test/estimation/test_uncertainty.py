@@ -64,3 +64,22 @@ def test_segments_have_nothing_in_common(rng):
     apart = sandwich(information, scores, [(k, k + 1) for k in range(50)])
     inverse = np.linalg.inv(information)
     np.testing.assert_allclose(apart, inverse @ (scores.T @ scores) @ inverse, rtol=1e-9)
+
+
+@pytest.mark.parametrize('periods', [2.0, 3.4])
+def test_what_is_said_twice_is_known_once(periods, rng):
+    own = np.cumsum(rng.normal(size=(400, 2)), axis=0)
+    wave, noise = own / np.abs(own).max(axis=0), rng.normal(size=400)
+    count = round(400 * periods)
+    design, said = (np.tile(part, (4, 1))[:count] for part in (wave, noise[:, None]))
+    information = design.T @ design
+    error = np.linalg.solve(information, design.T @ said)
+    scores = design * (said - design @ error)
+    repeated = sandwich(information, scores, [(0, count)])
+    # The same motion, with noise that does not repeat.
+    fresh = rng.normal(size=(count, 1))
+    other = design * (fresh - design @ np.linalg.solve(information, design.T @ fresh))
+    apart = sandwich(information, other, [(0, count)])
+    growth = np.sqrt(np.diag(repeated) / np.diag(apart))
+    # Rows that count once in place of so many times.
+    np.testing.assert_allclose(growth, np.sqrt(periods), rtol=0.25)
