@@ -211,7 +211,7 @@ LEG_MOTORS = {
 }
 
 
-def leg_mjcf(*, friction=True, options=''):
+def leg_mjcf(*, friction=True, options='', reach=None):
     """A leg of six motors and nine passive joints in three loops, closed by nine equations.
 
     The knee loop is a four-bar of thigh, shin, tarsus and a rod; two cranks on the tarsus move
@@ -220,12 +220,14 @@ def leg_mjcf(*, friction=True, options=''):
     Args:
         friction: Whether motors have dry friction, for which MuJoCo needs its solver.
         options: Attributes of ``<option>``.
+        reach: Ranges of motors in [rad], by name, in place of the usual ones.
     """
+    reach = {name: motor[0] for name, motor in LEG_MOTORS.items()} | (reach or {})
     children = {name: '' for name, *_ in _LEG} | {WORLD: ''}
     for name, parent, place, joints, mass, centre, size in reversed(_LEG):
         a, b, c = (float(x) ** 2 for x in size)
         moments = [mass / 5 * x for x in (b + c, a + c, a + b)]
-        hinges = ''.join(_hinge(joint, axis, friction) for joint, axis in joints)
+        hinges = ''.join(_hinge(joint, axis, friction, reach) for joint, axis in joints)
         children[parent] = (
             f'<body name="{name}" pos="{_vector(place)}">{hinges}<inertial pos="{_vector(centre)}" '
             f'mass="{mass}" diaginertia="{_vector(moments)}"/>{children[name]}</body>'
@@ -246,12 +248,12 @@ def leg_mjcf(*, friction=True, options=''):
     )
 
 
-def _hinge(name, axis, friction):
+def _hinge(name, axis, friction, reach):
     if name not in LEG_MOTORS:
         return f'<joint name="{name}" axis="{_AXES[axis]}" range="-1.4 1.4"/>'
-    reach, _, armature, viscous, dry = LEG_MOTORS[name]
+    _, _, armature, viscous, dry = LEG_MOTORS[name]
     return (
-        f'<joint name="{name}" axis="{_AXES[axis]}" range="{-reach} {reach}" '
+        f'<joint name="{name}" axis="{_AXES[axis]}" range="{-reach[name]} {reach[name]}" '
         f'armature="{armature}" damping="{viscous}" frictionloss="{dry if friction else 0.0}" '
         'solreffriction="0.0004 1" solimpfriction="0.9999 0.9999 0.001"/>'
     )
@@ -261,9 +263,9 @@ def _vector(values):
     return ' '.join(f'{float(value):.12g}' for value in values)
 
 
-def leg():
-    """The leg."""
-    return RobotModel.from_mjcf(leg_mjcf())
+def leg(reach=None):
+    """The leg; ranges of motors as for :func:`leg_mjcf`."""
+    return RobotModel.from_mjcf(leg_mjcf(reach=reach))
 
 
 def framed_four_bar():
