@@ -113,7 +113,7 @@ def end_effector(table, real, kind=EndEffectorPosition, terminal=1.0):
         return kind(robot, 'gripper', POINT, places.position, np.full(3, 0.01), terminal)
     return kind(
         robot, 'gripper', POINT, places.position,
-        Rotation.from_matrix(places.rotation).as_quat(),
+        Rotation.from_matrix(np.array(places.rotation)).as_quat(),
         np.array([0.01, 0.01, 0.01, 0.02, 0.02, 0.02]), terminal)
 
 
