@@ -243,7 +243,7 @@ def test_a_pose_has_the_derivatives_of_differences(angle, table, real, rng):
     found = link_places(table.robot.opened, 'gripper', POINT, q)
     axes = rng.normal(size=(4, 3))
     away = Rotation.from_rotvec(angle * axes / np.linalg.norm(axes, axis=1)[:, None])
-    orientation = (away.inv() * Rotation.from_matrix(found.rotation)).as_quat()
+    orientation = (away.inv() * Rotation.from_matrix(np.array(found.rotation))).as_quat()
     orientation[2] = np.nan
     measured = found.position + 0.01
     measured[1] = np.nan
