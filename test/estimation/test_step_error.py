@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sysid_ros.errors import UnreachableError
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.collocation import Collocation
@@ -60,6 +61,17 @@ def test_steps_that_are_too_long_are_named_and_short_ones_are_not():
     # Of fourth order, or with noise of the process, which covers that.
     for method in (short, replace(long, process_noise=1.0)):
         assert 'too long' not in ' '.join(method.fit(problem).notes)
+
+
+def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
+    def broken(*_):
+        raise UnreachableError('the loops cannot be closed', where='swing')
+
+    monkeypatch.setattr(CollocatedLeastSquares, 'moved_by_steps', broken)
+    problem, _, _ = problems['swinging'](fixed=HELD)
+    estimate = CollocatedLeastSquares().fit(problem)
+    assert estimate.status.ok
+    assert 'cannot be told: swing: the loops' in ' '.join(estimate.notes)
 
 
 def test_half_a_standard_deviation_goes_unnoticed():

@@ -8,7 +8,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.errors import ConfigurationError, EstimationError, UnreachableError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.chain import NormalEquations
@@ -145,11 +145,17 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
 
         Noise of the process covers that, and discrete mechanics has velocities of its own.
         """
-        if self.process_noise is not None or self.scheme == 'variational':
+        known = bool(estimate.base_names)
+        if not known or self.process_noise is not None or self.scheme == 'variational':
             return ()
+        try:
+            moved = self.moved_by_steps(problem, found)
+        except (EstimationError, UnreachableError) as error:
+            # The fit is what was asked for.
+            return (f'Whether steps are short enough cannot be told: {error}',)
         return too_long(
-            self.moved_by_steps(problem, found), np.sqrt(np.diagonal(estimate.base_covariance)),
-            estimate.base_names, max(stretch.step for stretch in problem.stretches))
+            moved, np.sqrt(np.diagonal(estimate.base_covariance)), estimate.base_names,
+            max(stretch.step for stretch in problem.stretches))
 
     def moved_by_steps(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -162,6 +168,10 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
 
         Returns:
             Shape ``(r,)``.
+
+        Raises:
+            EstimationError: The data do not determine the motion.
+            UnreachableError: Loops cannot be closed between two nodes.
         """
         chain, states, free = self._there(problem, found)
         errors = step_errors(chain, states, free) / chain.unit
