@@ -10,11 +10,9 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
 def filter_both_ways(
-    sections: np.ndarray, steady: np.ndarray, values: np.ndarray, chosen: np.ndarray, pad: int,
-    keep: np.ndarray, out: np.ndarray,
-) -> None:
+    sections: np.ndarray, steady: np.ndarray, values: np.ndarray, pad: int
+) -> np.ndarray:
     """Filter forwards and backwards, as ``scipy.signal.sosfiltfilt`` does.
 
     The signal goes on beyond its ends turned by 180 degrees about its end points, and each
@@ -23,63 +21,40 @@ def filter_both_ways(
     Args:
         sections: Second-order sections, shape ``(S, 6)``, leading denominators one.
         steady: State of each section in answer to a lasting one, shape ``(S, 2)``.
-        values: Samples, shape ``(T, M)``.
-        chosen: Columns to filter, shape ``(C,)``.
+        values: Samples, shape ``(T, C)``.
         pad: Samples added at either end, less than T.
-        keep: Samples wanted, shape ``(K,)``, increasing.
-        out: Filtered samples are written to these columns of it, shape ``(K, M)``.
+
+    Returns:
+        Filtered samples, shape ``(T, C)``.
     """
-    samples, columns = len(values), len(chosen)
-    last = samples - 1
-    forward = np.empty((samples + 2 * pad, columns))
-    state = np.empty((len(sections), 2, columns))
-    for row in range(len(forward)):
-        line = forward[row]
-        if row < pad:
-            for c in range(columns):
-                line[c] = 2.0 * values[0, chosen[c]] - values[pad - row, chosen[c]]
-        elif row < pad + samples:
-            for c in range(columns):
-                line[c] = values[row - pad, chosen[c]]
-        else:
-            for c in range(columns):
-                at = chosen[c]
-                line[c] = 2.0 * values[last, at] - values[2 * last + pad - row, at]
-        if row == 0:
-            _start(state, steady, line)
-        _step(sections, state, line)
-    line = forward[-1]
-    _start(state, steady, line)
-    wanted = len(keep) - 1
-    for row in range(len(forward) - 1, pad - 1, -1):
-        if wanted < 0:
-            break
-        line = forward[row]
-        _step(sections, state, line)
-        if row - pad == keep[wanted]:
-            for c in range(columns):
-                out[wanted, chosen[c]] = line[c]
-            wanted -= 1
+    samples, columns = values.shape
+    lines = np.empty((samples + 2 * pad, columns))
+    lines[pad:pad + samples] = values
+    lines[:pad] = 2.0 * values[0] - values[pad:0:-1]
+    lines[pad + samples:] = 2.0 * values[-1] - values[-2:-2 - pad:-1]
+    _run_both_ways(sections, steady, lines, pad, np.empty((len(sections), 2, columns)))
+    return lines[pad:pad + samples]
 
 
-@njit(cache=True, inline='always')
-def _start(state: np.ndarray, steady: np.ndarray, line: np.ndarray) -> None:
-    for s in range(len(steady)):
-        for c in range(len(line)):
-            state[s, 0, c] = steady[s, 0] * line[c]
-            state[s, 1, c] = steady[s, 1] * line[c]
-
-
-@njit(cache=True, inline='always')
-def _step(sections: np.ndarray, state: np.ndarray, line: np.ndarray) -> None:
-    """One sample of every column through all sections (transposed direct form II)."""
-    for s in range(len(sections)):
-        b0, b1, b2 = sections[s, 0], sections[s, 1], sections[s, 2]
-        a1, a2 = sections[s, 4], sections[s, 5]
-        first, second = state[s, 0], state[s, 1]
-        for c in range(len(line)):
-            x = line[c]
-            y = b0 * x + first[c]
-            first[c] = b1 * x - a1 * y + second[c]
-            second[c] = b2 * x - a2 * y
-            line[c] = y
+@njit(cache=True, _nrt=False, no_cfunc_wrapper=True)
+def _run_both_ways(
+    sections: np.ndarray, steady: np.ndarray, lines: np.ndarray, last: int, state: np.ndarray
+) -> None:
+    """Filter lines in place, forwards and then backwards until the last one that is wanted."""
+    count, columns = lines.shape
+    for run in range(2 * count - last):
+        row = run if run < count else 2 * count - 1 - run
+        for s in range(len(sections)):
+            b0, b1, b2 = sections[s, 0], sections[s, 1], sections[s, 2]
+            a1, a2 = sections[s, 4], sections[s, 5]
+            if run == 0 or run == count:
+                for c in range(columns):
+                    state[s, 0, c] = steady[s, 0] * lines[row, c]
+                    state[s, 1, c] = steady[s, 1] * lines[row, c]
+            # Transposed direct form II.
+            for c in range(columns):
+                x = lines[row, c]
+                y = b0 * x + state[s, 0, c]
+                state[s, 0, c] = b1 * x - a1 * y + state[s, 1, c]
+                state[s, 1, c] = b2 * x - a2 * y
+                lines[row, c] = y

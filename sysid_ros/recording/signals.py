@@ -102,8 +102,8 @@ class LowPass(StrictSettings):
         steady = butterworth.steady_state(sections)
         width = max(_SCRATCH // (8 * (len(columns) + 2 * pad)), 1)
         for first in range(0, len(live), width):
-            filter_both_ways(
-                sections, steady, columns, live[first:first + width], pad, keep, filtered)
+            some = live[first:first + width]
+            filtered[:, some] = filter_both_ways(sections, steady, columns[:, some], pad)[keep]
         # A sample that is not a number reaches the end, and from there every other.
         if not np.isfinite(filtered).all():
             raise RecordingError('a signal to be filtered holds a non-finite sample')

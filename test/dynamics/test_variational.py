@@ -21,6 +21,7 @@ from sysid_ros.dynamics.terms import (
     ViscousFriction,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.dynamics.variational import defects, march, readings
 from sysid_ros.dynamics.variational.assembly import (
     closed_configuration,
     constraints,
@@ -32,7 +33,7 @@ from sysid_ros.dynamics.variational.defects import find_defects
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.dynamics.variational.lagrangian import curve, look
 from sysid_ros.dynamics.variational.march import adjoint, simulate
-from sysid_ros.dynamics.variational.readings import inspect, read
+from sysid_ros.dynamics.variational.readings import read
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
@@ -42,6 +43,7 @@ from sysid_ros.robot.model import RobotModel
 TESTS = Path(__file__).parents[1]
 golden = SimpleNamespace(**runpy.run_path(str(TESTS / 'golden_problems.py')))
 closed = SimpleNamespace(**runpy.run_path(str(TESTS / 'closed_robots.py')))
+caches = SimpleNamespace(**runpy.run_path(str(TESTS / 'kernel_caches.py')))
 RULES = ('midpoint', 'trapezoidal')
 
 
@@ -618,8 +620,13 @@ def test_whatever_arrays_come_in_everything_is_compiled_once(rng):
         motion = integrator.run(known, [path])[0]
         integrator.read(known, motion)
         integrator.adjoint(known, path, motion, given(motion.positions.shape))
-    for entry in (inspect, simulate, adjoint, read, find_defects):
+    for entry in (simulate, adjoint, read, find_defects):
         assert len(entry.signatures) == 1, entry
     # Not at all where the cache had what calls them.
     for part in (balance, look, curve):
         assert len(part.signatures) <= 1, part
+
+
+@pytest.mark.parametrize('module', [march, readings, defects])
+def test_caches_look_at_all_files_that_are_compiled_into_a_call(module):
+    assert caches.functions_elsewhere(module) == []

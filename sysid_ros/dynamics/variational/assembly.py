@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.variational.readings import inspect
+from sysid_ros.dynamics.variational.inspection import inspect
 from sysid_ros.dynamics.variational.step import step_room
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 from sysid_ros.errors import ModelError
@@ -64,9 +64,6 @@ def constraints(
         values = TreeValues(
             np.zeros((bodies, 10)), np.zeros(len(system.tree.signal)),
             np.full(len(system.tree.signal), -1), np.zeros(bodies, dtype=bool), system.coupled)
-    if multipliers is None:
-        multipliers = np.zeros(system.rows)
-    q = np.array(q, dtype=float)
     inspect(system, values, room, q, np.zeros_like(q), multipliers)
     found, inner = room.closures, room.balance
     return Constraints(

@@ -43,6 +43,7 @@ from sysid_ros.dynamics.variational.lagrangian import (
     push_square,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
+from sysid_ros.dynamics.variational.tables import clear, clear_pile
 
 #: What is to be found of a step: its values, also what Newton's method needs, or all.
 VALUES, NEWTON, ALL = range(3)
@@ -154,14 +155,14 @@ def balance(
     mixed, by_parameters = room.second_by_start, room.by_parameters
     for j in range(len(v)):
         v[j] = (q[1, j] - q[0, j]) / h
-    momentum[:] = 0.0
+    clear(momentum)
     if level >= NEWTON:
-        newton[:] = 0.0
+        clear(newton)
     if level == ALL:
-        first[:] = 0.0
-        second[:] = 0.0
-        mixed[:] = 0.0
-        by_parameters[:] = 0.0
+        clear(first)
+        clear(second)
+        clear(mixed)
+        clear_pile(by_parameters)
     for k in range(len(rule.place)):
         c, w = rule.place[k], rule.weight[k]
         before, after = w * rule.before[k], w * rule.after[k]
@@ -285,7 +286,25 @@ def _add_gains(
                 position * stiffness[gains, r, s] + velocity * damping[gains, r, s])
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
+def differentiate_state(system: DiscreteSystem, values: TreeValues, room: BalanceRoom) -> None:
+    """Momentum and slope of the Lagrangian at ``room.at`` and ``room.v``, and all derivatives.
+
+    Those by parameters are of all forces at rest, then of the momentum.
+
+    Args:
+        system: What moves.
+        values: Its parameter values.
+        room: Its ``tree`` and ``by_parameters`` are filled.
+    """
+    by_parameters, tree = room.by_parameters, room.tree
+    look(system, values, tree, room.at, room.v)
+    curve(system, values.amplitudes, tree)
+    clear_pile(by_parameters)
+    differentiate_by_parameters(system, values, room, 1.0, 0.0, 1.0, 1.0, 0.0)
+
+
+@njit(**INSIDE)
 def differentiate_by_parameters(
     system: DiscreteSystem, values: TreeValues, room: BalanceRoom, h: float, c: float,
     w: float, before: float, after: float,

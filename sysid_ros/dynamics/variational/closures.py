@@ -20,6 +20,7 @@ from sysid_ros.dynamics.spatial_vectors import INSIDE, Vector, cross, dot, plus,
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.lagrangian import Frames
 from sysid_ros.dynamics.variational.system import FRAME, ROD, Closures, DiscreteSystem
+from sysid_ros.dynamics.variational.tables import clear
 
 
 class ClosureRoom(NamedTuple):
@@ -90,7 +91,7 @@ def _angular_gap(closures: Closures, pose: np.ndarray, c: int) -> Vector:
     return gap
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def close(system: DiscreteSystem, frames: Frames, room: ClosureRoom) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
@@ -102,7 +103,7 @@ def close(system: DiscreteSystem, frames: Frames, room: ClosureRoom) -> None:
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
     pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
     ends, gaps, bodies, jacobian = room.ends, room.gap, room.bodies, room.jacobian
-    bodies[:] = 0.0
+    clear(bodies)
     for c in range(len(closures.kind)):
         _find_ends(closures, pose, ends, c)
         row, kind, gap = closures.row[c], closures.kind[c], three(ends, 2, 0)
@@ -193,7 +194,7 @@ def stiffen(
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
     pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
     ends, reach, pairs, stiffness = room.ends, room.reach, room.pairs, room.stiffness
-    pairs[:] = 0.0
+    clear(pairs)
     for c in range(len(closures.kind)):
         _find_ends(closures, pose, ends, c)
         row, kind = closures.row[c], closures.kind[c]
@@ -259,7 +260,7 @@ def _stretch(
     reach: np.ndarray, pairs: np.ndarray, c: int, pull: float,
 ) -> None:
     """What a rod's turning adds."""
-    reach[:] = 0.0
+    clear(reach)
     for end in range(2):
         p, j, sign = three(ends, end, 0), bodies[c, end], 2.0 * end - 1.0
         while j >= 0:

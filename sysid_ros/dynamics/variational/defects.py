@@ -15,16 +15,17 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics import (
+    by_reference,
     sample_regressor,
     spatial_vectors,
     tree_arrays,
     tree_dynamics,
     tree_terms,
 )
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
+from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
-from sysid_ros.dynamics.variational import lagrangian, system
+from sysid_ros.dynamics.variational import lagrangian, system, tables
 from sysid_ros.dynamics.variational.balance import (
     ALL,
     BalanceRoom,
@@ -35,11 +36,12 @@ from sysid_ros.dynamics.variational.balance import (
 )
 from sysid_ros.dynamics.variational.lagrangian import curve, look
 from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.tables import clear_pile
 
 #: Files that are compiled into the call.
 SOURCES = (
     sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
-    lagrangian, system)
+    by_reference, lagrangian, system, tables)
 
 
 class Defects(NamedTuple):
@@ -70,7 +72,7 @@ def _add_momentum(
         at[j], v[j] = state[0, j], state[1, j]
     look(system, values, tree, at, v)
     curve(system, values.amplitudes, tree)
-    own[:] = 0.0
+    clear_pile(own)
     differentiate_by_parameters(system, values, room, 0.0, 0.0, 1.0, 0.0, 0.0)
     for i in range(joints):
         defect[first + i] += momentum[0, i]
@@ -84,7 +86,7 @@ def _add_momentum(
 def _compiled(sources: str) -> Callable[..., None]:
     """All steps as one call; the digest stands for the files whose functions are called."""
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def find_defects(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
         room: BalanceRoom, states: np.ndarray, h: float, out: Defects,

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from sysid_ros.dynamics.by_reference import Referred
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.dynamics.variational.assembly import independent_rows
@@ -23,9 +24,10 @@ from sysid_ros.dynamics.variational.courses import (
     DrivenCourse,
 )
 from sysid_ros.dynamics.variational.defects import Defects, find_defects
-from sysid_ros.dynamics.variational.march import Saved, Steps, simulate
+from sysid_ros.dynamics.variational.inspection import inspect
+from sysid_ros.dynamics.variational.march import Steps, simulate
 from sysid_ros.dynamics.variational.march import adjoint as simulate_back
-from sysid_ros.dynamics.variational.readings import inspect, read
+from sysid_ros.dynamics.variational.readings import read
 from sysid_ros.dynamics.variational.step import StepRoom, step_room
 from sysid_ros.dynamics.variational.system import DiscreteSystem, discrete_system, with_rows
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
@@ -214,10 +216,8 @@ class VariationalIntegrator:
 
     def _stand(self, known: TreeValues, start: np.ndarray, room: StepRoom) -> None:
         """Fill the room with the state of positions and velocities, shape ``(2, n)``."""
-        room.multipliers[:] = 0.0
-        inspect(self.system, known, room, start[0], start[1], room.multipliers)
-        room.balance.q[0], room.speed[:], room.p[0] = (
-            start[0], start[1], room.balance.tree.joints[0])
+        inspect(self.system, known, room, start[0], start[1])
+        room.p[0] = room.balance.tree.joints[0]
 
     def _march(
         self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
@@ -231,17 +231,12 @@ class VariationalIntegrator:
         states = np.full((nodes, 2, self.joints), np.nan)
         slopes = np.full((nodes, 2, self.joints, width), np.nan)
         ended, reached, total = simulate(
-            self.system, known, course.drive, self._rule, room, self._saved(width), steps,
-            float(course.step), most, _MARGIN, states, slopes)
+            Referred(self.system), Referred(known), Referred(course.drive), Referred(self._rule),
+            Referred(room), np.empty_like(room.state), Referred(steps), float(course.step), most,
+            _MARGIN, states, slopes)
         return DiscreteMotion(
             STATUSES[ended], reached, states[:, 0], states[:, 1], slopes, steps.taken,
             steps.q[:total + 1].copy(), steps.multipliers[:total].copy())
-
-    def _saved(self, width: int) -> Saved:
-        shape = (2, self.joints)
-        return Saved(
-            np.zeros(shape), np.zeros(shape), np.zeros((self.system.rows, self.joints)),
-            np.zeros(self.system.rows), np.zeros((2, width, self.joints)))
 
     def transported(
         self, values: np.ndarray, course: DrivenCourse, first: np.ndarray
@@ -261,7 +256,7 @@ class VariationalIntegrator:
         known = self.known(values)._replace(slots=np.full(len(values), -1))
         known = known._replace(sought=np.zeros_like(known.sought))
         room = step_room(self.system, 0, width)
-        self._stand(known, np.array(course.start, dtype=float, order='C'), room)
+        self._stand(known, course.start, room)
         room.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(course.torque) - 1, self.substeps)
         return self._march(known, course, room, least, width).slopes
@@ -288,8 +283,9 @@ class VariationalIntegrator:
             np.zeros((count, both)), np.zeros((count, both, both)),
             np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
         find_defects(
-            self.system, self.known(values), course.drive, self._rule, self._room().balance,
-            np.array(states, dtype=float, order='C'), float(course.step), found)
+            Referred(self.system), Referred(self.known(values)), Referred(course.drive),
+            Referred(self._rule), Referred(self._room().balance),
+            np.array(states, dtype=float, order='C'), float(course.step), Referred(found))
         return found
 
     def adjoint(
@@ -323,8 +319,9 @@ class VariationalIntegrator:
         by_torque = np.zeros((len(by_positions), self.joints))
         by_push = np.zeros((len(by_positions) - 1, self.joints))
         regular = simulate_back(
-            self.system, known, course.drive, self._rule, room,
-            Steps(motion.inner, motion.multipliers, motion.steps), float(course.step),
+            Referred(self.system), Referred(known), Referred(course.drive), Referred(self._rule),
+            Referred(room), Referred(Steps(motion.inner, motion.multipliers, motion.steps)),
+            float(course.step),
             by_states, np.zeros(self.joints + self.system.rows), state, gradient, by_torque,
             by_push)
         if not regular:
@@ -351,7 +348,7 @@ class VariationalIntegrator:
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
             np.zeros(count), np.zeros(count))
         if not (motion.status.ok and read(
-                self.system, self.known(values), room, states,
+                Referred(self.system), Referred(self.known(values)), Referred(room), states,
                 np.ascontiguousarray(motion.slopes), *found)):
             raise EstimationError(
                 'a motion that ended early, or is singular, cannot be read',

@@ -47,6 +47,7 @@ from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.tree_dynamics import hand_over, place, place_inertia
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
+from sysid_ros.dynamics.variational.tables import clear_pile
 
 
 class Frames(NamedTuple):
@@ -120,7 +121,7 @@ def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
 # of numbers, which takes the compiler far longer than what is done with them.
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def look(
     system: DiscreteSystem, values: TreeValues, room: LagrangianRoom, q: np.ndarray,
     v: np.ndarray,
@@ -163,7 +164,7 @@ def look(
             push(terms, k, amplitudes[k] * along(terms, k, v), joints[0])
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) -> None:
     """Derivatives of what :func:`look` has found.
 
@@ -176,7 +177,7 @@ def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) 
     gravity, coupled = system.tree.gravity, system.coupled
     carried, axis, change, flow = room.carried, room.axis, room.change, room.flow
     pairs, tables = room.pairs, room.tables
-    pairs[:] = 0.0
+    clear_pile(pairs)
     for i in range(len(parent)):
         _pair(parent, gravity, carried, axis, change, flow, pairs, i)
     if coupled:
@@ -189,7 +190,7 @@ def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) 
             push_square(terms, k, amplitudes[k], tables[0])
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def stand(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
     """Place all bodies and their joints' axes, for what depends on nothing else.
 
@@ -337,8 +338,8 @@ def inertial_column(
         angular = plus(cross(e, velocity), cross(p, linear), 1.0)
         return (angular, linear), (cross(e, fall), nought)
     # Rows and columns of the six inertias; off the diagonal they count twice.
-    a = 0 if k in (4, 5, 7) else 1 if k in (6, 8) else 2
-    b = 0 if k == 4 else 1 if k in (5, 6) else 2
+    a = 0 if k == 4 or k == 5 or k == 7 else 1 if k == 6 or k == 8 else 2
+    b = 0 if k == 4 else 1 if k < 7 else 2
     first = (pose[i, a], pose[i, 3 + a], pose[i, 6 + a])
     second = (pose[i, b], pose[i, 3 + b], pose[i, 6 + b])
     angular = plus(nought, first, dot(second, spin))

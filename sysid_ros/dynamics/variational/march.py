@@ -11,13 +11,14 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics import (
+    by_reference,
     sample_regressor,
     spatial_vectors,
     tree_arrays,
     tree_dynamics,
     tree_terms,
 )
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
+from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
@@ -26,8 +27,16 @@ from sysid_ros.dynamics.variational import (
     linear_solve,
     step,
     system,
+    tables,
 )
-from sysid_ros.dynamics.variational.balance import ALL, VALUES, Drive, Quadrature, balance
+from sysid_ros.dynamics.variational.balance import (
+    ALL,
+    VALUES,
+    Drive,
+    Quadrature,
+    balance,
+    differentiate_state,
+)
 from sysid_ros.dynamics.variational.closures import stiffen
 from sysid_ros.dynamics.variational.linear_solve import solve_transposed
 from sysid_ros.dynamics.variational.step import (
@@ -43,11 +52,12 @@ from sysid_ros.dynamics.variational.step import (
     sound,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem
+from sysid_ros.dynamics.variational.tables import copy, copy_row, copy_table
 
 #: Files that are compiled into these calls.
 SOURCES = (
     sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
-    closures, lagrangian, linear_solve, step, system)
+    by_reference, closures, lagrangian, linear_solve, step, system, tables)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
 
@@ -66,61 +76,7 @@ class Steps(NamedTuple):
     taken: np.ndarray
 
 
-class Saved(NamedTuple):
-    """A state to return to; as in :class:`~sysid_ros.dynamics.variational.step.StepRoom`.
-
-    Attributes:
-        state: Positions and momenta, shape ``(2, n)``.
-        speed: Shape ``(2, n)``.
-        held: Shape ``(r, n)``.
-        multipliers: Shape ``(r,)``.
-        slopes: Shape ``(2, w, n)``.
-    """
-
-    state: np.ndarray
-    speed: np.ndarray
-    held: np.ndarray
-    multipliers: np.ndarray
-    slopes: np.ndarray
-
-
 @njit(**INSIDE)
-def _save(room: StepRoom, saved: Saved) -> None:
-    _copy(room.balance.q[0], saved.state[0])
-    _copy(room.p[0], saved.state[1])
-    _copy_table(room.speed, saved.speed)
-    _copy_table(room.held, saved.held)
-    _copy(room.multipliers, saved.multipliers)
-    _copy_table(room.slopes[0], saved.slopes[0])
-    _copy_table(room.slopes[1], saved.slopes[1])
-
-
-@njit(**INSIDE)
-def _restore(room: StepRoom, saved: Saved) -> None:
-    _copy(saved.state[0], room.balance.q[0])
-    _copy(saved.state[1], room.p[0])
-    _copy_table(saved.speed, room.speed)
-    _copy_table(saved.held, room.held)
-    _copy(saved.multipliers, room.multipliers)
-    _copy_table(saved.slopes[0], room.slopes[0])
-    _copy_table(saved.slopes[1], room.slopes[1])
-
-
-@njit(**INSIDE)
-def _copy(source: np.ndarray, target: np.ndarray) -> None:
-    for j in range(len(source)):
-        target[j] = source[j]
-
-
-@njit(**INSIDE)
-def _copy_table(source: np.ndarray, target: np.ndarray) -> None:
-    # Where no derivatives are asked for there is no room for them on one side.
-    for i in range(min(source.shape[0], target.shape[0])):
-        for j in range(source.shape[1]):
-            target[i, j] = source[i, j]
-
-
-@njit(inline='always', **INSIDE)
 def _interval(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     steps: Steps, first: int, node: int, count: int, h: float, last: float, margin: float,
@@ -141,130 +97,163 @@ def _interval(
             if not sound(tables[0], stiffness, held, trial, h * part, 0.5 * (last + h * part),
                          margin):
                 return UNSTABLE
-        last = h * part
-        _copy(multipliers, steps.multipliers[first + k])
+        last, done = h * part, first + k
+        for j in range(len(multipliers)):
+            steps.multipliers[done, j] = multipliers[j]
         if level == ALL:
             if not prepare(room, h * part):
                 return SINGULAR
             carry(inner, room.matrix, room.order, room.columns, room.slopes)
-        _copy(q[1], q[0])
-        _copy(p[1], p[0])
-        _copy(speed[0], speed[1])
-        _copy(v, speed[0])
-        _copy_table(jacobian, held)
-        _copy(q[0], steps.q[first + k + 1])
+        for j in range(len(v)):
+            q[0, j], p[0, j] = q[1, j], p[1, j]
+            speed[1, j], speed[0, j] = speed[0, j], v[j]
+        copy_table(jacobian, held)
+        copy_row(q, 0, steps.q, done + 1)
     return DONE
+
+
+@njit(**INSIDE)
+def _look_around(system: DiscreteSystem, values: TreeValues, room: StepRoom) -> None:
+    """What belongs to the state in the room."""
+    inner, frames, closures = room.balance, room.frames, room.closures
+    q, speed, at, v = inner.q, room.speed, inner.at, inner.v
+    for j in range(len(v)):
+        at[j], v[j] = q[0, j], speed[0, j]
+    differentiate_state(system, values, inner)
+    close_at(system, frames, closures, at)
+    stiffen(system, frames, closures, room.multipliers)
+    copy_table(closures.jacobian, room.held)
+
+
+@njit(**INSIDE)
+def _write(room: StepRoom, node: int, states: np.ndarray, slopes: np.ndarray) -> None:
+    """Keep the state and its derivatives."""
+    q, p, own = room.balance.q, room.p, room.slopes
+    for j in range(states.shape[2]):
+        states[node, 0, j], states[node, 1, j] = q[0, j], p[0, j]
+        for c in range(slopes.shape[3]):
+            for k in range(2):
+                slopes[node, k, j, c] = own[k, c, j]
+
+
+@njit(**INSIDE)
+def _simulate(
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    saved: np.ndarray, steps: Steps, h: float, most: int, margin: float, states: np.ndarray,
+    slopes: np.ndarray,
+) -> tuple[int, int, int]:
+    """Look at the state in the room, and simulate from it."""
+    level = ALL if slopes.shape[3] else VALUES
+    # No number that is known here, or the steps would be compiled once more for it.
+    total, current, last = min(most, 0), 1, 0.0
+    held, stiffness, trial = room.held, room.closures.stiffness, room.trial
+    terms, amplitudes, tables = system.terms, values.amplitudes, room.balance.tree.tables
+    room.made_for[0] = 0.0
+    _look_around(system, values, room)
+    copy_row(room.balance.q, 0, steps.q, 0)
+    for node in range(len(steps.taken)):
+        copy(room.state, saved)
+        _write(room, node, states, slopes)
+        count = max(steps.taken[node], current)
+        while True:
+            ended = _interval(
+                system, values, drive, rule, room, steps, total, node, count, h, last,
+                margin, level)
+            if ended == DONE:
+                break
+            copy(saved, room.state)
+            if 2 * count > most:
+                return ended, node, total
+            count *= 2
+        steps.taken[node] = count
+        total, current, last = total + count, count, h / count
+        if count > 1:
+            calm = True
+            if len(held):
+                damp(terms, amplitudes, drive, rule, node, 2.0 * last, trial)
+                calm = sound(
+                    tables[0], stiffness, held, trial, 2.0 * last, last, _CALM * margin)
+            if calm:
+                current = count // 2
+    _write(room, len(steps.taken), states, slopes)
+    return DONE, len(steps.taken), total
 
 
 def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
     """Simulation as one call; the digest stands for the files whose functions are called."""
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def simulate(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
-        room: StepRoom, saved: Saved, steps: Steps, h: float, most: int, margin: float,
+        room: StepRoom, saved: np.ndarray, steps: Steps, h: float, most: int, margin: float,
         states: np.ndarray, slopes: np.ndarray,
     ) -> tuple[int, int, int]:
         sources  # noqa: B018
-        level = ALL if slopes.shape[3] else VALUES
-        total, current, last = 0, 1, 0.0
-        held, stiffness, trial = room.held, room.closures.stiffness, room.trial
-        tables, q, p, own = room.balance.tree.tables, room.balance.q, room.p, room.slopes
-        terms, amplitudes = system.terms, values.amplitudes
-        room.made_for[0] = 0.0
-        close_at(system, room.frames, room.closures, q[0])
-        _copy_table(room.closures.jacobian, held)
-        _copy(q[0], steps.q[0])
-        for node in range(len(steps.taken)):
-            _save(room, saved)
-            _write(q, p, own, states[node], slopes[node])
-            count = max(steps.taken[node], current)
-            while True:
-                ended = _interval(
-                    system, values, drive, rule, room, steps, total, node, count, h, last,
-                    margin, level)
-                if ended == DONE:
-                    break
-                _restore(room, saved)
-                if 2 * count > most:
-                    return ended, node, total
-                count *= 2
-            steps.taken[node] = count
-            total, current, last = total + count, count, h / count
-            if count > 1:
-                calm = True
-                if len(held):
-                    damp(terms, amplitudes, drive, rule, node, 2.0 * last, trial)
-                    calm = sound(
-                        tables[0], stiffness, held, trial, 2.0 * last, last, _CALM * margin)
-                if calm:
-                    current = count // 2
-        _write(q, p, own, states[len(steps.taken)], slopes[len(steps.taken)])
-        return DONE, len(steps.taken), total
+        return _simulate(
+            system, values, drive, rule, room, saved, steps, h, most, margin, states, slopes)
 
     return simulate
 
 
 @njit(**INSIDE)
-def _write(
-    q: np.ndarray, p: np.ndarray, own: np.ndarray, state: np.ndarray, slopes: np.ndarray
-) -> None:
-    """Keep the state and its derivatives."""
-    _copy(q[0], state[0])
-    _copy(p[0], state[1])
-    for k in range(2):
-        for i in range(slopes.shape[1]):
-            for c in range(slopes.shape[2]):
-                slopes[k, i, c] = own[k, c, i]
+def _go_back(
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray, state: np.ndarray,
+    gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
+) -> bool:
+    """Carry derivatives of a cost by states back over the steps; False where singular."""
+    inner, frames, closed, multipliers = (
+        room.balance, room.frames, room.closures, room.multipliers)
+    q, matrix, order, index = inner.q, room.matrix, room.order, 0
+    second, mixed, first = inner.second_by_end, inner.second_by_start, inner.first_by_start
+    by_parameters = inner.by_parameters
+    # Any number, not the one that is known here, or all would be compiled once more for it.
+    level = max(index, ALL)
+    for node in range(len(steps.taken)):
+        index += steps.taken[node]
+    gradient[:] = 0.0
+    state[:] = 0.0
+    by_torque[:] = 0.0
+    by_push[:] = 0.0
+    for node in range(len(steps.taken) - 1, -1, -1):
+        _add_to(by_states[node + 1], state)
+        count = steps.taken[node]
+        for k in range(count - 1, -1, -1):
+            index -= 1
+            copy_row(steps.q, index, q, 0)
+            copy_row(steps.q, index + 1, q, 1)
+            copy(steps.multipliers[index], multipliers)
+            balance(
+                system, values, drive, rule, inner, node, k / count, 1.0 / count, h / count,
+                level)
+            close_at(system, frames, closed, q[0])
+            copy_table(closed.jacobian, room.held)
+            stiffen(system, frames, closed, multipliers)
+            close_at(system, frames, closed, q[1])
+            if not prepare(room, h / count):
+                return False
+            _solve_back(second, matrix, order, right, state)
+            _push_back(
+                rule, node, k / count, 1.0 / count, h / count, right, state, by_torque,
+                by_push)
+            _step_back(first, mixed, by_parameters, right, state, gradient)
+    _add_to(by_states[0], state)
+    return True
 
 
 def _adjoint(sources: str) -> Callable[..., bool]:
     """The adjoint as one call; see :func:`_simulation`."""
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def adjoint(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
         room: StepRoom, steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray,
         state: np.ndarray, gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
-        inner, frames, closed, multipliers = (
-            room.balance, room.frames, room.closures, room.multipliers)
-        q, matrix, order, index = inner.q, room.matrix, room.order, 0
-        second, mixed, first = inner.second_by_end, inner.second_by_start, inner.first_by_start
-        by_parameters = inner.by_parameters
-        # Any number, not the one that is known here, or all would be compiled once more for it.
-        level = max(index, ALL)
-        for node in range(len(steps.taken)):
-            index += steps.taken[node]
-        gradient[:] = 0.0
-        state[:] = 0.0
-        by_torque[:] = 0.0
-        by_push[:] = 0.0
-        for node in range(len(steps.taken) - 1, -1, -1):
-            _add_to(by_states[node + 1], state)
-            count = steps.taken[node]
-            for k in range(count - 1, -1, -1):
-                index -= 1
-                _copy(steps.q[index], q[0])
-                _copy(steps.q[index + 1], q[1])
-                _copy(steps.multipliers[index], multipliers)
-                balance(
-                    system, values, drive, rule, inner, node, k / count, 1.0 / count, h / count,
-                    level)
-                close_at(system, frames, closed, q[0])
-                _copy_table(closed.jacobian, room.held)
-                stiffen(system, frames, closed, multipliers)
-                close_at(system, frames, closed, q[1])
-                if not prepare(room, h / count):
-                    return False
-                _solve_back(second, matrix, order, right, state)
-                _push_back(
-                    rule, node, k / count, 1.0 / count, h / count, right, state, by_torque,
-                    by_push)
-                _step_back(first, mixed, by_parameters, right, state, gradient)
-        _add_to(by_states[0], state)
-        return True
+        return _go_back(
+            system, values, drive, rule, room, steps, h, by_states, right, state, gradient,
+            by_torque, by_push)
 
     return adjoint
 

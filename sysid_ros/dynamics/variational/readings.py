@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.dynamics import (
+    by_reference,
     sample_regressor,
     spatial_vectors,
     tree_arrays,
@@ -18,10 +19,18 @@ from sysid_ros.dynamics import (
     tree_terms,
 )
 from sysid_ros.dynamics.sample_regressor import POSITION
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
+from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.variational import balance, closures, lagrangian, linear_solve, step, system
-from sysid_ros.dynamics.variational.balance import BalanceRoom, differentiate_by_parameters
+from sysid_ros.dynamics.variational import (
+    balance,
+    closures,
+    lagrangian,
+    linear_solve,
+    step,
+    system,
+    tables,
+)
+from sysid_ros.dynamics.variational.balance import differentiate_state
 from sysid_ros.dynamics.variational.closures import stiffen
 from sysid_ros.dynamics.variational.lagrangian import along, curve, look
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
@@ -31,10 +40,10 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 #: Files that are compiled into these calls.
 SOURCES = (
     sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance, closures,
-    lagrangian, linear_solve, step, system)
+    by_reference, lagrangian, linear_solve, step, system, tables)
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def _velocity(
     system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray, p: np.ndarray
 ) -> bool:
@@ -55,22 +64,22 @@ def _velocity(
     return True
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def _velocity_slopes(
     system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
     slopes: np.ndarray, out: np.ndarray,
 ) -> None:
     """Derivatives of the velocity within the constraints, after :func:`_velocity`."""
     inner, frames, closed, joints = room.balance, room.frames, room.closures, len(q)
-    v, by_parameters, tables, stiffness = (
-        inner.v, inner.by_parameters, inner.tree.tables, closed.stiffness)
+    at, v, by_parameters, tables, stiffness = (
+        inner.at, inner.v, inner.by_parameters, inner.tree.tables, closed.stiffness)
     columns, right, multipliers = room.columns, room.right, room.multipliers
     first = len(columns) - by_parameters.shape[1]
     for j in range(joints):
-        v[j] = right[0, j]
+        at[j], v[j] = q[j], right[0, j]
     for k in range(len(multipliers)):
         multipliers[k] = right[0, joints + k]
-    _differentiate(system, values, inner, q, v)
+    differentiate_state(system, values, inner)
     # What the impulse that projects onto the constraints does where these turn.
     stiffen(system, frames, closed, multipliers)
     for c in range(len(columns)):
@@ -110,20 +119,6 @@ def _turn(
         columns[c, row] = total
 
 
-@njit(inline='always', **INSIDE)
-def _differentiate(
-    system: DiscreteSystem, values: TreeValues, inner: BalanceRoom, q: np.ndarray, v: np.ndarray
-) -> None:
-    """Momentum of a state and its derivatives, those by parameters among them."""
-    by_parameters, at, speed = inner.by_parameters, inner.at, inner.v
-    for j in range(len(q)):
-        at[j], speed[j] = q[j], v[j]
-    look(system, values, inner.tree, at, speed)
-    curve(system, values.amplitudes, inner.tree)
-    by_parameters[:] = 0.0
-    differentiate_by_parameters(system, values, inner, 1.0, 0.0, 1.0, 1.0, 0.0)
-
-
 @njit(**INSIDE)
 def _potential(
     terms: JointTerms, amplitudes: np.ndarray, gravity: np.ndarray, own: np.ndarray,
@@ -143,7 +138,7 @@ def _potential(
 def _reading(sources: str) -> Callable[..., bool]:
     """Readings as one call; the digest stands for the files whose functions are called."""
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def read(
         system: DiscreteSystem, values: TreeValues, room: StepRoom, states: np.ndarray,
         slopes: np.ndarray, velocities: np.ndarray, velocity_slopes: np.ndarray,
@@ -176,25 +171,3 @@ _DIGEST = hashlib.sha256(b''.join(
 #: fills velocities ``(T, n)``, their derivatives ``(T, n, w)`` where asked for,
 #: energies ``(T,)`` and largest gaps of the closures ``(T,)``. False where singular.
 read: Callable[..., Any] = _reading(_DIGEST)
-
-
-def _inspection(sources: str) -> Callable[..., None]:
-    """A look at one state as one call; see :func:`_reading`."""
-
-    @njit(cache=True, **COMPILED)
-    def inspect(
-        system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
-        v: np.ndarray, multipliers: np.ndarray,
-    ) -> None:
-        sources  # noqa: B018
-        _differentiate(system, values, room.balance, q, v)
-        close_at(system, room.frames, room.closures, q)
-        stiffen(system, room.frames, room.closures, multipliers)
-
-    return inspect
-
-
-#: Fill the room with gaps, their Jacobian, geometric stiffness under impulses ``(r,)``, momentum
-#: and slope of the Lagrangian and their derivatives at positions and velocities ``(n,)``. Those
-#: by parameters: at rest of all forces, then of the momentum.
-inspect: Callable[..., Any] = _inspection(_DIGEST)

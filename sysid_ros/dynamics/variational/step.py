@@ -18,6 +18,7 @@ the constraints are stable as long as it stays below :math:`4M/h^2`, to which da
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ from sysid_ros.dynamics.variational.lagrangian import (
 )
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
+from sysid_ros.dynamics.variational.tables import clear
 
 #: How a step ended; the last is taken again with a matrix of its own.
 DONE, UNSOLVED, SINGULAR, UNSTABLE, RAN_AWAY, RETRY = range(6)
@@ -80,6 +82,8 @@ class StepRoom(NamedTuple):
         columns: Right-hand sides of derivatives, shape ``(w, n + r)``.
         trial: What has to be positive definite, shape ``(n, n)``.
         slopes: Derivatives of positions and momenta at the state, shape ``(2, w, n)``.
+        state: All that a step begins with in one piece: the same memory as ``balance.q``, ``p``,
+            ``speed``, ``held``, ``multipliers`` and ``slopes``.
     """
 
     balance: BalanceRoom
@@ -96,6 +100,7 @@ class StepRoom(NamedTuple):
     columns: np.ndarray
     trial: np.ndarray
     slopes: np.ndarray
+    state: np.ndarray
 
 
 def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
@@ -108,12 +113,16 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
     """
     joints, rows = system.tree.coupling.shape[1], system.rows
     both = joints + rows
+    shapes = ((2, joints), (2, joints), (2, joints), (rows, joints), (rows,), (2, width, joints))
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    state = np.zeros(ends[-1])
+    q, p, speed, held, multipliers, slopes = (
+        part.reshape(shape) for part, shape in zip(np.split(state, ends[:-1]), shapes, strict=True))
     return StepRoom(
-        balance_room(system, columns), frames_of(system), closure_room(system),
-        np.zeros((2, joints)), np.zeros((2, joints)), np.zeros((rows, joints)), np.zeros(rows),
-        np.zeros((both, both)), np.zeros(both, dtype=np.int64), np.zeros(1),
-        np.zeros((1, both)), np.zeros((width, both)), np.zeros((joints, joints)),
-        np.zeros((2, width, joints)))
+        balance_room(system, columns)._replace(q=q), frames_of(system), closure_room(system),
+        p, speed, held, multipliers, np.zeros((both, both)), np.zeros(both, dtype=np.int64),
+        np.zeros(1), np.zeros((1, both)), np.zeros((width, both)), np.zeros((joints, joints)),
+        slopes, state)
 
 
 @njit(**INSIDE)
@@ -142,7 +151,7 @@ def fill_matrix(
             matrix[joints + k, joints + m] = 0.0
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
     """One step towards the solution; its size, negative where the matrix is singular."""
     q, p, momentum, newton = room.balance.q, room.p, room.balance.momentum, room.balance.newton
@@ -173,7 +182,7 @@ def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
     return size
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def _solve_step(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     node: int, begin: float, part: float, h: float,
@@ -203,7 +212,7 @@ def _solve_step(
     return UNSOLVED
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def advance(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
     node: int, begin: float, part: float, h: float, level: int,
@@ -305,7 +314,7 @@ def damp(
         h: Duration of the step in [s].
         trial: Is filled, shape ``(n, n)``; zero unless all forces act at the beginning.
     """
-    trial[:] = 0.0
+    clear(trial)
     if rule.before[0] != 1.0 or rule.after[0] != 0.0:
         return
     factor, held, damping = 2.0 / h, drive.joints, drive.damping
@@ -318,7 +327,7 @@ def damp(
             trial[held[r], held[c]] += factor * damping[gains, r, c]
 
 
-@njit(inline='always', **INSIDE)
+@njit(**INSIDE)
 def prepare(room: StepRoom, h: float) -> bool:
     """Decompose the matrix of the derivatives of a step; whether it is regular."""
     first, stiffness, made_for = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.uncertainty import sandwich
@@ -48,7 +48,7 @@ class Identified:
 
     def intervals(self, level: float = 0.95) -> np.ndarray:
         """Least and largest values at a level of confidence, shape ``(k, 2)``."""
-        reach = norm.ppf(0.5 + 0.5 * level) * self.relative_deviation
+        reach = ndtri(0.5 + 0.5 * level) * self.relative_deviation
         return np.asarray(self.values[:, None] * np.exp(np.outer(reach, [-1.0, 1.0])))
 
 

@@ -1,0 +1,123 @@
+"""Functions that only compiled ones call are compiled into these, and found in their caches."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from numba import njit
+from numba.core.compiler import Flags
+from numba.core.errors import TypingError
+
+from sysid_ros.dynamics.linked_code import _Flags
+from sysid_ros.dynamics.spatial_vectors import COMPILED, ENTRY, INSIDE
+
+_ENTRY = {name: value for name, value in ENTRY.items() if name != 'cache'}
+#: A module of three levels, one of whose functions two others call, and a plain compiled caller.
+_MODULE = """
+import json
+import numpy as np
+from numba import njit
+from sysid_ros.dynamics.spatial_vectors import COMPILED, ENTRY, INSIDE
+
+@njit(**INSIDE)
+def square(x):
+    return x * x + np.tanh(x)
+
+@njit(**INSIDE)
+def left(x):
+    return square(x) + 1.0
+
+@njit(**INSIDE)
+def right(x):
+    return left(x) - 3.0 * square(max(x, 0.5))
+
+@njit(**ENTRY)
+def entry(x):
+    return left(x[0]) * right(x[1])
+
+@njit(cache=True, **COMPILED)
+def plain(x):
+    return right(x[0])
+
+x = np.array([0.3, -1.7])
+print(json.dumps([entry(x), plain(x), sum(entry.stats.cache_hits.values()),
+                  sum(plain.stats.cache_hits.values())]))
+"""
+
+
+def _expected():
+    from math import tanh
+
+    def square(x):
+        return x * x + tanh(x)
+
+    def right(x):
+        return square(x) + 1.0 - 3.0 * square(max(x, 0.5))
+
+    return [(square(0.3) + 1.0) * right(-1.7), right(0.3)]
+
+
+def test_results_are_the_same_compiled_and_from_the_cache(tmp_path):
+    script = tmp_path / 'levels.py'
+    script.write_text(_MODULE, encoding='utf-8')
+    for hits in (0, 1):
+        found = subprocess.run(
+            [sys.executable, str(script)], check=True, text=True, stdout=subprocess.PIPE,
+            env=os.environ | {'NUMBA_CACHE_DIR': str(tmp_path / 'cache')})
+        *values, of_entry, of_plain = json.loads(found.stdout)
+        assert values == pytest.approx(_expected(), rel=1e-14)
+        assert (of_entry, of_plain) == (hits, hits)
+
+
+def test_a_part_is_not_loaded_and_what_calls_it_is():
+    @njit(**INSIDE)
+    def part(x):
+        return 2.0 * x
+
+    @njit(**_ENTRY)
+    def entry(x):
+        return part(x) + 1.0
+
+    assert entry(4.0) == 9.0
+    (inside,), (called,) = part.overloads.values(), entry.overloads.values()
+    engine = called.library._codegen._engine
+    assert not engine.is_symbol_defined(inside.fndesc.llvm_func_name)
+    assert engine.is_symbol_defined(called.fndesc.llvm_cpython_wrapper_name)
+
+
+@pytest.mark.parametrize('collects', [True, False])
+def test_garbage_is_looked_for_after_compiling_as_before_even_where_that_fails(collects):
+    @njit(**_ENTRY)
+    def entry(x):
+        return x.nothing
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        with pytest.raises(TypingError):
+            entry(1.0)
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_flags_are_equal_where_those_of_the_compiler_are():
+    flags = Flags()
+    flags.nrt = True
+    same, other = _Flags(flags), _Flags(flags)
+    other.error_model = 'numpy'
+    assert same == flags and flags == same and same.copy() == same
+    assert hash(same) == hash(same.copy())
+    assert same != other and other != flags
+    other.error_model = flags.error_model
+    assert same == other, 'set to what it is anyway'
+
+
+def test_options_of_functions_that_are_called_from_python_let_python_in():
+    assert 'no_cpython_wrapper' not in ENTRY and 'no_cpython_wrapper' not in COMPILED
+    assert INSIDE['no_cpython_wrapper']
