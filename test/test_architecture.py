@@ -15,7 +15,7 @@ MAX_LINES = 420
 # Bottom first. A room imports from the layers below its own, never from its neighbours.
 LAYERS = (
     {'errors'},
-    {'data_folder', 'settings'},
+    {'compiled', 'data_folder', 'settings'},
     {'robot'},
     {'dynamics'},
     {'excitation', 'recording'},

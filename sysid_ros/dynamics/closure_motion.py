@@ -27,10 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.loop_arrays import FRAME, ROD, LoopArrays
 from sysid_ros.dynamics.sample_regressor import SampleModel
 from sysid_ros.dynamics.spatial_vectors import (
-    INSIDE,
     Spatial,
     Vector,
     both,

@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE
 from sysid_ros.dynamics import (
     closure_motion,
     loop_arrays,
@@ -43,14 +45,13 @@ from sysid_ros.dynamics.closure_motion import (
 from sysid_ros.dynamics.loop_arrays import LoopArrays
 from sysid_ros.dynamics.loop_kernels import least_squares
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
 from sysid_ros.dynamics.tree_dynamics import differentiate_torque, place, weigh
 
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
-    closure_motion, loop_arrays, loop_kernels, sample_regressor, spatial_vectors, tree_arrays,
-    tree_dynamics, tree_terms)
+    compiled, closure_motion, loop_arrays, loop_kernels, sample_regressor, spatial_vectors,
+    tree_arrays, tree_dynamics, tree_terms)
 #: How a sample can end: well, where loops are singular, or where a mass matrix is.
 MOVES, STUCK, WEIGHTLESS = range(3)
 
@@ -346,7 +347,7 @@ def _invert(square: np.ndarray) -> bool:
 def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
     """Many samples as one call; a digest of the files is part of what is compiled."""
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def accelerate_driven(
         system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
         v: np.ndarray, torque: np.ndarray, value: np.ndarray, by_position: np.ndarray,

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE
 from sysid_ros.dynamics import (
     sample_regressor,
     spatial_vectors,
@@ -18,12 +20,11 @@ from sysid_ros.dynamics import (
     tree_terms,
 )
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
 from sysid_ros.dynamics.tree_dynamics import accelerate, differentiate
 
 #: Files that are compiled into the simulation.
-SOURCES = (sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms)
+SOURCES = (compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms)
 #: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
 #: they count in sixths.
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
@@ -171,7 +172,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
             what a function closes over, but not at other files.
     """
 
-    @njit(cache=True, **COMPILED)
+    @njit(**ENTRY)
     def simulate(
         model: SampleModel, values: TreeValues, room: MarchRoom, torque: np.ndarray,
         h: float, substeps: int, states: np.ndarray, slopes: np.ndarray,

@@ -9,19 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.linked_code import Entry, Part
-
-#: Options of compiled functions that are called by others and cached with those. Arrays come in
-#: and none is made: counting references to them would take longer than the mathematics.
-COMPILED = {
-    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
-#: The same for functions that Python calls.
-ENTRY = COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': Entry}
-#: The same for functions that only compiled ones call: they do without what would let Python and
-#: C in, which takes longer to compile than they do.
-INSIDE = COMPILED | {
-    'no_cpython_wrapper': True, 'no_cfunc_wrapper': True, 'pipeline_class': Part}
+from sysid_ros.compiled import INSIDE
 
 Vector = tuple[float, float, float]
 Spatial = tuple[Vector, Vector]

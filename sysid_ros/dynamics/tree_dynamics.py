@@ -25,9 +25,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import SampleModel, body_columns
 from sysid_ros.dynamics.spatial_vectors import (
-    INSIDE,
     Spatial,
     axis_times_coriolis,
     both,

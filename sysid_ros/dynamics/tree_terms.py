@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import (
     ACCELERATION,
     BACKWARD,
@@ -14,7 +15,6 @@ from sysid_ros.dynamics.sample_regressor import (
     SIGN,
     SampleModel,
 )
-from sysid_ros.dynamics.spatial_vectors import INSIDE
 
 
 @njit(**INSIDE)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import ENTRY
+
 
 def filter_both_ways(
     sections: np.ndarray, steady: np.ndarray, values: np.ndarray, pad: int
@@ -36,7 +38,8 @@ def filter_both_ways(
     return lines[pad:pad + samples]
 
 
-@njit(cache=True, _nrt=False, no_cfunc_wrapper=True)
+# Without liberties: what comes out of a column may not depend on the columns beside it.
+@njit(**ENTRY | {'fastmath': False})
 def _run_both_ways(
     sections: np.ndarray, steady: np.ndarray, lines: np.ndarray, last: int, state: np.ndarray
 ) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from sysid_ros.compiled import COMPILED, INSIDE
 from sysid_ros.dynamics.by_reference import Referred
-from sysid_ros.dynamics.spatial_vectors import COMPILED, INSIDE
 
 
 class Inner(NamedTuple):

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import (
     ACCELERATION,
     BACKWARD,
@@ -30,7 +31,7 @@ from sysid_ros.dynamics.sample_regressor import (
     POSITION,
     SIGN,
 )
-from sysid_ros.dynamics.spatial_vectors import INSIDE, power, six
+from sysid_ros.dynamics.spatial_vectors import power, six
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.lagrangian import (
     LagrangianRoom,

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE
 from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
@@ -22,7 +24,6 @@ from sysid_ros.dynamics import (
     tree_dynamics,
     tree_terms,
 )
-from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import lagrangian, system, tables
@@ -40,8 +41,8 @@ from sysid_ros.dynamics.variational.tables import clear_pile
 
 #: Files that are compiled into the call.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
-    by_reference, lagrangian, system, tables)
+    by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
+    tree_terms, balance_module, lagrangian, system, tables)
 
 
 class Defects(NamedTuple):

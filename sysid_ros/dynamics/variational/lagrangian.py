@@ -26,9 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import ACCELERATION, POSITION
 from sysid_ros.dynamics.spatial_vectors import (
-    INSIDE,
     Spatial,
     Vector,
     both,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import INSIDE
+from sysid_ros.compiled import INSIDE
 
 # A pivot below this part of its column's largest entry is rounding.
 _DEPENDENT = 1e-13

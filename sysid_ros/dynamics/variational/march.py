@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE
 from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
@@ -18,7 +20,6 @@ from sysid_ros.dynamics import (
     tree_dynamics,
     tree_terms,
 )
-from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
@@ -56,8 +57,8 @@ from sysid_ros.dynamics.variational.tables import copy, copy_row, copy_table
 
 #: Files that are compiled into these calls.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance_module,
-    by_reference, closures, lagrangian, linear_solve, step, system, tables)
+    by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
+    tree_terms, balance_module, closures, lagrangian, linear_solve, step, system, tables)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
 

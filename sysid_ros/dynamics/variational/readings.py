@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE
 from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
@@ -19,7 +21,6 @@ from sysid_ros.dynamics import (
     tree_terms,
 )
 from sysid_ros.dynamics.sample_regressor import POSITION
-from sysid_ros.dynamics.spatial_vectors import ENTRY, INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import (
     balance,
@@ -39,8 +40,8 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: Files that are compiled into these calls.
 SOURCES = (
-    sample_regressor, spatial_vectors, tree_arrays, tree_dynamics, tree_terms, balance, closures,
-    by_reference, lagrangian, linear_solve, step, system, tables)
+    by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
+    tree_terms, balance, closures, lagrangian, linear_solve, step, system, tables)
 
 
 @njit(**INSIDE)

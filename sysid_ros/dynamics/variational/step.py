@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import VELOCITY
-from sysid_ros.dynamics.spatial_vectors import INSIDE
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.tree_terms import factorise
 from sysid_ros.dynamics.variational.balance import (

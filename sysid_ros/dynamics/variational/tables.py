@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import INSIDE
+from sysid_ros.compiled import INSIDE
 
 
 @njit(**INSIDE)

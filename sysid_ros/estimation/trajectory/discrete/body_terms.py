@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED, Vector, cross, dot, plus
+from sysid_ros.compiled import COMPILED
+from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
 from sysid_ros.estimation.trajectory.discrete.machine import Room
 
 

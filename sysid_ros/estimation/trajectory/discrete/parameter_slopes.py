@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED, cross, plus
+from sysid_ros.compiled import COMPILED
+from sysid_ros.dynamics.spatial_vectors import cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_velocity,
     axis_of,

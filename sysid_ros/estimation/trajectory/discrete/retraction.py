@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED, Vector
+from sysid_ros.compiled import COMPILED
+from sysid_ros.dynamics.spatial_vectors import Vector
 from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
 from sysid_ros.estimation.trajectory.discrete.poses import carry

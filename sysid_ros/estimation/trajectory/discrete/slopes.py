@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED, Vector, cross, plus
+from sysid_ros.compiled import COMPILED
+from sysid_ros.dynamics.spatial_vectors import Vector, cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_momentum,
     angular_velocity,

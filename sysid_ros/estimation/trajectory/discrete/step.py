@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics.spatial_vectors import COMPILED
+from sysid_ros.compiled import COMPILED
 from sysid_ros.estimation.trajectory.discrete.body_terms import angular_velocity, gyroscopic
 from sysid_ros.estimation.trajectory.discrete.dense import factorise
 from sysid_ros.estimation.trajectory.discrete.machine import (

@@ -13,8 +13,7 @@ from numba import njit
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
-from sysid_ros.dynamics.linked_code import _Flags
-from sysid_ros.dynamics.spatial_vectors import COMPILED, ENTRY, INSIDE
+from sysid_ros.compiled import COMPILED, ENTRY, INSIDE, _Flags
 
 _ENTRY = {name: value for name, value in ENTRY.items() if name != 'cache'}
 #: A module of three levels, one of whose functions two others call, and a plain compiled caller.
@@ -22,7 +21,7 @@ _MODULE = """
 import json
 import numpy as np
 from numba import njit
-from sysid_ros.dynamics.spatial_vectors import COMPILED, ENTRY, INSIDE
+from sysid_ros.compiled import COMPILED, ENTRY, INSIDE
 
 @njit(**INSIDE)
 def square(x):

@@ -1,4 +1,4 @@
-"""How functions are compiled that Python calls, and how those that only these call.
+"""How functions are compiled: those that Python calls, and those that only these call.
 
 Numba optimises every function together with all that it calls, and loads the machine code of
 each. What is called through eight levels is so compiled eight times, and run from one of them.
@@ -129,3 +129,16 @@ class _WithoutEnvironments:
 
     def set_env(self, name: str, environment: Any) -> None:
         """Nowhere to set it: compiled functions only need it where they call Python."""
+
+
+#: Options of compiled functions. Arrays come in and none is made: counting references to them
+#: would take longer than the mathematics.
+COMPILED = {
+    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
+}
+#: The same for functions that Python calls.
+ENTRY = COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': Entry}
+#: The same for functions that only compiled ones call: they do without what would let Python and
+#: C in, which takes longer to compile than they do.
+INSIDE = COMPILED | {
+    'no_cpython_wrapper': True, 'no_cfunc_wrapper': True, 'pipeline_class': Part}
