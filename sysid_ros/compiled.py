@@ -85,7 +85,8 @@ class _Unloaded(JITCodeLibrary):
     def finalize(self) -> None:
         self._raise_if_finalized()
         for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
+            # What is to be set up anew when code comes from a cache; older versions know of none.
+            getattr(self, '_reload_init', set()).update(getattr(library, '_reload_init', ()))
         for function in self._final_module.functions:
             if not function.is_declaration:
                 function.linkage = _SHARED
