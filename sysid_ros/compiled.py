@@ -132,8 +132,9 @@ class _WithoutEnvironments:
         """Nowhere to set it: compiled functions only need it where they call Python."""
 
 
-#: Options of compiled functions. Arrays come in and none is made: counting references to them
-#: would take longer than the mathematics.
+#: Options of compiled functions. Sums may be reordered, but a value that is not a number must stay
+#: one; what is divided by zero is found by what comes of it. Arrays come in and none is made:
+#: counting references to them would take longer than the mathematics.
 COMPILED = {
     '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
@@ -143,3 +144,5 @@ ENTRY = COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': E
 #: C in, which takes longer to compile than they do.
 INSIDE = COMPILED | {
     'no_cpython_wrapper': True, 'no_cfunc_wrapper': True, 'pipeline_class': Part}
+#: Besides these, for functions that make arrays.
+MAKES_ARRAYS = {'_nrt': True}

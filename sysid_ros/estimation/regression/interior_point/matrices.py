@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.regression.interior_point.state import COMPILED
+from sysid_ros.estimation.regression.interior_point.state import PART
 
 _ROOT_TWO = np.sqrt(2.0)
 # Cyclic sweeps after which a 4×4 matrix is diagonal in double precision.
@@ -19,7 +19,7 @@ _CLOSE = 1e-9
 _ROUNDING = 1e-9
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def nesterov_todd_4(
     primal: np.ndarray, dual: np.ndarray, inverse: np.ndarray, values: np.ndarray
 ) -> bool:
@@ -58,7 +58,7 @@ def nesterov_todd_4(
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def reach_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
     """Longest multiple of a step, up to ``most``, that keeps ``diag(values)`` positive definite."""
     moved, shifted, scratch = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
@@ -75,7 +75,7 @@ def reach_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
     return most if smallest >= 0.0 else min(most, -1.0 / smallest)
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def cholesky_4(matrix: np.ndarray, factor: np.ndarray) -> bool:
     """Lower Cholesky factor of a 4×4 matrix; False unless it is positive definite."""
     for i in range(4):
@@ -92,7 +92,7 @@ def cholesky_4(matrix: np.ndarray, factor: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def smallest_eigenvalue_4(
     matrix: np.ndarray, shifted: np.ndarray, factor: np.ndarray
 ) -> float:
@@ -129,7 +129,7 @@ def smallest_eigenvalue_4(
     return value
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, float]:
     r"""Traces of :math:`A^{-1}` and :math:`A^{-2}` from the Cholesky factor of A.
 
@@ -158,7 +158,7 @@ def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, f
     return first, second
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def eigen_4(matrix: np.ndarray, vectors: np.ndarray) -> None:
     """Diagonalise a symmetric 4×4 matrix in place by Jacobi rotations.
 
@@ -182,7 +182,7 @@ def eigen_4(matrix: np.ndarray, vectors: np.ndarray) -> None:
                 _rotate_4(matrix, vectors, p, q)
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
     """One Jacobi rotation (Golub and Van Loan, algorithm 8.5.1)."""
     if matrix[p, q] == 0.0:
@@ -203,7 +203,7 @@ def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
         vectors[k, p], vectors[k, q] = c * a - s * b, s * a + c * b
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def congruence_4(factor: np.ndarray, matrix: np.ndarray, result: np.ndarray) -> None:
     """Write ``factor @ matrix @ factor.T``, the matrix symmetric."""
     for i in range(4):
@@ -220,7 +220,7 @@ def congruence_4(factor: np.ndarray, matrix: np.ndarray, result: np.ndarray) -> 
             result[j, i] = value
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def flatten_4(matrix: np.ndarray, flat: np.ndarray) -> None:
     """The ten numbers of a symmetric 4×4 matrix, written so that products are kept."""
     k = 0
@@ -232,7 +232,7 @@ def flatten_4(matrix: np.ndarray, flat: np.ndarray) -> None:
         k += 1
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def unflatten_4(flat: np.ndarray, matrix: np.ndarray) -> None:
     """The inverse of :func:`flatten_4`."""
     k = 0

@@ -13,8 +13,7 @@ squared weights and e the residual over the weight. D is eliminated first.
 Called through BLAS with several threads, matrices of less than a hundred rows wait longer than
 they compute. So the factors are loops over contiguous rows, which the compiler turns into
 vector instructions; those that begin anywhere count in unsigned numbers, as it would not, if it
-had to test for negative indices. Every function that is called from here is in this file, since
-the compiler's cache looks at no other.
+had to test for negative indices.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from numpy import uint64
 
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
-    COMPILED,
     DIAGONAL,
+    PART,
     Point,
     Program,
     Step,
 )
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def predictor(
     program: Program, point: Point, proximal: float, barrier: float, step: Step
 ) -> tuple[bool, float]:
@@ -58,7 +57,7 @@ def predictor(
     return True, direction(program, point, barrier, step)
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def factor(program: Program, point: Point, proximal: float) -> bool:
     """Factor the system at a point that is made linear; False when it is singular.
 
@@ -89,7 +88,7 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
     return cholesky(point.schur)
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _curvature(
     program: Program, point: Point, group: int, proximal: float, stack: np.ndarray
 ) -> int:
@@ -115,7 +114,7 @@ def _curvature(
     return count
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def direction(program: Program, point: Point, target: float, step: Step) -> float:
     """Fill a step towards the point of the central path at ``target``.
 
@@ -143,7 +142,7 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     return decrement
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _right_side(
     program: Program, point: Point, target: float, step: Step, right: np.ndarray
 ) -> None:
@@ -171,7 +170,7 @@ def _right_side(
             right[f] /= triangle[f - start, f - start]
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _eliminate(point: Point, right: np.ndarray) -> float:
     """From the right side to the negative step, both over the factor of D."""
     error, force = np.zeros(len(point.spread)), np.empty(len(point.spread))
@@ -194,7 +193,7 @@ def _eliminate(point: Point, right: np.ndarray) -> float:
     return decrement
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def _recover(program: Program, point: Point, step: Step) -> None:
     """Steps of slacks, matrices and multipliers that belong to a step of z."""
     for i in range(len(point.slack)):
@@ -218,7 +217,7 @@ def _recover(program: Program, point: Point, step: Step) -> None:
             step.dual[c, DIAGONAL[i]] -= point.values[c, i]
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def triangle_of(rows: np.ndarray, count: int, triangle: np.ndarray) -> bool:
     r"""Upper triangular R with :math:`R^T R = A^T A`, by modified Gram–Schmidt.
 
@@ -253,7 +252,7 @@ def triangle_of(rows: np.ndarray, count: int, triangle: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def divide(triangle: np.ndarray, rows: np.ndarray, scratch: np.ndarray, result: np.ndarray) -> None:
     r"""Write the transpose of :math:`R^{-T} B` for an upper triangular R.
 
@@ -277,7 +276,7 @@ def divide(triangle: np.ndarray, rows: np.ndarray, scratch: np.ndarray, result: 
             result[k, j] = scratch[j, k]
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def add_square(rows: np.ndarray, result: np.ndarray) -> None:
     r"""Add :math:`U U^T` to the upper triangle of the result, U of shape ``(k, f)``.
 
@@ -307,7 +306,7 @@ def add_square(rows: np.ndarray, result: np.ndarray) -> None:
             result[i, even] += product
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def cholesky(matrix: np.ndarray) -> bool:
     r"""Upper factor R of :math:`R^T R` in place of an upper triangle; False unless it exists."""
     size = len(matrix)
@@ -331,7 +330,7 @@ def cholesky(matrix: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, **COMPILED)
+@njit(**PART)
 def solve_cholesky(factor: np.ndarray, x: np.ndarray) -> None:
     """Solve with the factor of :func:`cholesky`, in place."""
     size = len(x)

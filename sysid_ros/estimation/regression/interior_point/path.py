@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, MAKES_ARRAYS
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.interior_point import matrices, newton, scaling, state
 from sysid_ros.estimation.regression.interior_point.newton import direction, predictor
@@ -19,7 +21,7 @@ from sysid_ros.estimation.regression.interior_point.scaling import (
     move,
     predict,
 )
-from sysid_ros.estimation.regression.interior_point.state import Point, Program, Step
+from sysid_ros.estimation.regression.interior_point.state import PART, Point, Program, Step
 
 # Part of the way to the boundary that a step may go.
 _FRACTION = 0.95
@@ -34,7 +36,7 @@ _PATIENCE = 15
 _ROUNDING = 1e-10
 
 #: Files that are compiled into the iteration.
-SOURCES = (matrices, newton, scaling, state)
+SOURCES = (compiled, matrices, newton, scaling, state)
 
 # How the compiled iteration says that it ended.
 _ENDINGS = (Status.CONVERGED, Status.FAILED, Status.INACCURATE, Status.ITERATION_LIMIT)
@@ -70,7 +72,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
             would leave old code in use.
     """
 
-    @njit(cache=True)
+    @njit(**ENTRY | MAKES_ARRAYS)
     def iterate(
         program: Program, point: Point, step: Step, barrier: float, accuracy: float, most: int
     ) -> tuple[int, int]:
@@ -101,8 +103,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
     return iterate
 
 
-# Not cached by itself: it is compiled anew whenever the iteration is.
-@njit
+@njit(**PART)
 def _advance(
     program: Program, point: Point, step: Step, barrier: float, mean: float
 ) -> tuple[float, tuple[bool, float, float, float]]:

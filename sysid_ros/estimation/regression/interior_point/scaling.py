@@ -18,15 +18,15 @@ from sysid_ros.estimation.regression.interior_point.matrices import (
 )
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
-    COMPILED,
     DIAGONAL,
+    PART,
     Point,
     Program,
     Step,
 )
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def linearise(
     program: Program, point: Point, barrier: float
 ) -> tuple[bool, float, float, float]:
@@ -51,7 +51,7 @@ def linearise(
     return inside, mean, gap, misfit
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _scale(program: Program, point: Point) -> bool:
     """Scalings of all bodies; False unless the point is strictly inside."""
     for i in range(len(point.slack)):
@@ -76,7 +76,7 @@ def _scale(program: Program, point: Point) -> bool:
     return True
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _measure(program: Program, point: Point) -> None:
     """Residual of the data and slack of the inequalities."""
     rows = len(program.goal)
@@ -92,7 +92,7 @@ def _measure(program: Program, point: Point) -> None:
         point.slack[i] = program.bound[i] - product
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _products(point: Point, barrier: float) -> tuple[float, float]:
     """Mean of slack times multiplier, and the duality gap."""
     total, logarithms, count = 0.0, 0.0, len(point.slack) + 4 * len(point.values)
@@ -109,7 +109,7 @@ def _products(point: Point, barrier: float) -> tuple[float, float]:
     return mean, total
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
     """Turn a step for the solution into the corrections for a step along the central path.
 
@@ -132,14 +132,14 @@ def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
     return target
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def forget_correction(step: Step) -> None:
     """Let the next step be a plain one."""
     step.bent[:] = 0.0
     step.twisted[:] = 0.0
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def move(point: Point, step: Step, fraction: float, least: float) -> float:
     """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
 
@@ -169,7 +169,7 @@ def move(point: Point, step: Step, fraction: float, least: float) -> float:
     return length
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def advance(
     program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
@@ -192,7 +192,7 @@ def advance(
     return length, linearise(program, point, barrier)
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
@@ -210,7 +210,7 @@ def _length(point: Point, step: Step, fraction: float) -> float:
     return fraction * reach
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _mean_after(point: Point, step: Step, length: float) -> float:
     """Mean of slack times multiplier after a step."""
     total = 0.0
@@ -225,7 +225,7 @@ def _mean_after(point: Point, step: Step, length: float) -> float:
     return total / max(len(point.slack) + 4 * len(point.values), 1)
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def _correct(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
@@ -241,46 +241,3 @@ def _correct(point: Point, step: Step, share: float) -> None:
                     total += primal[i, k] * dual[k, j] + dual[i, k] * primal[k, j]
                 product[i, j] = share * total / (point.values[c, i] + point.values[c, j])
         flatten_4(product, step.twisted[c])
-
-
-@njit(**COMPILED)
-def smallest_eigenvalue_4(matrix: np.ndarray, product: np.ndarray) -> float:
-    r"""Smallest eigenvalue of a symmetric 4×4 matrix, or a little less.
-
-    Newton's method on the characteristic polynomial: all its roots are real, so from below the
-    smallest it climbs without passing it. A hundredth of the time that all eigenvalues take.
-
-    Args:
-        matrix: The matrix A.
-        product: Overwritten.
-    """
-    # Sums of powers, from the traces of A, A^2, A^3 and A^4.
-    p1, p2, p3, p4 = 0.0, 0.0, 0.0, 0.0
-    for i in range(4):
-        p1 += matrix[i, i]
-        for j in range(4):
-            square = 0.0
-            for k in range(4):
-                square += matrix[i, k] * matrix[k, j]
-            product[i, j] = square
-    for i in range(4):
-        p2 += product[i, i]
-        for j in range(4):
-            p3 += product[i, j] * matrix[i, j]
-            p4 += product[i, j] * product[i, j]
-    e1 = p1
-    e2 = 0.5 * (e1 * p1 - p2)
-    e3 = (e2 * p1 - e1 * p2 + p3) / 3.0
-    e4 = 0.25 * (e3 * p1 - e2 * p2 + e1 * p3 - p4)
-    # No eigenvalue is below this (Samuelson's inequality).
-    value = 0.25 * p1 - np.sqrt(max(3.0 * (0.25 * p2 - 0.0625 * p1 * p1), 0.0))
-    for _ in range(40):
-        f = (((value - e1) * value + e2) * value - e3) * value + e4
-        slope = ((4.0 * value - 3.0 * e1) * value + 2.0 * e2) * value - e3
-        if not slope < 0.0:
-            return value
-        change = -f / slope
-        if not change > 1e-9 * abs(value):
-            return value
-        value += change
-    return value

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: Sums may be reordered, but a value that is not a number must stay one; what is divided by
-#: zero is found by what comes of it.
-COMPILED = {'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'}}
+from sysid_ros.compiled import INSIDE, MAKES_ARRAYS
+
+#: Options of what is compiled into the iteration.
+PART = INSIDE | MAKES_ARRAYS
 #: Steps of one body, and numbers in a symmetric 4×4 matrix.
 BODY = 10
 #: Which of these numbers are on its diagonal.
