@@ -7,6 +7,7 @@ Here it is linked into what Python calls, and optimised there alone.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Any
 
@@ -15,6 +16,8 @@ from numba.core.compiler import Compiler, Flags
 
 # Defined in many modules, kept once.
 _SHARED = 'linkonce_odr'
+# Address of a function of Python's own that takes nothing and fails.
+_REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value or 0
 
 
 class _Quick(Compiler):
@@ -94,9 +97,9 @@ class _Unloaded(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Zero, which says that there is none to be called from outside."""
+        """What Python calls instead: it raises a ``TypeError`` whatever its arguments."""
         self._ensure_finalized()
-        return 0
+        return _REFUSAL
 
     def _get_module_for_linking(self) -> Any:
         """This code with all that it calls, through whatever levels, once each."""

@@ -83,6 +83,8 @@ def test_a_part_is_not_loaded_and_what_calls_it_is():
         return part(x) + 1.0
 
     assert entry(4.0) == 9.0
+    with pytest.raises(TypeError):
+        part(4.0)
     (inside,), (called,) = part.overloads.values(), entry.overloads.values()
     engine = called.library._codegen._engine
     assert not engine.is_symbol_defined(inside.fndesc.llvm_func_name)

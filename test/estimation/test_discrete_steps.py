@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
+from sysid_ros.estimation.trajectory.discrete import rows as rows_file
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, look
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
@@ -23,11 +24,12 @@ from sysid_ros.estimation.trajectory.discrete.rows import (
     SLIDE,
     TURN,
     WORLD,
-    bent_along,
 )
 from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
 from sysid_ros.estimation.trajectory.discrete.sweep import Modes
 
+PartsOf = runpy.run_path(str(Path(__file__).parents[1] / 'compiled_parts.py'))['PartsOf']
+parts = PartsOf(rows_file)
 mechanisms = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'mechanisms.py')))
 every_kind, random_states, space_of = (
     mechanisms.every_kind, mechanisms.random_states, mechanisms.space_of)
@@ -291,7 +293,7 @@ def test_what_speeds_of_rows_change_by_along_a_motion_is_what_their_slopes_say()
     for k in range(every):
         if rows.second[k] == WORLD:
             speeds[k, 2:], moved[k, 2:] = 0.0, 0.0
-        found = bent_along(
+        found = parts.bent_along(
             rows, k, room.positions, room.rotations, *(
                 tuple(tuple(part) for part in both[k].tolist()) for both in (speeds, moved)))
         told = speeds[k].ravel() @ slopes[-1, k] @ moved[k].ravel()

@@ -32,6 +32,7 @@ from sysid_ros.dynamics.sample_regressor import (
     SIGN,
 )
 from sysid_ros.dynamics.spatial_vectors import power, six
+from sysid_ros.dynamics.tables import clear, clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.lagrangian import (
     LagrangianRoom,
@@ -44,7 +45,6 @@ from sysid_ros.dynamics.variational.lagrangian import (
     push_square,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
-from sysid_ros.dynamics.variational.tables import clear, clear_pile
 
 #: What is to be found of a step: its values, also what Newton's method needs, or all.
 VALUES, NEWTON, ALL = range(3)

@@ -18,10 +18,10 @@ from numba import njit
 
 from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus, six, three
+from sysid_ros.dynamics.tables import clear
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.lagrangian import Frames
 from sysid_ros.dynamics.variational.system import FRAME, ROD, Closures, DiscreteSystem
-from sysid_ros.dynamics.variational.tables import clear
 
 
 class ClosureRoom(NamedTuple):

@@ -20,13 +20,15 @@ from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
     spatial_vectors,
+    tables,
     tree_arrays,
     tree_dynamics,
     tree_terms,
 )
+from sysid_ros.dynamics.tables import clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
-from sysid_ros.dynamics.variational import lagrangian, system, tables
+from sysid_ros.dynamics.variational import lagrangian, system
 from sysid_ros.dynamics.variational.balance import (
     ALL,
     BalanceRoom,
@@ -37,7 +39,6 @@ from sysid_ros.dynamics.variational.balance import (
 )
 from sysid_ros.dynamics.variational.lagrangian import curve, look
 from sysid_ros.dynamics.variational.system import DiscreteSystem
-from sysid_ros.dynamics.variational.tables import clear_pile
 
 #: Files that are compiled into the call.
 SOURCES = (

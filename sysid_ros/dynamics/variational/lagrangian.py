@@ -43,11 +43,11 @@ from sysid_ros.dynamics.spatial_vectors import (
     three,
     turned,
 )
+from sysid_ros.dynamics.tables import clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.tree_dynamics import hand_over, place, place_inertia
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
-from sysid_ros.dynamics.variational.tables import clear_pile
 
 
 class Frames(NamedTuple):

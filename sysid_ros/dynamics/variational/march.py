@@ -16,10 +16,12 @@ from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
     spatial_vectors,
+    tables,
     tree_arrays,
     tree_dynamics,
     tree_terms,
 )
+from sysid_ros.dynamics.tables import copy, copy_row, copy_table
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
@@ -28,7 +30,6 @@ from sysid_ros.dynamics.variational import (
     linear_solve,
     step,
     system,
-    tables,
 )
 from sysid_ros.dynamics.variational.balance import (
     ALL,
@@ -53,7 +54,6 @@ from sysid_ros.dynamics.variational.step import (
     sound,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem
-from sysid_ros.dynamics.variational.tables import copy, copy_row, copy_table
 
 #: Files that are compiled into these calls.
 SOURCES = (

@@ -16,6 +16,7 @@ from sysid_ros.dynamics import (
     by_reference,
     sample_regressor,
     spatial_vectors,
+    tables,
     tree_arrays,
     tree_dynamics,
     tree_terms,
@@ -29,7 +30,6 @@ from sysid_ros.dynamics.variational import (
     linear_solve,
     step,
     system,
-    tables,
 )
 from sysid_ros.dynamics.variational.balance import differentiate_state
 from sysid_ros.dynamics.variational.closures import stiffen

@@ -26,6 +26,7 @@ from numba import njit
 
 from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.sample_regressor import VELOCITY
+from sysid_ros.dynamics.tables import clear
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.tree_terms import factorise
 from sysid_ros.dynamics.variational.balance import (
@@ -46,7 +47,6 @@ from sysid_ros.dynamics.variational.lagrangian import (
 )
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
-from sysid_ros.dynamics.variational.tables import clear
 
 #: How a step ended; the last is taken again with a matrix of its own.
 DONE, UNSOLVED, SINGULAR, UNSTABLE, RAN_AWAY, RETRY = range(6)

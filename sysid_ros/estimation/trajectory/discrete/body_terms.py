@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
 from sysid_ros.estimation.trajectory.discrete.machine import Room
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def first_moments(room: Room, body: int) -> Vector:
     """First moments of a body in the world's axes."""
     return (room.inertia[body, 0, 0], room.inertia[body, 0, 1], room.inertia[body, 0, 2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def axis_of(rotations: np.ndarray, body: int, c: int) -> Vector:
     """One of a body's axes."""
     return (rotations[body, 0, c], rotations[body, 1, c], rotations[body, 2, c])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def dyad(a: Vector, b: Vector, x: Vector) -> Vector:
     """The symmetric matrix of two axes, the same or not, times a vector."""
     one, other = dot(a, x), dot(b, x)
@@ -31,7 +31,7 @@ def dyad(a: Vector, b: Vector, x: Vector) -> Vector:
     return (a[0] * other + b[0] * one, a[1] * other + b[1] * one, a[2] * other + b[2] * one)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def angular_momentum(room: Room, body: int, x: Vector) -> Vector:
     """Second moments of a body times a vector."""
     table = room.inertia
@@ -41,7 +41,7 @@ def angular_momentum(room: Room, body: int, x: Vector) -> Vector:
         table[body, 3, 0] * x[0] + table[body, 3, 1] * x[1] + table[body, 3, 2] * x[2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def gyroscopic(room: Room, body: int, omega: Vector, u: Vector) -> tuple[Vector, Vector]:
     r"""Force and moment that a turning body calls for.
 
@@ -58,14 +58,14 @@ def gyroscopic(room: Room, body: int, omega: Vector, u: Vector) -> tuple[Vector,
         (0.5 * moment[0], 0.5 * moment[1], 0.5 * moment[2]))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def angular_velocity(state: np.ndarray, body: int) -> Vector:
     """Angular velocity of a body."""
     first = 13 * body + 10
     return (state[first], state[first + 1], state[first + 2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def change(u: np.ndarray, state: np.ndarray, own: int, part: int) -> Vector:
     """Change of a body's velocity, or of its angular velocity."""
     first = 13 * (own // 6) + 7 + part

@@ -15,17 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
+from sysid_ros.dynamics import tables
+from sysid_ros.dynamics.tables import copy_table
 from sysid_ros.estimation.trajectory.discrete import course as course_file
 from sysid_ros.estimation.trajectory.discrete.course import Course
 from sysid_ros.estimation.trajectory.discrete.digest import digest
 
 #: Files that are compiled into :data:`filter_forwards`.
-SOURCES = (course_file,)
+SOURCES = (compiled, course_file, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS
 
 
 class Filtered(NamedTuple):
@@ -54,7 +56,7 @@ class Filtered(NamedTuple):
     information: np.ndarray
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _measure(
     row: np.ndarray, covariance: np.ndarray, mean: np.ndarray, r: int, filtered: Filtered
 ) -> None:
@@ -92,7 +94,7 @@ def _measure(
             information[i, j] += factor * innovation[j]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _relate(room: np.ndarray, relation: np.ndarray) -> None:
     """Covariance of a state with the next one, from products that its spread has left."""
     for j in range(room.shape[1]):
@@ -102,7 +104,7 @@ def _relate(room: np.ndarray, relation: np.ndarray) -> None:
             relation[i, p] = room[0, j, i] - room[1, j, i]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _measure_pair(
     row: np.ndarray, joint: np.ndarray, after: np.ndarray, before: np.ndarray, mean: np.ndarray,
     r: int, filtered: Filtered,
@@ -152,7 +154,7 @@ def _measure_pair(
             filtered.information[i, j] += factor * innovation[j]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _spread(
     slopes: np.ndarray, before: np.ndarray, weights: np.ndarray, here: np.ndarray,
     room: np.ndarray, square: np.ndarray, after: np.ndarray,
@@ -202,7 +204,7 @@ def _spread(
         after[p + 6, p + 6] += noise
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _times(slopes: np.ndarray, right: np.ndarray, product: np.ndarray) -> None:
     """A times the rows of a state, which are a multiple of four."""
     for i in range(len(slopes)):
@@ -215,7 +217,7 @@ def _times(slopes: np.ndarray, right: np.ndarray, product: np.ndarray) -> None:
                 target[m] += a * u[m] + b * v[m] + c * w[m] + d * x[m]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _before(before: np.ndarray, right: np.ndarray, product: np.ndarray) -> None:
     """B times the rows of a state."""
     for body in range(len(before)):
@@ -229,7 +231,7 @@ def _before(before: np.ndarray, right: np.ndarray, product: np.ndarray) -> None:
                 other[m] = x * u[m] + y * v[m] + z * w[m]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _advance(course: Course, k: int, mean: np.ndarray, ahead: np.ndarray) -> None:
     """Mean of the next state, in place."""
     n, whole, count = len(course.weights), mean.shape[0], mean.shape[1]
@@ -248,7 +250,7 @@ def _advance(course: Course, k: int, mean: np.ndarray, ahead: np.ndarray) -> Non
 
 
 def _filtering(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def filter_forwards(course: Course, start: np.ndarray, filtered: Filtered) -> None:
         sources  # noqa: B018
         whole, count = start.shape
@@ -264,8 +266,8 @@ def _filtering(sources: str) -> Callable[..., None]:
             after = filtered.covariances[k + 1]
             _spread(course.slopes[k], course.before[k], course.weights, here, room, square, after)
             if course.first_pair[k + 1] > course.first_pair[k]:
-                before[:] = mean
-                joint[0] = here
+                copy_table(mean, before)
+                copy_table(here, joint[0])
                 _relate(room, joint[1])
             _advance(course, k, mean, ahead)
             for r in range(course.first_pair[k], course.first_pair[k + 1]):

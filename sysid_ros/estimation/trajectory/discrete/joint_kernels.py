@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
 from sysid_ros.dynamics import spatial_vectors
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
@@ -21,13 +23,14 @@ from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, bend, loo
 from sysid_ros.estimation.trajectory.discrete.step import turn
 
 #: Files that are compiled into :data:`read_joints`.
-SOURCES = (body_terms, dense, machine, rows, spatial_vectors, step)
+SOURCES = (body_terms, compiled, dense, machine, rows, spatial_vectors, step)
 
-_COMPILED = {'cache': True, 'error_model': 'numpy'}
+_ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
+_PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
 
 
 def _joint_reading(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def read_joints(
         rows: Rows, turning: np.ndarray, states: np.ndarray, room: Room, motion: np.ndarray,
         by_state: np.ndarray,
@@ -57,7 +60,7 @@ def _joint_reading(sources: str) -> Callable[..., None]:
     return read_joints
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _move_joint(
     rows: Rows, j: int, state: np.ndarray, room: Room, motion: np.ndarray, by_state: np.ndarray
 ) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
 
@@ -29,7 +29,7 @@ _GIVE = 1e-8
 _SHARED = 1e-7
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def reach(room: Room) -> None:
     """Directions times the inverse of either factor of the mass matrix, and how drives give."""
     n, m, mass = len(room.velocity), len(room.gap), room.mass
@@ -47,7 +47,7 @@ def reach(room: Room) -> None:
         room.stable[1, k] = _GIVE * own
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def settle(machine: Machine, room: Room) -> bool:
     """Find the modes, beginning with those that are there, and the solution.
 
@@ -67,7 +67,7 @@ def settle(machine: Machine, room: Room) -> bool:
     return False
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def in_modes(machine: Machine, room: Room) -> bool:
     """Solve the problem in the modes that are there; False if it is singular."""
     m, f, n = len(room.gap), len(room.slip), len(room.velocity)
@@ -95,7 +95,7 @@ def in_modes(machine: Machine, room: Room) -> bool:
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def activate(machine: Machine, room: Room) -> int:
     """List the rows that push and the drives that stick."""
     m, count = len(room.gap), 0
@@ -110,7 +110,7 @@ def activate(machine: Machine, room: Room) -> int:
     return count
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _schur(machine: Machine, room: Room, count: int) -> None:
     r"""What is left of the problem for the impulses.
 
@@ -135,7 +135,7 @@ def _schur(machine: Machine, room: Room, count: int) -> None:
                 room.schur[a, b] -= along * room.slip[j] * pressed(machine, room, j, b)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def pressed(machine: Machine, room: Room, j: int, b: int) -> float:
     """Friction of a drive per impulse of an active row."""
     k = room.active[b]
@@ -144,7 +144,7 @@ def pressed(machine: Machine, room: Room, j: int, b: int) -> float:
     return room.bound[j, 1] * room.sign[k] * machine.arms[k]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _impulses(machine: Machine, room: Room, count: int) -> None:
     """All impulses and the next velocity, from those of the linear problem."""
     m, f, n = len(room.gap), len(room.slip), len(room.velocity)
@@ -170,13 +170,13 @@ def _impulses(machine: Machine, room: Room, count: int) -> None:
         room.velocity[r] = rest / room.mass[r, r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def bound(machine: Machine, room: Room, j: int) -> float:
     """The most that dry friction of a drive can do."""
     return room.bound[j, 0] + room.bound[j, 1] * pressure(machine, room, j)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def pressure(machine: Machine, room: Room, j: int) -> float:
     """What impulses press on the friction of a drive."""
     total = 0.0
@@ -185,7 +185,7 @@ def pressure(machine: Machine, room: Room, j: int) -> float:
     return total
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def contradict(machine: Machine, room: Room, single: bool) -> bool:
     """Change modes that the solution contradicts, or the first only; whether there were any."""
     largest, fastest = 0.0, 0.0
@@ -205,7 +205,7 @@ def contradict(machine: Machine, room: Room, single: bool) -> bool:
     return changed
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _change_row(machine: Machine, room: Room, k: int, small: float, slow: float) -> bool:
     """Change whether a contact pushes, or which way a row does, if that is contradicted."""
     if not machine.one_sided[k]:
@@ -222,7 +222,7 @@ def _change_row(machine: Machine, room: Room, k: int, small: float, slow: float)
     return wrong
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _change_drive(machine: Machine, room: Room, j: int, largest: float, slow: float) -> bool:
     """Change whether a drive slips, if that is contradicted."""
     k = len(room.gap) + j
@@ -237,7 +237,7 @@ def _change_drive(machine: Machine, room: Room, j: int, largest: float, slow: fl
     return True
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def speed_along(room: Room, k: int, velocity: np.ndarray) -> float:
     """Speed of a row, or of a drive, at a velocity of all bodies."""
     total = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_velocity,
@@ -32,7 +32,7 @@ from sysid_ros.estimation.trajectory.discrete.machine import (
 from sysid_ros.estimation.trajectory.discrete.modes import pressure, speed_along
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def by_parameters(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
     torque: np.ndarray, u: np.ndarray, room: Room, table: np.ndarray,
@@ -69,7 +69,7 @@ def by_parameters(
                 table[6 * body + 3 + r, column] += factor * h * turn[r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _by_moment(
     machine: Machine, amounts: Amounts, h: float, state: np.ndarray, body: int, which: int,
     factor: float, u: np.ndarray, room: Room, table: np.ndarray, column: int,
@@ -99,7 +99,7 @@ def _by_moment(
         table[own + 3 + r, column] -= factor * turn[r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _drive_slope(
     machine: Machine, amounts: Amounts, h: float, torque: np.ndarray, j: int, which: int,
     u: np.ndarray, room: Room,

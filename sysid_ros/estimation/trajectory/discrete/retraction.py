@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector
 from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
@@ -24,7 +24,7 @@ _ROUNDS = 2
 _REDUNDANT = 1e-12
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def move(
     machine: Machine, light: np.ndarray, state: np.ndarray, step: np.ndarray, after: np.ndarray,
     room: Room, wanted: np.ndarray,
@@ -66,7 +66,7 @@ def move(
             after[13 * body + 7 + c] -= room.velocity[6 * body + c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _shift(way: float, state: np.ndarray, room: Room, after: np.ndarray) -> None:
     """Poses by ``room.velocity``, forwards or backwards, with velocities of ``room.momentum``."""
     carry(way, state, room.velocity, after)
@@ -75,7 +75,7 @@ def _shift(way: float, state: np.ndarray, room: Room, after: np.ndarray) -> None
             after[13 * body + 7 + c] = room.momentum[6 * body + c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _want(
     machine: Machine, state: np.ndarray, step: np.ndarray, room: Room, wanted: np.ndarray
 ) -> None:
@@ -92,7 +92,7 @@ def _want(
             + bent_along(machine.rows, k, room.positions, room.rotations, speeds, moved))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _two(table: np.ndarray, width: int, first: int, body: int) -> tuple[Vector, Vector]:
     """Six numbers of a body, zeros of the world."""
     if body == WORLD:
@@ -102,7 +102,7 @@ def _two(table: np.ndarray, width: int, first: int, body: int) -> tuple[Vector, 
         (table[c], table[c + 1], table[c + 2]), (table[c + 3], table[c + 4], table[c + 5]))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _along(
     direction: np.ndarray, k: int, moved: tuple[Vector, Vector, Vector, Vector]
 ) -> float:
@@ -114,7 +114,7 @@ def _along(
     return total
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _look(machine: Machine, state: np.ndarray, room: Room) -> None:
     """Gaps and directions of constraints."""
     for body in range(len(room.positions)):
@@ -124,7 +124,7 @@ def _look(machine: Machine, state: np.ndarray, room: Room) -> None:
         spread(machine.rows, k, room)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _factorise(machine: Machine, light: np.ndarray, room: Room) -> int:
     """Factors of what constraints of joints feel of each other, and how many there are."""
     n, count, mean = len(light), 0, 0.0
@@ -145,7 +145,7 @@ def _factorise(machine: Machine, light: np.ndarray, room: Room) -> int:
     return count if decompose(room.schur, room.pivot, count) else 0
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _across(light: np.ndarray, count: int, room: Room) -> None:
     """The least motion of bodies that changes gaps by what is in ``room.left``.
 

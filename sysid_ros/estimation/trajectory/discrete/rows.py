@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
 
 #: Kinds of rows: a point's place along an axis of the world, the cosine between two axes, a
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     offset: np.ndarray
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def look(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, direction: np.ndarray
 ) -> float:
@@ -99,7 +99,7 @@ def look(
     return value - rows.offset[k]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def bend(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, slope: np.ndarray
 ) -> None:
@@ -146,7 +146,7 @@ def bend(
     _add_two(slope, k, 9, 9, 1.0, long, a)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def bent_along(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray,
     speeds: tuple[Vector, Vector, Vector, Vector], moved: tuple[Vector, Vector, Vector, Vector],
@@ -191,7 +191,7 @@ def bent_along(
         + dot(speeds[3], plus(cross(a, plus(x, y, -1.0)), cross(long, carried), 1.0)))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _bend_distance(
     slope: np.ndarray, k: int, p: Vector, s: Vector, d: Vector
 ) -> None:
@@ -215,7 +215,7 @@ def _bend_distance(
     _add_two(slope, k, 9, 9, -1.0, n, s)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _turned(rotations: np.ndarray, body: int, vectors: np.ndarray, k: int) -> Vector:
     """A body's vector in the axes of the world."""
     x, y, z = vectors[k, 0], vectors[k, 1], vectors[k, 2]
@@ -227,7 +227,7 @@ def _turned(rotations: np.ndarray, body: int, vectors: np.ndarray, k: int) -> Ve
         rotations[body, 2, 0] * x + rotations[body, 2, 1] * y + rotations[body, 2, 2] * z)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _from_to(positions: np.ndarray, start: int, body: int, p: Vector) -> Vector:
     """From the origin of a body, or the world, to a point p from the origin of another."""
     if start == WORLD:
@@ -238,19 +238,19 @@ def _from_to(positions: np.ndarray, start: int, body: int, p: Vector) -> Vector:
         positions[body, 2] + p[2] - positions[start, 2])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _put(table: np.ndarray, k: int, first: int, sign: float, a: Vector) -> None:
     for c in range(3):
         table[k, first + c] = sign * a[c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add(table: np.ndarray, k: int, row: int, column: int, sign: float, a: Vector) -> None:
     for r in range(3):
         table[k, row + r, column] += sign * a[r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_one(table: np.ndarray, k: int, row: int, column: int, sign: float, a: Vector) -> None:
     """Add the matrix of a vector product, a × ."""
     x, y, z = sign * a[0], sign * a[1], sign * a[2]
@@ -262,7 +262,7 @@ def _add_one(table: np.ndarray, k: int, row: int, column: int, sign: float, a: V
     table[k, row + 2, column + 1] += x
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _add_two(
     table: np.ndarray, k: int, row: int, column: int, sign: float, a: Vector, b: Vector
 ) -> None:

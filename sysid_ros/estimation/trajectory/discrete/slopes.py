@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector, cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_momentum,
@@ -38,7 +38,7 @@ from sysid_ros.estimation.trajectory.discrete.parameter_slopes import by_paramet
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bend
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def differentiate(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
     torque: np.ndarray, u: np.ndarray, ahead: np.ndarray, count: int, room: Room,
@@ -77,7 +77,7 @@ def differentiate(
     by_parameters(machine, amounts, sought, h, state, torque, ahead, room, table)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def respond(machine: Machine, room: Room, count: int, table: np.ndarray) -> None:
     """From minus the derivatives of F to those of the next velocity and of active impulses.
 
@@ -110,7 +110,7 @@ def respond(machine: Machine, room: Room, count: int, table: np.ndarray) -> None
             table[r, i] *= inverse
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _take_row(table: np.ndarray, row: int, factor: float, other: int) -> None:
     """Take a multiple of another row off a row."""
     if factor != 0.0:
@@ -118,7 +118,7 @@ def _take_row(table: np.ndarray, row: int, factor: float, other: int) -> None:
             table[row, i] -= factor * table[other, i]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _solve_rows(room: Room, count: int, first: int, table: np.ndarray) -> None:
     """Solve with the LU factors of what is left of the problem, for all columns."""
     width = table.shape[1]
@@ -139,7 +139,7 @@ def _solve_rows(room: Room, count: int, first: int, table: np.ndarray) -> None:
             table[first + r, i] *= inverse
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _by_motion(
     machine: Machine, amounts: Amounts, h: float, state: np.ndarray, body: int, u: np.ndarray,
     room: Room, table: np.ndarray,
@@ -179,7 +179,7 @@ def _by_motion(
             (-inert[0], -inert[1], -inert[2]), faster[1], often * h))
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _bend_force(
     machine: Machine, k: int, factor: float, room: Room, table: np.ndarray
 ) -> None:
@@ -196,7 +196,7 @@ def _bend_force(
                             factor * room.slope[k, 6 * p + r, 6 * q + c])
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _turned(
     machine: Machine, k: int, u: np.ndarray, ahead: float, state: np.ndarray, before: float,
     room: Room,
@@ -217,7 +217,7 @@ def _turned(
                 room.left[c] += speed * room.slope[k, 6 * p + r, c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _by_row(
     machine: Machine, state: np.ndarray, u: np.ndarray, a: int, room: Room, table: np.ndarray,
 ) -> None:
@@ -236,7 +236,7 @@ def _by_row(
             table[row, column + 6 + c] += softness * along
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _by_drive(
     machine: Machine, amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray, j: int,
     u: np.ndarray, room: Room, table: np.ndarray,
@@ -266,7 +266,7 @@ def _by_drive(
                     table[r, column + 6 + c] -= along * before * room.direction[k, 6 * p + c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _take(table: np.ndarray, row: int, column: int, a: Vector) -> None:
     """Take a vector off a column."""
     for r in range(3):

@@ -12,6 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
+from sysid_ros.dynamics import tables
 from sysid_ros.estimation.trajectory.discrete import course as course_file
 from sysid_ros.estimation.trajectory.discrete import filtering_kernels
 from sysid_ros.estimation.trajectory.discrete.course import Course, step_along
@@ -19,15 +22,13 @@ from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered
 
 #: Files that are compiled into :data:`smooth_backwards`.
-SOURCES = (course_file, filtering_kernels)
+SOURCES = (compiled, course_file, filtering_kernels, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _descend(
     course: Course, filtered: Filtered, innovations: np.ndarray, between: np.ndarray,
     room: np.ndarray, slopes: np.ndarray,
@@ -60,7 +61,7 @@ def _descend(
                 slope[j] += factor * course.rows[r, j]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _turn_back(course: Course, k: int, slope: np.ndarray, before: np.ndarray) -> None:
     """Add the slope by a state that the one by the next state makes."""
     for i in range(len(course.weights)):
@@ -76,7 +77,7 @@ def _turn_back(course: Course, k: int, slope: np.ndarray, before: np.ndarray) ->
                 turn[0, c] * slope[p] + turn[1, c] * slope[p + 1] + turn[2, c] * slope[p + 2])
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _ascend(
     course: Course, filtered: Filtered, choice: np.ndarray, room: np.ndarray, states: np.ndarray
 ) -> None:
@@ -104,7 +105,7 @@ def _ascend(
             state[i] = found[i]
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _ascend_step(
     course: Course, filtered: Filtered, k: int, own: np.ndarray, mean: np.ndarray,
     before: np.ndarray, after: np.ndarray,
@@ -125,7 +126,7 @@ def _ascend_step(
             mean[i] -= gain[whole + i] * off
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _innovation(row: np.ndarray, mean: np.ndarray, own: np.ndarray, easing: float) -> float:
     """Innovation of a reading."""
     whole, last = len(mean), len(own) - 1
@@ -137,7 +138,7 @@ def _innovation(row: np.ndarray, mean: np.ndarray, own: np.ndarray, easing: floa
     return total
 
 
-@njit(**_COMPILED)
+@njit(**_PART)
 def _weigh(
     innovations: np.ndarray, variances: np.ndarray, choice: np.ndarray, weighed: np.ndarray
 ) -> None:
@@ -150,7 +151,7 @@ def _weigh(
 
 
 def _smoothing(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def smooth_backwards(
         course: Course, start: np.ndarray, chosen: np.ndarray, filtered: Filtered,
         states: np.ndarray,

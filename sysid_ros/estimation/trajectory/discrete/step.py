@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import COMPILED
+from sysid_ros.compiled import INSIDE
 from sysid_ros.estimation.trajectory.discrete.body_terms import angular_velocity, gyroscopic
 from sysid_ros.estimation.trajectory.discrete.dense import factorise
 from sysid_ros.estimation.trajectory.discrete.machine import (
@@ -48,7 +48,7 @@ from sysid_ros.estimation.trajectory.discrete.machine import (
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, look
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def prepare(
     machine: Machine, amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray,
     room: Room,
@@ -95,7 +95,7 @@ def prepare(
     return factorise(room.mass)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def turn(state: np.ndarray, body: int, room: Room) -> None:
     """Position and rotation of a body."""
     for c in range(3):
@@ -114,7 +114,7 @@ def turn(state: np.ndarray, body: int, room: Room) -> None:
     table[body, 2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _weigh(
     amounts: Amounts, h: float, state: np.ndarray, body: int, room: Room
 ) -> None:
@@ -159,7 +159,7 @@ def _weigh(
     push[first + 5] += h * (hx * gy - hy * gx)
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _turn_along(
     machine: Machine, h: float, state: np.ndarray, body: int, room: Room
 ) -> None:
@@ -179,7 +179,7 @@ def _turn_along(
             room.mass[first + 3 + r, first + 3 + c] += h * moment[r]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def spread(rows: Rows, k: int, room: Room) -> None:
     """Direction of a row for all bodies."""
     for c in range(room.whole.shape[1]):
@@ -191,7 +191,7 @@ def spread(rows: Rows, k: int, room: Room) -> None:
             room.whole[k, 6 * j + c] += room.direction[k, 6 + c]
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def speed_of(whole: np.ndarray, k: int, state: np.ndarray) -> float:
     """Speed of a row's value."""
     total = 0.0
@@ -201,7 +201,7 @@ def speed_of(whole: np.ndarray, k: int, state: np.ndarray) -> float:
     return total
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def _drive(
     amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray, j: int, room: Room
 ) -> None:

@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.dynamics import spatial_vectors
+from sysid_ros import compiled
+from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
+from sysid_ros.dynamics import spatial_vectors, tables
+from sysid_ros.dynamics.tables import copy
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
     dense,
@@ -41,10 +44,11 @@ from sysid_ros.estimation.trajectory.discrete.step import prepare, turn
 
 #: Files that are compiled into the entries.
 SOURCES: tuple[ModuleType, ...] = (
-    body_terms, dense, machine, modes, parameter_slopes, poses, retraction, rows, slopes,
-    spatial_vectors, step)
+    body_terms, compiled, dense, machine, modes, parameter_slopes, poses, retraction, rows, slopes,
+    spatial_vectors, step, tables)
 
-_COMPILED = {'cache': True, 'error_model': 'numpy'}
+_ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
+_PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
 
 
 class Modes(NamedTuple):
@@ -68,7 +72,7 @@ class Modes(NamedTuple):
             np.zeros((steps, drives)))
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _recall(modes: Modes, k: int, room: Room) -> None:
     """Begin with the modes of a step."""
     for r in range(len(room.sign)):
@@ -77,7 +81,7 @@ def _recall(modes: Modes, k: int, room: Room) -> None:
         room.slip[j] = modes.slip[k, j]
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _keep(modes: Modes, k: int, room: Room) -> None:
     """Keep the modes of a step."""
     for r in range(len(room.sign)):
@@ -87,7 +91,7 @@ def _keep(modes: Modes, k: int, room: Room) -> None:
 
 
 def _simulation(sources: str) -> Callable[..., int]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def simulate(
         machine: Machine, amounts: Amounts, h: float, torques: np.ndarray, first: int,
         states: np.ndarray, impulses: np.ndarray, modes: Modes, room: Room,
@@ -108,7 +112,7 @@ def _simulation(sources: str) -> Callable[..., int]:
     return simulate
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _derive(
     machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
     torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
@@ -116,7 +120,7 @@ def _derive(
 ) -> None:
     """The next velocity and its derivatives, in modes that were found."""
     count = activate(machine, room)
-    velocity[:] = room.velocity
+    copy(room.velocity, velocity)
     if secant:
         for body in range(len(room.positions)):
             for c in range(6):
@@ -131,7 +135,7 @@ def _derive(
 
 
 def _prediction(sources: str) -> Callable[..., int]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def predict(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
         torques: np.ndarray, first: int, modes: Modes, frozen: bool, secant: bool, room: Room,
@@ -159,7 +163,7 @@ def _prediction(sources: str) -> Callable[..., int]:
 
 
 def _response(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def respond_in_modes(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
         torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
@@ -173,7 +177,7 @@ def _response(sources: str) -> Callable[..., None]:
     return respond_in_modes
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _push_explicitly(machine: Machine, u: np.ndarray, room: Room) -> None:
     """Modes and impulses that a velocity calls for, as if it were the next one."""
     m = len(room.gap)
@@ -190,7 +194,7 @@ def _push_explicitly(machine: Machine, u: np.ndarray, room: Room) -> None:
             room.impulse[m + j] = -room.slip[j] * bound(machine, room, j)
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _missing(
     u: np.ndarray, room: Room, residual: np.ndarray, by_velocity: np.ndarray
 ) -> None:
@@ -208,7 +212,7 @@ def _missing(
             residual[r] -= room.whole[k, r] * room.impulse[k]
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _stiffen(
     machine: Machine, count: int, room: Room, table: np.ndarray, by_velocity: np.ndarray
 ) -> None:
@@ -235,7 +239,7 @@ def _stiffen(
 
 
 def _publication(sources: str) -> Callable[..., int]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def published(
         machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
         torques: np.ndarray, exact: bool, room: Room, table: np.ndarray, by_velocity: np.ndarray,
@@ -276,7 +280,7 @@ def _publication(sources: str) -> Callable[..., int]:
     return published
 
 
-@njit(error_model='numpy')
+@njit(**_PART)
 def _by_ends(
     h: float, part: int, body: int, by_velocity: np.ndarray, r: int, turns: np.ndarray,
     row: np.ndarray, whole: int,
@@ -296,7 +300,7 @@ def _by_ends(
 
 
 def _assembly(sources: str) -> Callable[..., bool]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def assemble(
         machine: Machine, amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray,
         room: Room,
@@ -311,7 +315,7 @@ def _assembly(sources: str) -> Callable[..., bool]:
 
 
 def _tried(sources: str) -> Callable[..., bool]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def try_modes(machine: Machine, room: Room, change: bool) -> bool:
         sources  # noqa: B018
         return settle(machine, room) if change else in_modes(machine, room)
@@ -320,7 +324,7 @@ def _tried(sources: str) -> Callable[..., bool]:
 
 
 def _looking(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def look_along(
         rows: Rows, states: np.ndarray, room: Room, values: np.ndarray, directions: np.ndarray,
         slopes: np.ndarray,
@@ -338,7 +342,7 @@ def _looking(sources: str) -> Callable[..., None]:
 
 
 def _retraction(sources: str) -> Callable[..., None]:
-    @njit(**_COMPILED)
+    @njit(**_ENTRY)
     def retract(
         machine: Machine, light: np.ndarray, states: np.ndarray, steps: np.ndarray,
         after: np.ndarray, room: Room, wanted: np.ndarray,
