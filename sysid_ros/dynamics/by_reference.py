@@ -45,7 +45,11 @@ class Referred:
         self._memory = np.array(list(_words(record)), dtype=np.int64)
         #: Where compiled code finds it.
         self.address = self._memory.ctypes.data
-        self._numba_type_ = Reference(typeof(record))
+        # The compiler takes longer to find the type than many calls take.
+        seen = _seen(record)
+        if seen not in _KINDS:
+            _KINDS[seen] = Reference(typeof(record))
+        self._numba_type_ = _KINDS[seen]
 
 
 def _words(value: object) -> Iterator[int]:
@@ -54,7 +58,7 @@ def _words(value: object) -> Iterator[int]:
         for part in value:
             yield from _words(part)
     elif isinstance(value, np.ndarray):
-        yield from (0, 0, value.size, value.itemsize, value.ctypes.data)
+        yield from (0, 0, value.size, value.itemsize, value.__array_interface__['data'][0])
         yield from value.shape
         yield from value.strides
     elif isinstance(value, (bool, int)):
@@ -75,6 +79,19 @@ class Reference(types.Type):
         # A name of its own in few letters, since it becomes part of those of functions.
         digest = hashlib.sha256(str(record).encode()).hexdigest()[:16]
         super().__init__(name=f'Reference({record.instance_class.__name__}, {digest})')
+
+
+# Types of named tuples by what tells them apart.
+_KINDS: dict[object, Reference] = {}
+
+
+def _seen(value: object) -> object:
+    """What tells a value from those of other types."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_seen, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.ndim, value.flags.num
+    return type(value)
 
 
 def _memory_of(manager: Any, kind: types.Type) -> ir.Type:
