@@ -16,6 +16,9 @@ from numba.core.compiler import Compiler, Flags
 
 # Defined in many modules, kept once.
 _SHARED = 'linkonce_odr'
+# What is made use of inside the compiler; without it functions are compiled the usual way.
+_KNOWN = all(hasattr(JITCodeLibrary, name) for name in (
+    'add_llvm_module', 'finalize', '_finalize_dynamic_globals', '_get_module_for_linking'))
 # Address of a function of Python's own that takes nothing and fails.
 _REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value or 0
 
@@ -50,7 +53,8 @@ class Part(_Quick):
     def define_pipelines(self) -> Any:
         """The usual ones, with a library that is not loaded."""
         state = self.state
-        state.library = _Unloaded(state.targetctx.codegen(), state.func_id.func_qualname)
+        if _KNOWN:
+            state.library = _Unloaded(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().define_pipelines()
 
 

@@ -13,6 +13,7 @@ from numba import njit
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
+from sysid_ros import compiled
 from sysid_ros.compiled import COMPILED, ENTRY, INSIDE, _Flags
 
 _ENTRY = {name: value for name, value in ENTRY.items() if name != 'cache'}
@@ -89,6 +90,22 @@ def test_a_part_is_not_loaded_and_what_calls_it_is():
     engine = called.library._codegen._engine
     assert not engine.is_symbol_defined(inside.fndesc.llvm_func_name)
     assert engine.is_symbol_defined(called.fndesc.llvm_cpython_wrapper_name)
+
+
+def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(monkeypatch):
+    monkeypatch.setattr(compiled, '_KNOWN', False)
+
+    @njit(**INSIDE)
+    def part(x):
+        return 2.0 * x
+
+    @njit(**_ENTRY)
+    def entry(x):
+        return part(x) + 1.0
+
+    assert entry(4.0) == 9.0
+    (called,) = part.overloads.values()
+    assert called.library._codegen._engine.is_symbol_defined(called.fndesc.llvm_func_name)
 
 
 @pytest.mark.parametrize('frozen', [True, False])

@@ -77,8 +77,18 @@ class Reference(types.Type):
     def __init__(self, record: BaseNamedTuple) -> None:
         self.record = record
         # A name of its own in few letters, since it becomes part of those of functions.
-        digest = hashlib.sha256(str(record).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(_spelled(record).encode()).hexdigest()[:16]
         super().__init__(name=f'Reference({record.instance_class.__name__}, {digest})')
+
+
+def _spelled(kind: types.Type) -> str:
+    """Everything that tells a type from others."""
+    if not isinstance(kind, BaseNamedTuple):
+        return str(kind)
+    fields = ', '.join(
+        f'{name}: {_spelled(field)}'
+        for name, field in zip(kind.fields, kind.types, strict=True))
+    return f'{kind.instance_class.__module__}.{kind.instance_class.__qualname__}({fields})'
 
 
 # Types of named tuples by what tells them apart.

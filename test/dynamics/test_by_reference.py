@@ -71,6 +71,13 @@ def test_arrays_that_cannot_be_written_are_another_type():
     assert len(kinds) == 2
 
 
+def test_fields_of_other_names_are_another_type():
+    one, other = (
+        NamedTuple('Pair', [(name, np.ndarray), ('last', np.ndarray)]) for name in ('x', 'y'))
+    line = np.ones(3)
+    assert Referred(one(line, line))._numba_type_ != Referred(other(line, line))._numba_type_
+
+
 def test_what_compiled_code_could_not_read_is_refused():
     with pytest.raises(TypeError, match='str cannot be handed over'):
         Referred(_outer(np.ones((2, 2)))._replace(no='no'))
