@@ -58,7 +58,7 @@ def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
     below.set_xlabel('step')
     below.xaxis.get_major_locator().set_params(integer=True)
     for axes in (above, below):
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(fontsize=8, frameon=False, loc='center left', bbox_to_anchor=(1.0, 0.5))
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110, bbox_inches='tight')
 
