@@ -122,6 +122,7 @@ def _compiled(sources: str) -> Callable[..., None]:
     return find_defects
 
 
+# Named tuples come by reference.
 #: Fill the defects of states ``(N + 1, 2, n)`` that are h apart in [s]; ``out`` is zero before.
 find_defects: Callable[..., Any] = _compiled(hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())

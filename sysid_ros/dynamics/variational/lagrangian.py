@@ -117,8 +117,8 @@ def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
         own, shared, pairs, tables)
 
 
-# Functions below are handed the arrays that they use. All of a system or a room would be hundreds
-# of numbers, which takes the compiler far longer than what is done with them.
+# Functions below are handed the arrays that they use: a field of what comes by reference is read
+# from memory wherever it is named.
 
 
 @njit(**INSIDE)

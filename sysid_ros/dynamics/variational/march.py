@@ -321,6 +321,7 @@ def _step_back(
 
 _DIGEST = hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest()
+# Named tuples come by reference.
 #: Simulate from the state in the room; fills states ``(N + 1, 2, n)``, positions before momenta,
 #: their derivatives ``(N + 1, 2, n, w)``, and the steps. How it ended, at which node, and after
 #: how many steps.

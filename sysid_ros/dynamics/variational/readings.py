@@ -168,6 +168,7 @@ def _reading(sources: str) -> Callable[..., bool]:
 
 _DIGEST = hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest()
+# Named tuples come by reference.
 #: For states ``(T, 2, n)``, positions before momenta, and their derivatives ``(T, 2, n, w)``:
 #: fills velocities ``(T, n)``, their derivatives ``(T, n, w)`` where asked for,
 #: energies ``(T,)`` and largest gaps of the closures ``(T,)``. False where singular.
