@@ -83,13 +83,16 @@ class _Unloaded(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
+        """What generates code, without a place for environments."""
         return _WithoutEnvironments(self._codegen)
 
     def add_llvm_module(self, module: Any) -> None:
+        """Take a function's code, and leave it as it is."""
         module.data_layout = self._codegen._data_layout
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
+        """End it, without optimising or loading anything."""
         self._raise_if_finalized()
         for library in self._linking_libraries:
             # What is to be set up anew when code comes from a cache; older versions know of none.

@@ -62,6 +62,18 @@ def _expected():
     return [(square(0.3) + 1.0) * right(-1.7), right(0.3)]
 
 
+def _part_and_entry():
+    @njit(**INSIDE)
+    def part(x):
+        return 2.0 * x
+
+    @njit(**_ENTRY)
+    def entry(x):
+        return part(x) + 1.0
+
+    return part, entry
+
+
 def test_results_are_the_same_compiled_and_from_the_cache(tmp_path):
     script = tmp_path / 'levels.py'
     script.write_text(_MODULE, encoding='utf-8')
@@ -75,14 +87,7 @@ def test_results_are_the_same_compiled_and_from_the_cache(tmp_path):
 
 
 def test_a_part_is_not_loaded_and_what_calls_it_is():
-    @njit(**INSIDE)
-    def part(x):
-        return 2.0 * x
-
-    @njit(**_ENTRY)
-    def entry(x):
-        return part(x) + 1.0
-
+    part, entry = _part_and_entry()
     assert entry(4.0) == 9.0
     with pytest.raises(TypeError):
         part(4.0)
@@ -94,15 +99,7 @@ def test_a_part_is_not_loaded_and_what_calls_it_is():
 
 def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(monkeypatch):
     monkeypatch.setattr(compiled, '_KNOWN', False)
-
-    @njit(**INSIDE)
-    def part(x):
-        return 2.0 * x
-
-    @njit(**_ENTRY)
-    def entry(x):
-        return part(x) + 1.0
-
+    part, entry = _part_and_entry()
     assert entry(4.0) == 9.0
     (called,) = part.overloads.values()
     assert called.library._codegen._engine.is_symbol_defined(called.fndesc.llvm_func_name)

@@ -52,6 +52,11 @@ class Referred:
         self._numba_type_ = _KINDS[seen]
 
 
+def referred(*records: NamedTuple) -> tuple[Referred, ...]:
+    """Several named tuples by reference; see :class:`Referred`."""
+    return tuple(map(Referred, records))
+
+
 def _words(value: object) -> Iterator[int]:
     """What compiled code keeps of a value, eight bytes each."""
     if isinstance(value, tuple):
@@ -124,6 +129,7 @@ class _Fields(AttributeTemplate):
     key = Reference
 
     def generic_resolve(self, kind: Reference, name: str) -> types.Type | None:
+        """Type of a field; those that are named tuples come by reference, too."""
         if name not in kind.record.fields:
             return None
         field = kind.record.types[kind.record.fields.index(name)]

@@ -153,17 +153,10 @@ def balance(
     at, force, momentum = room.at, room.force, room.momentum
     joints, tables = tree.joints, tree.tables
     newton, first, second = room.newton, room.first_by_start, room.second_by_end
-    mixed, by_parameters = room.second_by_start, room.by_parameters
+    mixed = room.second_by_start
     for j in range(len(v)):
         v[j] = (q[1, j] - q[0, j]) / h
-    clear(momentum)
-    if level >= NEWTON:
-        clear(newton)
-    if level == ALL:
-        clear(first)
-        clear(second)
-        clear(mixed)
-        clear_pile(by_parameters)
+    _begin(room, level)
     for k in range(len(rule.place)):
         c, w = rule.place[k], rule.weight[k]
         before, after = w * rule.before[k], w * rule.after[k]
@@ -193,6 +186,18 @@ def balance(
             _add_gains(drive, second, node, after, -c * h, -1.0)
             _add_gains(drive, mixed, node, after, (c - 1.0) * h, 1.0)
             differentiate_by_parameters(system, values, room, h, c, w, before, after)
+
+
+@njit(**INSIDE)
+def _begin(room: BalanceRoom, level: int) -> None:
+    """Make zero what places are added to."""
+    clear(room.momentum)
+    if level >= NEWTON:
+        clear(room.newton)
+    if level == ALL:
+        for table in (room.first_by_start, room.second_by_end, room.second_by_start):
+            clear(table)
+        clear_pile(room.by_parameters)
 
 
 @njit(**INSIDE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.dynamics.by_reference import Referred
+from sysid_ros.dynamics.by_reference import Referred, referred
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.balance import Drive, Quadrature
 from sysid_ros.dynamics.variational.march import Steps, simulate
@@ -42,6 +42,6 @@ def inspect(
     steps = Steps(np.zeros((1, joints)), np.zeros((0, rows)), np.zeros(0, dtype=np.int64))
     rule = Quadrature(none, none, none, none)
     simulate(
-        Referred(system), Referred(values), Referred(drive), Referred(rule), Referred(room),
-        np.empty_like(room.state), Referred(steps), 1.0, 1, 1.0, np.zeros((1, 2, joints)),
+        *referred(system, values, drive, rule, room), np.empty_like(room.state),
+        Referred(steps), 1.0, 1, 1.0, np.zeros((1, 2, joints)),
         np.zeros((1, 2, joints, 0)))

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.by_reference import Referred
+from sysid_ros.dynamics.by_reference import Referred, referred
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.dynamics.variational.assembly import independent_rows
@@ -231,9 +231,9 @@ class VariationalIntegrator:
         states = np.full((nodes, 2, self.joints), np.nan)
         slopes = np.full((nodes, 2, self.joints, width), np.nan)
         ended, reached, total = simulate(
-            Referred(self.system), Referred(known), Referred(course.drive), Referred(self._rule),
-            Referred(room), np.empty_like(room.state), Referred(steps), float(course.step), most,
-            _MARGIN, states, slopes)
+            *referred(self.system, known, course.drive, self._rule, room),
+            np.empty_like(room.state), Referred(steps), float(course.step), most, _MARGIN, states,
+            slopes)
         return DiscreteMotion(
             STATUSES[ended], reached, states[:, 0], states[:, 1], slopes, steps.taken,
             steps.q[:total + 1].copy(), steps.multipliers[:total].copy())
@@ -283,8 +283,8 @@ class VariationalIntegrator:
             np.zeros((count, both)), np.zeros((count, both, both)),
             np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
         find_defects(
-            Referred(self.system), Referred(self.known(values)), Referred(course.drive),
-            Referred(self._rule), Referred(self._room().balance),
+            *referred(
+                self.system, self.known(values), course.drive, self._rule, self._room().balance),
             np.array(states, dtype=float, order='C'), float(course.step), Referred(found))
         return found
 
@@ -319,9 +319,9 @@ class VariationalIntegrator:
         by_torque = np.zeros((len(by_positions), self.joints))
         by_push = np.zeros((len(by_positions) - 1, self.joints))
         regular = simulate_back(
-            Referred(self.system), Referred(known), Referred(course.drive), Referred(self._rule),
-            Referred(room), Referred(Steps(motion.inner, motion.multipliers, motion.steps)),
-            float(course.step),
+            *referred(
+                self.system, known, course.drive, self._rule, room,
+                Steps(motion.inner, motion.multipliers, motion.steps)), float(course.step),
             by_states, np.zeros(self.joints + self.system.rows), state, gradient, by_torque,
             by_push)
         if not regular:
@@ -348,7 +348,7 @@ class VariationalIntegrator:
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
             np.zeros(count), np.zeros(count))
         if not (motion.status.ok and read(
-                Referred(self.system), Referred(self.known(values)), Referred(room), states,
+                *referred(self.system, self.known(values), room), states,
                 np.ascontiguousarray(motion.slopes), *found)):
             raise EstimationError(
                 'a motion that ended early, or is singular, cannot be read',
