@@ -38,6 +38,9 @@ class Room(NamedTuple):
         order: Exchanges of its rows, shape ``(n,)``.
         members: The active variables, shape ``(n,)``.
         scale: Factors of rows, then of columns, shape ``(2, n)``.
+        negative: Whether a value turned out negative, shape ``(n,)``.
+        first: The tableau before all pivots, shape ``(n, 2 n + 2)``.
+        rest: What the tableau is off by, likewise.
     """
 
     reduced: np.ndarray
@@ -49,6 +52,9 @@ class Room(NamedTuple):
     order: np.ndarray
     members: np.ndarray
     scale: np.ndarray
+    negative: np.ndarray
+    first: np.ndarray
+    rest: np.ndarray
 
 
 @njit(**_COMPILED)
@@ -57,7 +63,8 @@ def room_for(n: int) -> Room:
     return Room(
         np.empty((n, n + 1)), np.empty((n, 2 * n + 2)), np.empty(n, np.int64),
         np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty(n, np.int64),
-        np.empty(n, np.int64), np.empty((2, n)))
+        np.empty(n, np.int64), np.empty((2, n)), np.empty(n, np.bool_),
+        np.empty((n, 2 * n + 2)), np.empty((n, 2 * n + 2)))
 
 
 @njit(**_COMPILED)
@@ -74,7 +81,7 @@ def settle(
         values: Filled with z, shape ``(n,)``.
         slack: Filled with w, shape ``(n,)``.
         active: Which variables are free or may be positive, shape ``(n,)``; those that turn out
-            negative are taken out.
+            negative, and not only by rounding, are taken out.
         room: To work in.
 
     Returns:
@@ -87,14 +94,29 @@ def settle(
             return False
         values[:] = 0.0
         _solve(matrix, offset, count, values, room)
-        # Where more variables than needed are in the basis, they are zero but for rounding.
-        dropped = False
+        negative = _mark_negative(free, values, room)
+        if _checked(matrix, offset, free, values, slack, count, room):
+            return True
+        if not negative:
+            return False
         for i in range(free, len(active)):
-            if values[i] < 0.0:
-                active[i], dropped = False, True
-        if not dropped:
-            return _checked(matrix, offset, free, values, slack, count, room)
+            active[i] = active[i] and not room.negative[i]
     return False
+
+
+@njit(**_COMPILED)
+def _mark_negative(free: int, values: np.ndarray, room: Room) -> bool:
+    """Set negative values to zero, and remember whose they were; whether there are any.
+
+    A friction cone without load leaves impulses that are zero but for rounding. They stay in the
+    basis: without them the equations of its sliding speed would be singular.
+    """
+    found = False
+    for i in range(len(values)):
+        room.negative[i] = i >= free and values[i] < 0.0
+        if room.negative[i]:
+            values[i], found = 0.0, True
+    return found
 
 
 @njit(**_COMPILED)
