@@ -162,8 +162,8 @@ def test_on_the_central_path_a_step_is_newtons(robot, rng):
         wanted.weights[:, None] * wanted.directions, wanted.target, allowed)
     z = start + 0.02 * rng.normal(size=steps)
     structure = wanted._program()
-    point, step = wanted._room(structure, z, weight)
-    assert scaling.linearise(structure, point, weight)[0]
+    point, step = wanted._room(structure, z)
+    assert scaling.begin(structure, point, weight, weight)[0]
     assert newton.factor(structure, point, 0.0)
     decrement = newton.direction(structure, point, weight, step)
 

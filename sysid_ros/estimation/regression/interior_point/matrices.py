@@ -130,14 +130,8 @@ def smallest_eigenvalue_4(
 
 
 @njit(**PART)
-def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, float]:
-    r"""Traces of :math:`A^{-1}` and :math:`A^{-2}` from the Cholesky factor of A.
-
-    Args:
-        factor: The factor L.
-        inverse: Filled with the inverse of L.
-    """
-    first, second = 0.0, 0.0
+def invert_triangle_4(factor: np.ndarray, inverse: np.ndarray) -> None:
+    """Write the inverse of a lower triangular 4×4 matrix."""
     for j in range(4):
         for i in range(j):
             inverse[i, j] = 0.0
@@ -147,6 +141,18 @@ def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, f
             for k in range(j, i):
                 rest -= factor[i, k] * inverse[k, j]
             inverse[i, j] = rest / factor[i, i]
+
+
+@njit(**PART)
+def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, float]:
+    r"""Traces of :math:`A^{-1}` and :math:`A^{-2}` from the Cholesky factor of A.
+
+    Args:
+        factor: The factor L.
+        inverse: Filled with the inverse of L.
+    """
+    first, second = 0.0, 0.0
+    invert_triangle_4(factor, inverse)
     for i in range(4):
         for j in range(i + 1):
             product = 0.0
@@ -201,6 +207,17 @@ def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
         matrix[p, k], matrix[q, k] = c * a - s * b, s * a + c * b
         a, b = vectors[k, p], vectors[k, q]
         vectors[k, p], vectors[k, q] = c * a - s * b, s * a + c * b
+
+
+@njit(**PART)
+def multiply_4(first: np.ndarray, second: np.ndarray, result: np.ndarray) -> None:
+    """Write the product of two 4×4 matrices."""
+    for i in range(4):
+        for j in range(4):
+            total = 0.0
+            for k in range(4):
+                total += first[i, k] * second[k, j]
+            result[i, j] = total
 
 
 @njit(**PART)

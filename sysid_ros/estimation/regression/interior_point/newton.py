@@ -25,11 +25,18 @@ from numpy import uint64
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
     DIAGONAL,
+    ORTHOGONAL,
     PART,
+    REFINEMENTS,
     Point,
     Program,
     Step,
 )
+
+# Solutions are refined so often ...
+_REFINEMENTS = 2
+# ... where a diagonal entry of the factor is below this part of the largest.
+_REGULAR = 1e-4
 
 
 @njit(**PART)
@@ -63,7 +70,8 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
 
     Args:
         program: The problem.
-        point: The point.
+        point: The point; how often solutions are to be refined is filled, and once Cholesky's
+            method fails, all further systems are factored by orthogonalisation.
         proximal: Curvature added to steps that nothing bends, which keeps D well
             conditioned while the barrier still outweighs everything.
     """
@@ -81,11 +89,43 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
         if program.owner[i] < 0:
             point.spread[last] = point.slack[i] / point.y[i]
             last += 1
+    if point.effort[ORTHOGONAL] == 0:
+        point.effort[ORTHOGONAL] = 0 if _squared(point) else 1
+    if point.effort[ORTHOGONAL] == 1:
+        point.effort[REFINEMENTS] = _REFINEMENTS
+        return _orthogonalised(point)
+    smallest, largest = np.inf, 0.0
+    for b in range(len(point.schur)):
+        smallest = min(smallest, point.schur[b, b])
+        largest = max(largest, point.schur[b, b])
+    point.effort[REFINEMENTS] = 0 if smallest > _REGULAR * largest else _REFINEMENTS
+    return True
+
+
+@njit(**PART)
+def _squared(point: Point) -> bool:
+    """Factor the Schur complement by Cholesky's method; False where rounding forbids it."""
     for a in range(len(point.spread)):
         for b in range(len(point.spread)):
             point.schur[a, b] = point.spread[a] if a == b else 0.0
     add_square(point.whitened, point.schur)
     return cholesky(point.schur)
+
+
+@njit(**PART)
+def _orthogonalised(point: Point) -> bool:
+    """The same factor, at three times the work but for numbers of twice as many digits.
+
+    The complement is a square; it has a triangular factor even where it is singular itself once
+    it is rounded.
+    """
+    rows, steps = point.whitened.shape
+    stack = np.zeros((rows, rows + steps))
+    for b in range(rows):
+        stack[b, b] = np.sqrt(point.spread[b])
+        for f in range(steps):
+            stack[b, rows + f] = point.whitened[b, f]
+    return triangle_of(stack, rows + steps, point.schur)
 
 
 @njit(**PART)
@@ -172,19 +212,27 @@ def _right_side(
 
 @njit(**PART)
 def _eliminate(point: Point, right: np.ndarray) -> float:
-    """From the right side to the negative step, both over the factor of D."""
-    error, force = np.zeros(len(point.spread)), np.empty(len(point.spread))
+    """From the right side to the negative step, both over the factor of D.
+
+    What the second line of the system leaves over is solved for again (iterative refinement):
+    beside a boundary, forces of very different size have to balance.
+    """
+    size = len(point.spread)
+    error, force, rest = np.zeros(size), np.zeros(size), np.empty(size)
     error[:len(point.residual)] = point.residual
-    for b in range(len(force)):
-        product = 0.0
-        for f in range(len(right)):
-            product += point.whitened[b, f] * right[f]
-        force[b] = error[b] - product
-    solve_cholesky(point.schur, force)
+    for _ in range(1 + point.effort[REFINEMENTS]):
+        for b in range(size):
+            product = 0.0
+            for f in range(len(right)):
+                product += point.whitened[b, f] * right[f]
+            rest[b] = error[b] - point.spread[b] * force[b] - product
+        solve_cholesky(point.schur, rest)
+        for b in range(size):
+            force[b] += rest[b]
+            for f in range(len(right)):
+                right[f] += point.whitened[b, f] * rest[b]
     decrement = 0.0
-    for b in range(len(force)):
-        for f in range(len(right)):
-            right[f] += point.whitened[b, f] * force[b]
+    for b in range(size):
         # What the step changes in the rows, by the second line of the system.
         moved = error[b] - point.spread[b] * force[b]
         decrement += moved * moved / point.spread[b]

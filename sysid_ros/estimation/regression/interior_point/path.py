@@ -16,22 +16,31 @@ from sysid_ros.estimation.regression.interior_point import matrices, newton, sca
 from sysid_ros.estimation.regression.interior_point.newton import direction, predictor
 from sysid_ros.estimation.regression.interior_point.scaling import (
     advance,
+    begin,
     forget_correction,
-    linearise,
     move,
     predict,
 )
-from sysid_ros.estimation.regression.interior_point.state import PART, Point, Program, Step
+from sysid_ros.estimation.regression.interior_point.state import (
+    ORTHOGONAL,
+    PART,
+    Point,
+    Program,
+    Step,
+)
 
 # Part of the way to the boundary that a step may go.
 _FRACTION = 0.95
-# A step shorter than this was misled by its correction; shorter than the second, it is stuck.
-_MISLED = 0.1
-_STUCK = 1e-8
+# A step shorter than this was misled by its correction; a plain one to the middle goes on further.
+_MISLED = 0.5
+# A step shorter than the first wants a better factor of its system; with that, one shorter than
+# the second is stuck.
+_SHORT, _STUCK = 1e-3, 1e-8
 # A step longer than this is a whole one.
 _WHOLE = 1.0 - 1e-12
-# Iterations without the error halved after which rounding has the last word.
-_PATIENCE = 15
+# Iterations without the error halved after which a better factor is tried, and after which, with
+# that, rounding has the last word.
+_DOUBT, _PATIENCE = 5, 25
 # Errors below this part of the misfit are rounding.
 _ROUNDING = 1e-10
 
@@ -44,14 +53,16 @@ _CONVERGED, _FAILED, _INACCURATE, _LIMIT = range(len(_ENDINGS))
 
 
 def iterate(
-    program: Program, point: Point, step: Step, barrier: float, accuracy: float, most: int
+    program: Program, point: Point, step: Step, weight: float, barrier: float, accuracy: float,
+    most: int,
 ) -> tuple[Status, int]:
     """Move a point to the solution.
 
     Args:
         program: The problem.
-        point: z strictly inside and positive multipliers; the rest need not be filled.
+        point: z strictly inside; of the rest, only the weights of data need be filled.
         step: Room for a step.
+        weight: Weight of the barrier at the start.
         barrier: Weight of the barrier at the solution, zero for none.
         accuracy: How far the objective may be from its minimum.
         most: Most iterations.
@@ -59,7 +70,7 @@ def iterate(
     Returns:
         How it ended, and the iterations used.
     """
-    ending, iterations = _iterate(program, point, step, barrier, accuracy, most)
+    ending, iterations = _iterate(program, point, step, weight, barrier, accuracy, most)
     return _ENDINGS[ending], iterations
 
 
@@ -74,29 +85,35 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
 
     @njit(**ENTRY | MAKES_ARRAYS)
     def iterate(
-        program: Program, point: Point, step: Step, barrier: float, accuracy: float, most: int
+        program: Program, point: Point, step: Step, weight: float, barrier: float,
+        accuracy: float, most: int,
     ) -> tuple[int, int]:
         sources  # noqa: B018
         best, since, length = np.inf, 0, 0.0
-        inside, mean, gap, misfit = linearise(program, point, barrier)
+        inside, mean, gap, misfit = begin(program, point, weight, barrier)
         for iteration in range(1, most + 1):
             if not inside:
-                return _FAILED, iteration
+                return _FAILED if iteration == 1 else _INACCURATE, iteration
             # After a whole step forces balance, and the gap alone bounds the error.
             if length > _WHOLE and gap <= accuracy:
                 return _CONVERGED, iteration - 1
             mean = max(mean, barrier)
             regular, decrement = predictor(program, point, mean - barrier, barrier, step)
             if not regular:
-                return _FAILED, iteration
+                return _INACCURATE, iteration
             error = gap + decrement
             if error <= max(accuracy, _ROUNDING * misfit):
-                move(point, step, _FRACTION, 0.0)
+                move(program, point, step, _FRACTION, 0.0)
                 return _CONVERGED, iteration
             since = 0 if error < 0.5 * best else since + 1
-            best = min(best, error)
+            if error < best:
+                best = error
+                point.best[:] = point.z
             length, (inside, mean, gap, misfit) = _advance(program, point, step, barrier, mean)
-            if since > _PATIENCE or not length > _STUCK:
+            if point.effort[ORTHOGONAL] == 0:
+                if since > _DOUBT or not length > _SHORT:
+                    point.effort[ORTHOGONAL], since = 1, 0
+            elif since > _PATIENCE or not length > _STUCK:
                 return _INACCURATE, iteration
         return _LIMIT, most
 

@@ -72,15 +72,17 @@ class ConstrainedLeastSquares:
             max_iterations: Most iterations.
 
         Returns:
-            The solution, strictly inside, shape ``(f,)``; how it ended; iterations used.
+            The solution, or the best point that was found, strictly inside, shape ``(f,)``; how
+            it ended; iterations used.
         """
         program = self._program()
         residual = self.weights * (self.directions @ start) - self.target
         first = max(barrier, _FIRST_WEIGHT * 0.5 * float(residual @ residual) / len(start))
+        point, step = self._room(program, start)
         # A start that fits already still needs multipliers above zero.
-        point, step = self._room(program, start, max(first, accuracy))
-        status, iterations = iterate(program, point, step, barrier, accuracy, max_iterations)
-        return point.z, status, iterations
+        status, iterations = iterate(
+            program, point, step, max(first, accuracy), barrier, accuracy, max_iterations)
+        return point.z if status.ok else point.best, status, iterations
 
     def _program(self) -> Program:
         allowed = self.allowed
@@ -94,19 +96,18 @@ class ConstrainedLeastSquares:
             owner=allowed.owner, unbent=allowed.unbent.astype(float),
         )
 
-    def _room(self, program: Program, start: np.ndarray, weight: float) -> tuple[Point, Step]:
+    def _room(self, program: Program, start: np.ndarray) -> tuple[Point, Step]:
         steps, rows = program.rows.shape
         bodies, bounds = len(program.constant), len(program.bound)
         matrices = np.zeros((3, bodies, BODY))
         point = Point(
-            z=start.copy(), y=weight / self.allowed.slack(start),
-            dual=weight * np.linalg.inv(self.allowed.pseudo_inertias(start)),
-            slack=np.zeros(bounds), residual=np.zeros(len(program.goal)),
-            inverse=np.zeros((bodies, 4, 4)), values=np.zeros((bodies, 4)),
-            scaled=np.zeros((steps, BODY)),
+            z=start.copy(), best=start.copy(), y=np.zeros(bounds), slack=np.zeros(bounds),
+            residual=np.zeros(len(program.goal)), inverse=np.zeros((bodies, 4, 4)),
+            values=np.zeros((bodies, 4)), scaled=np.zeros((steps, BODY)),
             triangles=np.zeros((len(program.body), BODY, BODY)),
             whitened=np.zeros((rows, steps + -steps % _VECTOR)), schur=np.zeros((rows, rows)),
             spread=np.concatenate([program.spread, np.ones(rows - len(program.spread))]),
+            effort=np.zeros(2, dtype=np.int64),
         )
         step = Step(
             z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[0],

@@ -10,8 +10,11 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.estimation.regression.interior_point.matrices import (
+    cholesky_4,
     congruence_4,
     flatten_4,
+    invert_triangle_4,
+    multiply_4,
     nesterov_todd_4,
     reach_4,
     unflatten_4,
@@ -27,86 +30,107 @@ from sysid_ros.estimation.regression.interior_point.state import (
 
 
 @njit(**PART)
-def linearise(
-    program: Program, point: Point, barrier: float
+def begin(
+    program: Program, point: Point, weight: float, barrier: float
 ) -> tuple[bool, float, float, float]:
-    """Fill residual, slacks and scalings at a point.
+    """Fill slacks, multipliers and scalings at a start; all products are the same there.
 
     Args:
         program: The problem.
-        point: z and multipliers are given.
+        point: z is given.
+        weight: What slack times multiplier is.
         barrier: Weight of the barrier at the solution.
 
     Returns:
-        Whether it is strictly inside, and then: the mean of slack times multiplier; the duality
-        gap, zero when every product equals the barrier's weight; half the squared weighted
-        residual.
+        What :func:`measure` says.
     """
-    _measure(program, point)
-    inside = _scale(program, point)
-    mean, gap = _products(point, barrier) if inside else (0.0, 0.0)
-    misfit = 0.0
-    for b in range(len(point.residual)):
-        misfit += 0.5 * point.residual[b] ** 2 / point.spread[b]
-    return inside, mean, gap, misfit
-
-
-@njit(**PART)
-def _scale(program: Program, point: Point) -> bool:
-    """Scalings of all bodies; False unless the point is strictly inside."""
     for i in range(len(point.slack)):
-        if not (point.slack[i] > 0.0 and point.y[i] > 0.0):
-            return False
-    matrix = np.empty((4, 4))
+        product = 0.0
+        for f in range(program.span[i, 0], program.span[i, 1]):
+            product += program.matrix[i, f] * point.z[f]
+        point.slack[i] = program.bound[i] - product
+        point.y[i] = weight / point.slack[i]
+    matrix, factor, inside = np.empty((4, 4)), np.zeros((4, 4)), True
     for g in range(len(program.body)):
         c, start, stop = program.body[g], program.groups[g], program.groups[g + 1]
-        if c < 0:
+        if c < 0 or not inside:
             continue
         for i in range(4):
             for j in range(4):
                 matrix[i, j] = program.constant[c, i, j]
                 for f in range(start, stop):
                     matrix[i, j] += program.slopes[c, f, i, j] * point.z[f]
-        inverse = point.inverse[c]
-        if not nesterov_todd_4(matrix, point.dual[c], inverse, point.values[c]):
-            return False
-        for f in range(start, stop):
-            congruence_4(inverse, program.slopes[c, f], matrix)
-            flatten_4(matrix, point.scaled[f])
-    return True
+        inside = cholesky_4(matrix, factor)
+        if inside:
+            # The multiplier is a multiple of the inverse: the factor scales both alike.
+            invert_triangle_4(factor, point.inverse[c])
+            point.inverse[c] *= np.sqrt(np.sqrt(weight))
+            point.values[c] = np.sqrt(weight)
+            _scale_slopes(program, point, g, matrix)
+    return measure(program, point, barrier, inside)
 
 
 @njit(**PART)
-def _measure(program: Program, point: Point) -> None:
-    """Residual of the data and slack of the inequalities."""
-    rows = len(program.goal)
+def measure(
+    program: Program, point: Point, barrier: float, inside: bool
+) -> tuple[bool, float, float, float]:
+    """Fill the residual of a point whose slacks and scalings are filled, and look how it lies.
+
+    Args:
+        program: The problem.
+        point: The point.
+        barrier: Weight of the barrier at the solution.
+        inside: Whether its matrices are positive definite.
+
+    Returns:
+        Whether it is strictly inside, and then: the mean of slack times multiplier; the duality
+        gap, zero when every product equals the barrier's weight; half the squared weighted
+        residual.
+    """
+    for i in range(len(point.slack)):
+        inside = inside and point.slack[i] > 0.0 and point.y[i] > 0.0
+    if not inside:
+        return False, 0.0, 0.0, 0.0
+    misfit, rows = 0.0, len(program.goal)
     for b in range(rows):
         point.residual[b] = -program.goal[b]
     for f in range(len(point.z)):
         for b in range(rows):
             point.residual[b] += program.rows[f, b] * point.z[f]
-    for i in range(len(point.slack)):
-        product = 0.0
-        for f in range(program.span[i, 0], program.span[i, 1]):
-            product += program.matrix[i, f] * point.z[f]
-        point.slack[i] = program.bound[i] - product
+    for b in range(rows):
+        misfit += 0.5 * point.residual[b] ** 2 / point.spread[b]
+    mean, gap = _products(point, barrier)
+    return True, mean, gap, misfit
+
+
+@njit(**PART)
+def _scale_slopes(program: Program, point: Point, group: int, scratch: np.ndarray) -> None:
+    """Fill the slopes of a body's matrix as its scaling shows them."""
+    for f in range(program.groups[group], program.groups[group + 1]):
+        congruence_4(
+            point.inverse[program.body[group]], program.slopes[program.body[group], f], scratch)
+        flatten_4(scratch, point.scaled[f])
 
 
 @njit(**PART)
 def _products(point: Point, barrier: float) -> tuple[float, float]:
     """Mean of slack times multiplier, and the duality gap."""
-    total, logarithms, count = 0.0, 0.0, len(point.slack) + 4 * len(point.values)
+    total, count = 0.0, len(point.slack) + 4 * len(point.values)
     for i in range(len(point.slack)):
         total += point.slack[i] * point.y[i]
-        logarithms += np.log(point.slack[i] * point.y[i])
     for c in range(len(point.values)):
         for i in range(4):
             total += point.values[c, i] ** 2
-            logarithms += 2.0 * np.log(point.values[c, i])
     mean = total / max(count, 1)
-    if barrier > 0.0 and count > 0:
-        return mean, total - barrier * (count + logarithms - count * np.log(barrier))
-    return mean, total
+    if not barrier > 0.0:
+        return mean, total
+    logarithms = 0.0
+    for i in range(len(point.slack)):
+        logarithms += np.log(point.slack[i] * point.y[i] / barrier)
+    for c in range(len(point.values)):
+        for i in range(4):
+            logarithms += np.log(point.values[c, i] ** 2 / barrier)
+    return mean, total - barrier * (count + logarithms)
 
 
 @njit(**PART)
@@ -140,40 +164,68 @@ def forget_correction(step: Step) -> None:
 
 
 @njit(**PART)
-def move(point: Point, step: Step, fraction: float, least: float) -> float:
+def move(
+    program: Program, point: Point, step: Step, fraction: float, least: float
+) -> tuple[float, bool]:
     """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
 
+    Slacks and matrices move by their own steps: computed from z anew they would be small
+    differences beside a boundary, and lose the digits that the multipliers need.
+
     Args:
-        point: Moved.
+        program: The problem.
+        point: Moved, with its scalings.
         step: The step.
         fraction: Part of the way to the boundary that it may go.
         least: Shortest multiple that is taken.
 
     Returns:
-        The multiple.
+        The multiple, and whether all matrices and multipliers are positive definite.
     """
-    length = _length(point, step, fraction)
+    length, inside = _length(point, step, fraction), True
     if length < least:
-        return length
+        return length, inside
     for f in range(len(point.z)):
         point.z[f] += length * step.z[f]
     for i in range(len(point.y)):
         point.y[i] += length * step.y[i]
-    scaled, change = np.empty((4, 4)), np.empty((4, 4))
-    for c in range(len(point.values)):
-        unflatten_4(step.dual[c], scaled)
-        congruence_4(point.inverse[c].T, scaled, change)
-        for i in range(4):
-            for j in range(4):
-                point.dual[c, i, j] += length * change[i, j]
-    return length
+        point.slack[i] += length * step.slack[i]
+    for g in range(len(program.body)):
+        if program.body[g] >= 0:
+            inside = inside and _rescale(program, point, step, g, length)
+    return length, inside
+
+
+@njit(**PART)
+def _rescale(program: Program, point: Point, step: Step, group: int, length: float) -> bool:
+    """Scaling of a body after a step, from the one before; False where nothing can be scaled.
+
+    References:
+        Vandenberghe 2010, section 6.4.
+    """
+    c = program.body[group]
+    primal, dual = np.empty((4, 4)), np.empty((4, 4))
+    further, before = np.empty((4, 4)), point.inverse[c].copy()
+    unflatten_4(step.primal[c], primal)
+    unflatten_4(step.dual[c], dual)
+    for i in range(4):
+        for j in range(4):
+            primal[i, j] *= length
+            dual[i, j] *= length
+        primal[i, i] += point.values[c, i]
+        dual[i, i] += point.values[c, i]
+    if not nesterov_todd_4(primal, dual, further, point.values[c]):
+        return False
+    multiply_4(further, before, point.inverse[c])
+    _scale_slopes(program, point, group, primal)
+    return True
 
 
 @njit(**PART)
 def advance(
     program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
-    """Take a step as :func:`move` does and, if it is taken, make the problem linear there.
+    """Take a step as :func:`move` does and, if it is taken, measure where it leads.
 
     Args:
         program: The problem.
@@ -184,12 +236,12 @@ def advance(
         barrier: Weight of the barrier at the solution.
 
     Returns:
-        The multiple, and what :func:`linearise` says.
+        The multiple, and what :func:`measure` says.
     """
-    length = move(point, step, fraction, least)
+    length, inside = move(program, point, step, fraction, least)
     if length < least:
-        return length, (False, 0.0, 0.0, 0.0)
-    return length, linearise(program, point, barrier)
+        return length, (inside, 0.0, 0.0, 0.0)
+    return length, measure(program, point, barrier, inside)
 
 
 @njit(**PART)

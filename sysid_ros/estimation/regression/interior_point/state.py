@@ -14,6 +14,8 @@ PART = INSIDE | MAKES_ARRAYS
 BODY = 10
 #: Which of these numbers are on its diagonal.
 DIAGONAL = (0, 2, 5, 9)
+#: Places in :attr:`Point.effort`.
+ORTHOGONAL, REFINEMENTS = 0, 1
 
 
 class Program(NamedTuple):
@@ -56,10 +58,12 @@ class Program(NamedTuple):
 class Point(NamedTuple):
     """An iterate, and the problem made linear and scaled there.
 
+    Matrices and their multipliers are kept by their scalings alone.
+
     Attributes:
         z: Shape ``(f,)``.
+        best: The z whose objective was nearest to its minimum so far, shape ``(f,)``.
         y: Multipliers of the inequalities, shape ``(m,)``.
-        dual: Multipliers of the matrices, shape ``(c, 4, 4)``.
         slack: Shape ``(m,)``.
         residual: Residual over weight, shape ``(k,)``.
         inverse: Scalings, shape ``(c, 4, 4)``.
@@ -69,11 +73,13 @@ class Point(NamedTuple):
         whitened: Rows over the curvatures' factors, then zeros, shape ``(k + l, at least f)``.
         schur: Factor of the Schur complement, shape ``(k + l, k + l)``.
         spread: Inverse squared weights of data and coupling inequalities, ``(k + l,)``.
+        effort: Whether the Schur complement is factored by orthogonalisation, 0 or 1, and how
+            often its solutions are refined, shape ``(2,)``.
     """
 
     z: np.ndarray
+    best: np.ndarray
     y: np.ndarray
-    dual: np.ndarray
     slack: np.ndarray
     residual: np.ndarray
     inverse: np.ndarray
@@ -83,6 +89,7 @@ class Point(NamedTuple):
     whitened: np.ndarray
     schur: np.ndarray
     spread: np.ndarray
+    effort: np.ndarray
 
 
 class Step(NamedTuple):
