@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,22 @@ class Status(Enum):
 
     CONVERGED = 'The fit converged.'
     INFEASIBLE = 'No parameters satisfy all constraints; the values are the prior.'
-    INACCURATE = 'The solver stopped short of its accuracy; the values are the prior.'
-    ITERATION_LIMIT = 'The fit ran out of iterations; the values are the prior.'
+    INACCURATE = (
+        'The solver stopped short of its accuracy; the values are the best it found, without '
+        'intervals.')
+    ITERATION_LIMIT = (
+        'The fit ran out of iterations; the values are the best it found, without intervals.')
     FAILED = 'The solver failed; the values are the prior.'
 
     @property
     def ok(self) -> bool:
         """Whether the values may be used."""
         return self is Status.CONVERGED
+
+    @property
+    def found_values(self) -> bool:
+        """Whether the values are what the solver found, be it the solution or its best point."""
+        return self not in (Status.INFEASIBLE, Status.FAILED)
 
 
 class Knowledge(Enum):
@@ -76,7 +84,8 @@ class Estimate:
     Attributes:
         estimator: Name of the estimator.
         settings: Its settings.
-        status: How the fit ended. Unless ``status.ok``, the values are the prior.
+        status: How the fit ended. Unless ``status.ok``, the values are the best that were found,
+            or the prior, as it says, and deviations and covariance are infinite.
         parameters: Parameters with their estimated values, p of them.
         standard_deviation: Per parameter, shape ``(p,)``; infinite where the data alone
             does not determine it, zero where it is fixed.
@@ -124,6 +133,19 @@ class Estimate:
             sha256: Hashes of the recordings as in a provenance, with commas between several.
         """
         return bool(_hashes(str(self.provenance.get('sha256', ''))) & _hashes(sha256))
+
+    def ended(self, status: Status) -> Estimate:
+        """The same values where a fit of which this is a part ended otherwise.
+
+        Args:
+            status: How the whole fit ended. Without success there are no intervals.
+        """
+        if status.ok:
+            return replace(self, status=status)
+        return replace(
+            self, status=status,
+            standard_deviation=np.where(self.parameters.free, np.inf, 0.0),
+            base_covariance=np.full_like(self.base_covariance, np.inf))
 
     def base_standard_deviation(self) -> np.ndarray:
         """Standard deviations of the base parameters, shape ``(r,)``."""

@@ -113,7 +113,8 @@ class OuterIteration:
             values = estimate.parameters.values
             estimate = self._with_joint_uncertainty(problem, estimate)
         else:
-            values = problem.reference
+            found_values = estimate.status.found_values
+            values = estimate.parameters.values if found_values else problem.reference
             deviation, knowledge = _untold(problem, estimate)
             estimate = replace(estimate, standard_deviation=deviation, knowledge=knowledge)
         return replace(
@@ -132,9 +133,12 @@ class OuterIteration:
         predicted, last, step = problem.predicted(theta), np.inf, 1.0
         for iteration in range(1, self.max_iterations + 1):
             estimate = self.estimator.fit(_linear(problem, theta, gains))
-            if settled or not estimate.status.ok:
+            if settled or not estimate.status.found_values:
                 return estimate, iteration
             found = _updated(problem, theta, estimate, gains)
+            if not estimate.status.ok:
+                best = estimate.parameters.with_values(found)
+                return replace(estimate, parameters=best), iteration
             change = _size(problem, problem.predicted(found) - predicted)
             if change <= self.tolerance * size:
                 # At the values themselves, so that load and inertial parameters agree.
@@ -149,7 +153,8 @@ class OuterIteration:
             f'changed predicted torques by {100.0 * last / size:.2g} %.'
         )
         return replace(
-            estimate, status=Status.ITERATION_LIMIT, notes=(*estimate.notes, note)
+            estimate.ended(Status.ITERATION_LIMIT), notes=(*estimate.notes, note),
+            parameters=estimate.parameters.with_values(theta),
         ), self.max_iterations
 
     def _with_joint_uncertainty(

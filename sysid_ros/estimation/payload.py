@@ -327,7 +327,7 @@ class _System:
         return PayloadEstimate(
             body=self.body,
             status=status,
-            inertial=self.scale @ step if status.ok else np.zeros(10),
+            inertial=self.scale @ step if status.found_values else np.zeros(10),
             unconstrained=self.scale @ information.step,
             covariance=columns @ covariance @ columns.T,
             undetermined=self.scale @ unknown,

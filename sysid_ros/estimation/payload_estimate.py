@@ -28,7 +28,7 @@ class PayloadEstimate:
 
     Attributes:
         body: Body that carries it; the parameters are at the origin of its joint frame.
-        status: How the fit ended. Unless ``status.ok``, the load is zero.
+        status: How the fit ended. Unless ``status.ok``, the load is the best one found, or zero.
         inertial: Inertial parameters of a real body, shape ``(10,)``.
         unconstrained: The least-squares solution, which nothing need have, shape ``(10,)``.
         covariance: Covariance of that solution in the directions the data determines,

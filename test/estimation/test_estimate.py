@@ -113,7 +113,7 @@ def test_only_a_converged_fit_is_all_right():
 def test_statuses_and_knowledge_are_whole_phrases():
     for status in Status:
         assert status.value.endswith('.')
-        assert status.ok or 'the prior' in status.value
+        assert status.ok or 'the values are the' in status.value
     assert len({entry.value for entry in Knowledge}) == len(Knowledge)
 
 

@@ -206,7 +206,8 @@ def test_a_prior_that_cannot_be_simulated_is_refused():
 def test_simulations_that_are_not_enough_are_said():
     estimate = InstrumentalVariables(max_iterations=1).fit(noisy())
     assert estimate.status is Status.ITERATION_LIMIT
-    np.testing.assert_array_equal(estimate.parameters.values, noisy().reference)
+    assert estimate.residuals.relative_error < 0.35
+    assert np.isinf(estimate.base_covariance).all()
 
 
 def test_the_band_of_a_motion_is_found_below_its_noise():

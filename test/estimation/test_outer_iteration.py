@@ -188,7 +188,8 @@ def test_loads_that_do_not_settle_are_no_success():
     estimate = OuterIteration(make_estimator('wls'), tolerance=1e-14, max_iterations=2).fit(
         LOAD.problem(0.02))
     assert estimate.status is Status.ITERATION_LIMIT
-    np.testing.assert_array_equal(estimate.parameters.values, LOAD.model.parameters.prior)
+    assert estimate.residuals.relative_error < 0.03
+    assert np.isinf(estimate.base_covariance).all()
     assert any('did not settle in 2 iterations' in note for note in estimate.notes)
 
 

@@ -28,7 +28,8 @@ def assess(
 
     Args:
         problem: The problem that was solved.
-        theta: Fitted values, shape ``(p,)``; the prior's in their place unless ``status.ok``.
+        theta: Fitted values, shape ``(p,)``; the best that were found unless ``status.ok``,
+            and not looked at unless ``status.found_values``.
         sigma: Torque noise per joint that weighted the rows in [N·m] or [N], shape ``(n,)``.
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
@@ -44,7 +45,8 @@ def assess(
         The estimate.
     """
     directions = DataDirections(problem, sigma)
-    theta = silent_terms_kept(problem, directions, theta if status.ok else problem.reference)
+    theta = theta if status.found_values else problem.reference
+    theta = silent_terms_kept(problem, directions, theta)
     if instruments is not None and status.ok:
         covariance = directions.instrumented_covariance(theta, instruments)
     else:
@@ -65,7 +67,8 @@ def told(
     Args:
         directions: What the data determines.
         theta: Values, shape ``(p,)``.
-        covariance: Covariance of the base parameters, shape ``(r, r)``.
+        covariance: Covariance of the base parameters, shape ``(r, r)``; not looked at unless
+            ``status.ok``.
         residuals: Statistics of the fitted rows.
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
@@ -74,10 +77,15 @@ def told(
         notes: What else to tell.
     """
     problem = directions.problem
+    deviation = np.where(problem.free, np.inf, 0.0)
+    if status.ok:
+        deviation = directions.standard_deviation(covariance)
+    else:
+        covariance = np.full_like(covariance, np.inf)
     return Estimate(
         estimator=estimator, settings=settings, status=status, iterations=iterations,
         parameters=problem.parameters.with_values(theta),
-        standard_deviation=directions.standard_deviation(covariance),
+        standard_deviation=deviation,
         knowledge=_knowledge(problem, directions), margins=_margins(problem, theta),
         base_names=problem.base.equations, base_covariance=covariance,
         base_values=problem.base.values(np.where(problem.free, theta, 0.0)),

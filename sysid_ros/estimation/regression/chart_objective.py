@@ -29,11 +29,16 @@ from sysid_ros.robot.inertia import log_det_divergence
 
 # How much stiffer than the objective the constraints are.
 _STIFFNESS = 1e3
+# By how much stiffer they become where multipliers settle slowly.
+_STIFFER = 10.0
 # Most corrections of a step, and how much each must take off the miss.
 _CORRECTIONS = 8
 _SHRINKING = 0.5
-# The curvature of a body's prior in the chart is of order one, but rounding may make it less.
-_LEAST_CURVATURE = 1e-3
+# Rounding of a sum of products, as part of the sum of their sizes.
+_ROUNDING = 1e-15
+# Part of the prior's weight below which a curvature is rounding. Coordinates on their way to a
+# boundary have one that falls like the square of the distance; a larger floor would stop them.
+_LEAST_CURVATURE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,10 @@ class Multipliers:
     force: np.ndarray
     stiffness: np.ndarray
 
+    def stiffer(self) -> Multipliers:
+        """The same forces with larger penalties."""
+        return replace(self, stiffness=_STIFFER * self.stiffness)
+
 
 @dataclass(frozen=True, eq=False)
 class QuadraticModel:
@@ -58,12 +67,14 @@ class QuadraticModel:
         target: b, shape ``(m,)``.
         linear: Rows of the residuals that are linear in the parameters, shape ``(r, p)``.
         slopes: Derivatives of the parameters by the coordinates, shape ``(p, m)``.
+        orthonormal: Their part Q of the factors ``linear @ slopes = Q R``, shape ``(r, m)``.
     """
 
     triangle: np.ndarray
     target: np.ndarray
     linear: np.ndarray
     slopes: np.ndarray
+    orthonormal: np.ndarray
 
     @cached_property
     def gradient(self) -> np.ndarray:
@@ -81,10 +92,14 @@ class QuadraticModel:
         """Twice the decrease of the model by its step."""
         return float(self.target @ self.target)
 
-    @cached_property
-    def linear_slopes(self) -> np.ndarray:
-        """Derivatives of the linear residuals by the coordinates, shape ``(r, m)``."""
-        return self.linear @ self.slopes
+    def least_squares_step(self, change: np.ndarray) -> np.ndarray:
+        """Least-squares step ``(m,)`` that changes the linear residuals by this, shape ``(r,)``.
+
+        Solved with Q: normal equations would square weights that exceed the prior's already by
+        ten orders.
+        """
+        return scipy.linalg.solve_triangular(
+            self.triangle, self.orthonormal.T @ change, check_finite=False)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         r"""Solution of :math:`R^T R\,x = right`, shape ``(m, ...)``."""
@@ -182,15 +197,18 @@ class ChartObjective:
         root = np.sqrt(stiffness[acting])
         linear = np.vstack([self._matrix, root[:, None] * self._constraints[acting]])
         misfit = np.concatenate([self._residual(theta), force[acting] / root])
-        roots, right = self._prior_roots(x, theta, slopes, linear.T @ misfit, strength)
+        rounding = _ROUNDING * (np.abs(linear) @ np.abs(theta) + np.abs(misfit))
+        roots, right = self._prior_roots(
+            x, theta, slopes, linear.T @ misfit, np.abs(linear).T @ rounding, strength)
         rows = np.vstack([linear @ slopes, roots])
         right = -np.concatenate([misfit, right])
-        triangle = scipy.linalg.qr(np.column_stack([rows, right]), mode='r')[0]
-        return QuadraticModel(triangle[:len(x), :-1], triangle[:len(x), -1], linear, slopes)
+        orthogonal, triangle = scipy.linalg.qr(rows, mode='economic')
+        return QuadraticModel(
+            triangle, orthogonal.T @ right, linear, slopes, orthogonal[:len(linear)])
 
     def _prior_roots(
         self, x: np.ndarray, theta: np.ndarray, slopes: np.ndarray, pull: np.ndarray,
-        strength: float,
+        rounding: np.ndarray, strength: float,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Prior and curvature of the chart as least squares, block by block.
 
@@ -199,6 +217,7 @@ class ChartObjective:
             theta: Parameters there, shape ``(p,)``.
             slopes: Their derivatives, shape ``(p, m)``.
             pull: Gradient of all the rest by the parameters, shape ``(p,)``.
+            rounding: How far rounding may put that off, shape ``(p,)``.
             strength: Weight of the prior.
 
         Returns:
@@ -212,7 +231,9 @@ class ChartObjective:
         ):
             own = slice(10 * k, 10 * k + 10)
             along = slopes[body.block, own]
-            bend = body.curvature(x[own], pull[body.block] + strength * gradient)
+            force = _beyond(
+                pull[body.block] + strength * gradient, rounding[body.block])
+            bend = body.curvature(x[own], force)
             values, vectors = np.linalg.eigh(strength * along.T @ hessian @ along + bend)
             # Where the chart bends the other way, steps as long as if it bent this way are safe.
             values = np.sqrt(np.maximum(np.abs(values), _LEAST_CURVATURE * strength))
@@ -223,7 +244,8 @@ class ChartObjective:
             step = self._back[row, term.index]
             gradient = strength * step**2 * (theta[term.index] - self._reference[term.index])
             slope = slopes[term.index, k]
-            bend = (pull[term.index] + gradient) * term.value(x[k])[2]
+            force = _beyond(pull[term.index] + gradient, rounding[term.index])
+            bend = force * term.value(x[k])[2]
             # On the way to a bound, or back, half of it makes steps of two; inside it vanishes.
             roots[k, k] = np.sqrt(strength * (step * slope) ** 2 + 0.5 * abs(bend))
             right[k] = gradient * slope / roots[k, k] if gradient != 0.0 else 0.0
@@ -251,7 +273,7 @@ class ChartObjective:
             if not size < _SHRINKING * smallest:
                 break
             smallest, best = size, step
-            step = step - model.solve(model.linear_slopes.T @ miss)
+            step = step - model.least_squares_step(miss)
         return x + best
 
     def unconstrained(self) -> Multipliers:
@@ -278,3 +300,8 @@ class ChartObjective:
         excess = self._constraints @ (theta - self._reference) - self._limits
         force = multipliers.force + multipliers.stiffness * excess
         return np.where(self._equation, force, np.maximum(force, 0.0))
+
+
+def _beyond(force: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """Forces less their rounding, which would bend the model by more than a weak prior does."""
+    return np.sign(force) * np.maximum(np.abs(force) - rounding, 0.0)

@@ -18,6 +18,8 @@ from sysid_ros.estimation.regression.weighting import require_prior, weighted_di
 
 # What a solution may violate a constraint by, as a ratio, before it is not believed.
 _VIOLATION = 1e-6
+# How often the way from the prior to a point that is not allowed is halved.
+_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class ConsistentLeastSquares(ABC):
 
         Returns:
             The estimate. Unless the solver converged and the solution satisfies every
-            constraint when checked again, its values are the prior. The bounds it leans on
-            are among its notes.
+            constraint when checked again, its values are the best that were found and are
+            allowed. The bounds it leans on are among its notes.
         """
         directions, notes = weighted_directions(problem)
         allowed = feasible_set(problem, self.plausibility)
@@ -84,9 +86,9 @@ class ConsistentLeastSquares(ABC):
     def checked(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """What :meth:`minimise` finds, not believed unless it is allowed indeed."""
+        """What :meth:`minimise` finds, or the prior, where that is not allowed indeed."""
         z, status, iterations = self.minimise(directions, allowed)
-        return z, verified(allowed, z, status), iterations
+        return *verified(allowed, z, status), iterations
 
     @abstractmethod
     def minimise(
@@ -99,7 +101,8 @@ class ConsistentLeastSquares(ABC):
             allowed: What physics allows.
 
         Returns:
-            Steps z, shape ``(f,)``; how the solver ended; its iterations.
+            Steps z, the best that were found if the solver did not converge, shape ``(f,)``;
+            how it ended; its iterations.
         """
 
     @abstractmethod
@@ -133,10 +136,23 @@ class ConsistentLeastSquares(ABC):
         ) if labels else ()
 
 
-def verified(allowed: FeasibleSet, z: np.ndarray, status: Status) -> Status:
-    """A status that is not good unless the steps z, shape ``(f,)``, are allowed indeed."""
-    believed = not status.ok or allowed.contains(z, _VIOLATION)
-    return status if believed else Status.INACCURATE
+def verified(
+    allowed: FeasibleSet, z: np.ndarray, status: Status
+) -> tuple[np.ndarray, Status]:
+    """Steps z, shape ``(f,)``, that are allowed indeed, and a status that says so.
+
+    Returns:
+        Both as they are; or the farthest allowed point found on the way from the prior, and a
+        status that is not good.
+    """
+    if np.isfinite(z).all() and allowed.contains(z, _VIOLATION):
+        return z, status
+    ended = Status.INACCURATE if status.ok else status
+    if np.isfinite(z).all() and ended.found_values:
+        for part in 0.5 ** np.arange(1.0, _HALVINGS):
+            if allowed.contains(part * z, _VIOLATION):
+                return part * z, ended
+    return np.zeros_like(z), ended
 
 
 def parameters_of(problem: RegressionProblem, z: np.ndarray) -> np.ndarray:

@@ -119,11 +119,11 @@ class ReweightedSemidefinite:
         kept, found, iterations = rounds.run(problem, self._solve)
         estimate = inner.fit(kept)
         status = found.status if estimate.status.ok else estimate.status
-        if not status.ok:
+        if not status.found_values:
             estimate = replace(
                 estimate, parameters=problem.parameters.with_values(problem.reference))
         return rounds.widened(replace(
-            estimate, estimator=self.name, settings=self._settings(), status=status,
+            estimate.ended(status), estimator=self.name, settings=self._settings(),
             iterations=iterations, notes=(*estimate.notes, *left_out(problem, kept.usable)),
         ))
 

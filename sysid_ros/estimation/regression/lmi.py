@@ -37,8 +37,9 @@ from sysid_ros.robot.parameters import ParameterSet
 #: Builds cvxpy constraints from the vector of all p parameters and their names.
 ConstraintBuilder = Callable[[Any, ParameterSet], Sequence[Any]]
 
-# How far the halved objective may be from its minimum, in squared standard deviations.
-_ACCURACY = 1e-9
+# How far the halved objective may be from its minimum: in squared standard deviations, and as a
+# part of the weight of a prior that is weaker than those.
+_ACCURACY, _PRIOR_ACCURACY = 1e-9, 1e-6
 # How far from the prior a point to begin from is looked for, in its steps.
 _FAR = 1e3
 # Relative accuracy asked of Clarabel.
@@ -80,9 +81,11 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
             start = allowed.interior()
             start = _deepest(allowed) if start is None else start
             if start is not None:
-                z, status, iterations = self._follow_path(directions, allowed, start)
-                if status in (Status.CONVERGED, Status.ITERATION_LIMIT):
-                    return z, status, iterations
+                found = self._follow_path(directions, allowed, start)
+                if found[1] in (Status.CONVERGED, Status.ITERATION_LIMIT):
+                    return found
+                second = self._solve_in_general(directions, allowed, free)
+                return second if second[1].ok else found
         return self._solve_in_general(directions, allowed, free)
 
     def prior_curvature(
@@ -104,7 +107,9 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
             np.zeros(len(start)), allowed,
         )
         return objective.minimise(
-            start, barrier=0.0, accuracy=_ACCURACY, max_iterations=self.max_iterations
+            start, barrier=0.0,
+            accuracy=min(_ACCURACY, _PRIOR_ACCURACY * self.prior_strength),
+            max_iterations=self.max_iterations,
         )
 
     def _solve_in_general(
@@ -138,6 +143,8 @@ class SemidefiniteLeastSquares(ConsistentLeastSquares):
             cp.USER_LIMIT: Status.ITERATION_LIMIT,
         }.get(program.status, Status.FAILED)
         iterations = int(program.solver_stats.num_iters or 0)
+        if status is Status.INFEASIBLE:
+            return np.zeros_like(free), status, iterations
         return free if u.value is None else z.value, status, iterations
 
     def _root(self, directions: DataDirections) -> np.ndarray:

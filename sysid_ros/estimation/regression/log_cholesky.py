@@ -45,6 +45,9 @@ _HELD = 1e-7
 # After the first update, what is left to gain is this part of what was.
 _FINER = 1e-4
 _MAX_UPDATES = 20
+# A miss that an update leaves larger than this part of itself wants stiffer penalties
+# (Nocedal and Wright 2006, framework 17.3).
+_FALLING = 0.25
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
         for strength in strengths:
             if path.status.ok:
                 path = path.down_to(strength, self)
-            yield path.steps, verified(allowed, path.steps, path.status)
+            yield verified(allowed, path.steps, path.status)
 
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
@@ -155,10 +158,12 @@ class _Path:
         """The minimiser at one strength, near which the path is; a rough one unless final."""
         objective, x, iterations = self.objective, self.x, self.iterations
         multipliers = objective.stiffened(self.multipliers, x, strength)
-        tolerance = settings.tolerance if final else _FOLLOW
+        tolerance, last = settings.tolerance if final else _FOLLOW, np.inf
+        # As in the interior-point method, what rounding of the misfit hides is no gain.
+        accuracy = max(tolerance * strength, _ROUNDING * objective.misfit(x))
         for _ in range(_MAX_UPDATES):
             x, status, used = _gauss_newton(
-                objective, multipliers, x, strength, tolerance,
+                objective, multipliers, x, strength, accuracy,
                 settings.max_iterations - iterations,
             )
             iterations += used
@@ -167,7 +172,11 @@ class _Path:
             multipliers, miss = objective.updated(multipliers, x)
             if not final or miss <= _HELD:
                 break
-            tolerance = _FINER * settings.tolerance
+            if miss > _FALLING * last:
+                multipliers = multipliers.stiffer()
+            if last == np.inf:
+                accuracy *= _FINER
+            last = miss
         else:
             status = Status.INACCURATE
         return replace(
@@ -184,7 +193,7 @@ def _strengths(first: float, last: float) -> list[float]:
 
 def _gauss_newton(
     objective: ChartObjective, multipliers: Multipliers, x: np.ndarray, strength: float,
-    tolerance: float, most: int,
+    accuracy: float, most: int,
 ) -> tuple[np.ndarray, Status, int]:
     """Damped Gauss-Newton steps that follow the curved valley of what the data tells."""
     value = objective.value(x, strength, multipliers)
@@ -192,8 +201,8 @@ def _gauss_newton(
         model = objective.model(x, strength, multipliers)
         step, decrement = model.step, model.decrement
         if not np.isfinite(decrement):
-            return x, Status.FAILED, iteration
-        if decrement <= tolerance * strength:
+            return x, Status.INACCURATE, iteration
+        if decrement <= accuracy:
             return x, Status.CONVERGED, iteration
         longest = np.abs(step[objective.chart.curved]).max(initial=0.0)
         length = min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))

@@ -28,11 +28,11 @@ def estimate_from_sums(state: Recursion, status: Status) -> Estimate:
 
     Args:
         state: The recursion, at its minimum.
-        status: How it was reached; unless ``status.ok``, the values are the prior.
+        status: How it was reached.
     """
     problem = _rows_of_sums(state)
     directions = DataDirections(problem, np.ones(len(state.noise)))
-    theta = silent_terms_kept(problem, directions, state.theta if status.ok else problem.reference)
+    theta = silent_terms_kept(problem, directions, state.theta)
     covariance = directions.lost_as_infinite(state.base_covariance(problem.base))
     return told(
         directions, theta, covariance, _innovations(state), estimator=state.settings.name,

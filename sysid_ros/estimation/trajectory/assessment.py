@@ -72,7 +72,7 @@ def assess(
 
     Args:
         problem: The problem that was solved, k of its parameters free.
-        solution: What was found; its values are not believed unless its status is good.
+        solution: What was found.
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
         notes: What else to tell.
@@ -80,7 +80,6 @@ def assess(
     Returns:
         The estimate. Its residuals are those of the encoders, by joint, in [rad] or [m].
     """
-    good = solution.status.ok
     known = determined_parameters(problem, solution.information)
     kept = np.flatnonzero(known.kept)
     covariance = np.zeros((0, 0))
@@ -88,9 +87,12 @@ def assess(
         covariance = sandwich(
             solution.information[np.ix_(kept, kept)], solution.scores[:, kept],
             _segments(problem))
-    values = solution.values if good else problem.parameters.prior
     deviation, knowledge = _told(problem, known, covariance)
+    if not solution.status.ok:
+        covariance = np.full_like(covariance, np.inf)
+        deviation[problem.free] = np.inf
     parameters = problem.parameters
+    values = solution.values if solution.status.found_values else parameters.prior
     return Estimate(
         estimator=estimator, settings=settings, status=solution.status,
         parameters=parameters.with_values(values), standard_deviation=deviation,

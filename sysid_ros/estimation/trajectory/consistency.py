@@ -86,4 +86,5 @@ def consistent_values(
         problem.model, parameters, parameters.free, reference, steps, (weights, right, target))
     allowed = feasible_set(quadratic, Plausibility())
     z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
-    return reference + steps @ z, verified(allowed, z, status)
+    z, status = verified(allowed, z, status)
+    return reference + steps @ z, status

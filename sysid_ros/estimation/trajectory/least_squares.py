@@ -100,7 +100,7 @@ class TrajectoryLeastSquares(ABC):
             problem: The problem.
 
         Returns:
-            The estimate; its values are the prior unless the solver converged.
+            The estimate; unless the solver converged its values are the best it found.
 
         Raises:
             EstimationError: The motion of a joint was not observed, or cannot be simulated.
