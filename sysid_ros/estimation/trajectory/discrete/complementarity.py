@@ -42,6 +42,11 @@ SOURCES = (active_equations, lemke)
 
 #: Most pivots, as a multiple of the variables: a problem takes about one or two of each.
 PIVOTS = 100
+# What is tried where the pivots have found no solution: other ways to the same one, and a little
+# compliance in every row, which separates what is alike but for rounding. Only which variables are
+# active is taken from there.
+_TILTS = (0.0, 0.7, 3.0, 30.0)
+_SOFTNESSES = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 # With so few variables that are not free, all sets of active ones are tried where the pivots, on a
 # matrix of no good class, have found no solution: at most 1024 small linear solves.
 _SEARCHED = 10
@@ -250,11 +255,13 @@ def solve(
             return _SOLVED, 0
         ending = _INDEFINITE
         if eliminate(matrix, offset, free, room):
-            ending, taken = pivot(free, limit, active, room)
+            ending, taken = pivot(free, limit, 0.0, 0.0, False, active, room)
             if ending == _SOLVED:
                 if settle(matrix, offset, free, values, slack, active, room):
                     return _SOLVED, taken
                 ending = _INACCURATE
+            if _pivot_otherwise(matrix, offset, free, limit, values, slack, active, room):
+                return _SOLVED, taken
             if len(offset) - free <= _SEARCHED and _search(
                     matrix, offset, free, values, slack, active, room):
                 return _SOLVED, taken
@@ -274,6 +281,23 @@ def _finite(matrix: np.ndarray, offset: np.ndarray) -> bool:
             if not np.isfinite(matrix[i, j]):
                 return False
     return True
+
+
+@njit(error_model='numpy')
+def _pivot_otherwise(
+    matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, values: np.ndarray,
+    slack: np.ndarray, active: np.ndarray, room: Room,
+) -> bool:
+    """Pivot from other rays, with and without compliance; whether one leads to a solution.
+
+    Arguments as for solve; the free variables are eliminated.
+    """
+    for tilt in _TILTS:
+        for softness in _SOFTNESSES:
+            ending, _ = pivot(free, limit, softness, tilt, True, active, room)
+            if ending == _SOLVED and settle(matrix, offset, free, values, slack, active, room):
+                return True
+    return False
 
 
 @njit(error_model='numpy')

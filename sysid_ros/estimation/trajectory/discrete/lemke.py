@@ -25,6 +25,8 @@ _DEPENDENT = 1e-13
 _PIVOT = 1e-12
 # Ratios nearer to each other than this are the same: the lexicographic order goes on.
 _TIE = 1e-12
+# Multiples of this, less their whole part, are spread evenly.
+_GOLDEN = 0.6180339887498949
 # Sweeps that make rows and columns alike in size.
 _SWEEPS = 3
 
@@ -102,7 +104,10 @@ def _equalise(reduced: np.ndarray, scale: np.ndarray) -> None:
 
 
 @njit(**_COMPILED)
-def pivot(free: int, limit: int, active: np.ndarray, room: Room) -> tuple[int, int]:
+def pivot(
+    free: int, limit: int, softness: float, tilt: float, refined: bool, active: np.ndarray,
+    room: Room,
+) -> tuple[int, int]:
     """Lemke's complementary pivots; the lexicographic order of rows forbids cycles.
 
     Columns of the tableau are w, z, the artificial variable and the right-hand side.
@@ -110,6 +115,10 @@ def pivot(free: int, limit: int, active: np.ndarray, room: Room) -> tuple[int, i
     Args:
         free: How many free variables were eliminated.
         limit: Most pivots.
+        softness: Added to the diagonal of H.
+        tilt: How unlike the entries of the artificial variable's column are; they lie between
+            one and one more than that.
+        refined: Whether each pivot takes the rounding of those before off the tableau.
         active: Those of the variables that are not free are filled, shape ``(n,)``.
         room: As :func:`eliminate` left it.
 
@@ -119,15 +128,20 @@ def pivot(free: int, limit: int, active: np.ndarray, room: Room) -> tuple[int, i
     m = len(active) - free
     tableau, basis, column = room.tableau[:m, :2 * m + 2], room.basis[:m], room.column[:m]
     active[free:] = False
-    if _filled(room.reduced[free:, free:], tableau):
+    if _filled(room.reduced[free:, free:], softness, tilt, tableau):
         return SOLVED, 0
     for i in range(m):
-        basis[i], column[i] = i, 1.0
+        basis[i], column[i] = i, -tableau[i, 2 * m]
+    first = room.first[:m, :2 * m + 2]
+    if refined:
+        first[:] = tableau
     entering, row = 2 * m, _leaving(tableau, column, basis, room.tied)
     for taken in range(1, limit + 1):
         left = basis[row]
         _exchange(tableau, row, entering)
         basis[row] = entering
+        if refined:
+            _refine(tableau, first, basis, room.rest[:m, :2 * m + 2])
         if left == 2 * m:
             for i in range(m):
                 if basis[i] >= m:
@@ -143,7 +157,31 @@ def pivot(free: int, limit: int, active: np.ndarray, room: Room) -> tuple[int, i
 
 
 @njit(**_COMPILED)
-def _filled(reduced: np.ndarray, tableau: np.ndarray) -> bool:
+def _refine(
+    tableau: np.ndarray, first: np.ndarray, basis: np.ndarray, rest: np.ndarray
+) -> None:
+    r"""One step of iterative refinement of the tableau, :math:`T + B^{-1} (T_0 - B T)`.
+
+    The columns of w hold the inverse of the basis B, columns of the first tableau.
+    """
+    m = len(basis)
+    for i in range(m):
+        for j in range(len(rest[i])):
+            rest[i, j] = first[i, j]
+        for k in range(m):
+            factor = first[i, basis[k]]
+            if factor != 0.0:
+                for j in range(len(rest[i])):
+                    rest[i, j] -= factor * tableau[k, j]
+    for i in range(m):
+        inverse = tableau[i, :m].copy()
+        for k in range(m):
+            for j in range(len(rest[k])):
+                tableau[i, j] += inverse[k] * rest[k, j]
+
+
+@njit(**_COMPILED)
+def _filled(reduced: np.ndarray, softness: float, tilt: float, tableau: np.ndarray) -> bool:
     """Write down the first tableau; whether it holds a solution, z = 0."""
     m, inside = len(reduced), True
     tableau[:] = 0.0
@@ -151,7 +189,8 @@ def _filled(reduced: np.ndarray, tableau: np.ndarray) -> bool:
         tableau[i, i] = 1.0
         for j in range(m):
             tableau[i, m + j] = -reduced[i, j]
-        tableau[i, 2 * m] = -1.0
+        tableau[i, m + i] -= softness
+        tableau[i, 2 * m] = -1.0 - tilt * (i * _GOLDEN % 1.0)
         tableau[i, 2 * m + 1] = reduced[i, m]
         inside = inside and reduced[i, m] >= 0.0
     return inside
