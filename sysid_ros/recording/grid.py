@@ -19,6 +19,12 @@ _ROUNDING = 1e-3
 _STRETCH = 50
 _MEDIAN = 51
 
+# Frequencies of a clock that are tried, on either side and per 1 / duration; on how many stamps at
+# first; and least length of the mean phasor at which stamps have a phase: that of a jitter even
+# over 0.85 periods.
+_REACH, _OVERSAMPLING, _FIRST = 24, 8, 2000
+_CROWDED = 0.15
+
 # A spline needs four samples.
 _SPLINE_SAMPLES = 4
 
@@ -112,14 +118,65 @@ def even_stamps(t: np.ndarray, period: float, intervals: Sequence[Interval]) -> 
         rows = slice(*np.searchsorted(t, (start, np.nextafter(stop, np.inf))))
         own = t[rows]
         number = np.arange(len(own))
-        if round((own[-1] - own[0]) / period) != len(own) - 1:
+        # One stamp early and one late may hide that a sample is missing between them.
+        late = (own - _line(number, own)) / period
+        if round((own[-1] - own[0]) / period) != len(own) - 1 or np.ptp(late) > 1.0:
             number = _numbered(own, period)
         even[rows] = _line(number, own)
     return even
 
 
 def _numbered(t: np.ndarray, period: float) -> np.ndarray:
-    """Numbers of samples some of which are missing.
+    """Numbers of samples some of which are missing."""
+    number = _numbered_by_phase(t, period)
+    return _numbered_by_lag(t, period) if number is None else number
+
+
+def _numbered_by_phase(t: np.ndarray, period: float) -> np.ndarray | None:
+    """Numbers by the nearest tick of the clock that stamps follow best.
+
+    Stamps that jitter by less than a period crowd around one phase of it, whether samples are
+    missing or not: the clock is the frequency near 1 / period with the longest mean phasor. It is
+    found on the first stamps, and then on ever more of them.
+
+    Returns:
+        None where no clock stands out, or two stamps would be the same sample.
+    """
+    passed, frequency, count, reach = t - t[0], 1.0 / period, _FIRST, _REACH
+    while True:
+        found = _clock_near(passed[:count], frequency, reach)
+        if found is None:
+            return None
+        frequency = found
+        if count >= len(t):
+            break
+        count, reach = 4 * count, _REACH // 3
+    phase = np.angle(np.exp(2j * np.pi * frequency * passed).mean()) / (2.0 * np.pi)
+    number = np.rint(frequency * passed - phase)
+    return number - number[0] if (np.diff(number) >= 1.0).all() else None
+
+
+def _clock_near(t: np.ndarray, frequency: float, reach: int) -> float | None:
+    """The frequency with the longest mean phasor of stamps, in [Hz]; None where none stands out.
+
+    Args:
+        t: Stamps in [s] since the first, shape ``(T,)``.
+        frequency: About where to look, in [Hz].
+        reach: How many steps of the search to go to either side.
+    """
+    step = 1.0 / (_OVERSAMPLING * t[-1])
+    tried = frequency + step * np.arange(-reach, reach + 1)
+    lengths = np.abs([np.exp(2j * np.pi * f * t).mean() for f in tried])
+    best = int(lengths.argmax())
+    if lengths[best] < _CROWDED or not 0 < best < 2 * reach:
+        return None
+    # Between three frequencies the length is a parabola.
+    before, at, after = lengths[best - 1:best + 2]
+    return float(tried[best] + 0.5 * step * (before - after) / (before - 2.0 * at + after))
+
+
+def _numbered_by_lag(t: np.ndarray, period: float) -> np.ndarray:
+    """Numbers by how far samples lag behind an even clock, where some are late by periods.
 
     A late sample is late alone, but after a missing one all are: a running median
     of the lag behind an even clock ignores the first and jumps at the second.
