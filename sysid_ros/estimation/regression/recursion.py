@@ -30,6 +30,8 @@ _FORMAT = 'sysid_ros recursion 3'
 _CHUNK = 64
 # Iterations after which a minimum that was not found is given up.
 _MOST = 200
+# By which factor the prior becomes weaker from one minimum to the next, on the way to a far one.
+_WEAKER = 10.0
 
 
 class Recursion(RecursivePosterior):
@@ -206,13 +208,23 @@ class Recursion(RecursivePosterior):
 
     def settle(self) -> bool:
         """Iterate to the minimum for the samples so far; True when it was found."""
-        options = self._options._replace(strength=self.strength)
-        for _ in range(2):
-            if iterate(self._prior, self._state, self._room, options, _MOST):
-                return True
-            # Too near to a boundary to get away from it: once more, from the midst.
-            self._state.theta[:] = self._prior.reference
-        return False
+        strength = self.strength
+        if self._iterated(strength):
+            return True
+        # Too near to a boundary to get away from it: once more, from the midst, along the minima
+        # of ever weaker priors, the first as heavy as all samples together.
+        self._state.theta[:] = self._prior.reference
+        bend = curvature(self.prior, self.theta[self.free])
+        heavy = float(np.sum(self.information * np.linalg.inv(bend)))
+        steps = max(int(np.ceil(np.log(heavy / strength) / np.log(_WEAKER))), 1)
+        for step in range(steps, 0, -1):
+            self._iterated(strength * _WEAKER**step)
+        return self._iterated(strength)
+
+    def _iterated(self, strength: float) -> bool:
+        """Newton iterations for the samples so far; whether they reached the minimum."""
+        options = self._options._replace(strength=strength)
+        return iterate(self._prior, self._state, self._room, options, _MOST)
 
     # Stopping and going on
 
