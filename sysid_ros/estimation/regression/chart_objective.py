@@ -247,8 +247,9 @@ class ChartObjective:
             force = _beyond(pull[term.index] + gradient, rounding[term.index])
             bend = force * term.value(x[k])[2]
             # On the way to a bound, or back, half of it makes steps of two; inside it vanishes.
-            roots[k, k] = np.sqrt(strength * (step * slope) ** 2 + 0.5 * abs(bend))
-            right[k] = gradient * slope / roots[k, k] if gradient != 0.0 else 0.0
+            roots[k, k] = np.sqrt(np.maximum(
+                strength * (step * slope) ** 2 + 0.5 * abs(bend), _LEAST_CURVATURE * strength))
+            right[k] = gradient * slope / roots[k, k]
         return roots, right
 
     def corrected(self, x: np.ndarray, step: np.ndarray, model: QuadraticModel) -> np.ndarray:

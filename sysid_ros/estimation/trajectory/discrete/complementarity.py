@@ -260,7 +260,9 @@ def solve(
                 if settle(matrix, offset, free, values, slack, active, room):
                     return _SOLVED, taken
                 ending = _INACCURATE
-            if _pivot_otherwise(matrix, offset, free, limit, values, slack, active, room):
+            # Where all pivots are taken no others are.
+            if ending != _LIMIT and _pivot_otherwise(
+                    matrix, offset, free, limit, values, slack, active, room):
                 return _SOLVED, taken
             if len(offset) - free <= _SEARCHED and _search(
                     matrix, offset, free, values, slack, active, room):
