@@ -1,8 +1,11 @@
 """What all tests share: the surroundings they run in, the shared recordings, random numbers."""
 
+import contextlib
 import functools
 import os
+import re
 import runpy
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,9 +27,78 @@ PROJECT = Path(__file__).resolve().parents[1]
 SEED = 20_230_517
 
 
-def pytest_report_header():
-    """Says which build is tested: the source tree, an installed wheel or a colcon workspace."""
-    return f'sysid_ros {sysid_ros.__version__} from {Path(sysid_ros.__file__).parent}'
+@dataclass(frozen=True)
+class Draws:
+    """Random problems of a test.
+
+    Attributes:
+        seed: Of all of them.
+        times: How many times as many as usual are drawn.
+        folder: Where a problem is kept on which the test fails.
+        test: Name of the test.
+    """
+
+    seed: int
+    times: int
+    folder: Path
+    test: str
+
+    def numbered(self, count):
+        """Number and random numbers of each problem, ``count`` of them in a usual run."""
+        for number in range(count * self.times):
+            yield number, np.random.default_rng([self.seed, number])
+
+    @contextlib.contextmanager
+    def kept(self, number, **arrays):
+        """Keep what a problem consists of if the test fails on it, and say where."""
+        try:
+            yield
+        except Exception as error:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            name = re.sub(r'\W+', '-', f'{self.test} {self.seed} {number}').strip('-')
+            np.savez(self.folder / f'{name}.npz', **arrays)
+            error.add_note(
+                f'Problem {number} of --random-seed {self.seed}, kept in '
+                f'{(self.folder / name).relative_to(PROJECT)}.npz')
+            raise
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup('random problems')
+    group.addoption(
+        '--random-seed', type=int, default=SEED, help='seed of what tests draw (%(default)s)')
+    group.addoption(
+        '--random-times', type=int, default=0, metavar='N',
+        help='run only tests that draw random problems, N times as many of them')
+    group.addoption(
+        '--random-seeds', type=int, default=1, metavar='N',
+        help='with --random-times: run tests of one drawn problem with N seeds, from '
+        '--random-seed on (%(default)s)')
+
+
+def pytest_report_header(config):
+    """Says which build is tested (source tree, wheel, colcon workspace), on which kernels."""
+    return [
+        f'sysid_ros {sysid_ros.__version__} from {Path(sysid_ros.__file__).parent}',
+        f'random seed {config.getoption("--random-seed")}; OPENBLAS_CORETYPE '
+        f'{os.environ.get("OPENBLAS_CORETYPE", "as found")}, NUMBA_CPU_NAME '
+        f'{os.environ.get("NUMBA_CPU_NAME", "as found")}',
+    ]
+
+
+def pytest_generate_tests(metafunc):
+    option = metafunc.config.getoption
+    if 'rng' in metafunc.fixturenames and option('--random-times'):
+        first = option('--random-seed')
+        seeds = range(first, first + option('--random-seeds'))
+        metafunc.parametrize('rng', seeds, indirect=True, ids=[f'seed {seed}' for seed in seeds])
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption('--random-times'):
+        random = [item for item in items if {'rng', 'draws'} & set(item.fixturenames)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in random])
+        items[:] = random
 
 
 @pytest.fixture(scope='session')
@@ -46,9 +118,19 @@ def shared_data():
 
 
 @pytest.fixture
-def rng():
+def rng(request):
     """Random numbers that are the same for a test whichever tests ran before it."""
-    return np.random.default_rng(SEED)
+    return np.random.default_rng(
+        getattr(request, 'param', request.config.getoption('--random-seed')))
+
+
+@pytest.fixture
+def draws(request):
+    """Many random problems, each from a seed of its own, kept where a test fails on one."""
+    return Draws(
+        request.config.getoption('--random-seed'),
+        max(request.config.getoption('--random-times'), 1),
+        PROJECT / 'build' / 'random-failures', request.node.name)
 
 
 @pytest.fixture(scope='session')

@@ -285,9 +285,9 @@ class Divergence:
 
     def bend(self, z: np.ndarray) -> np.ndarray:
         """A matrix whose transposed square is the Hessian of the same."""
-        roots = np.linalg.cholesky(np.linalg.inv(self.allowed.pseudo_inertias(z)))
+        roots = np.linalg.inv(np.linalg.cholesky(self.allowed.pseudo_inertias(z)))
         whitened = np.einsum(
-            'cai,cfab,cbj->cijf', roots, self.allowed.slopes, roots, optimize=True)
+            'cia,cfab,cjb->cijf', roots, self.allowed.slopes, roots, optimize=True)
         return np.vstack([
             whitened.reshape(-1, len(z)), self.allowed.matrix / self.allowed.slack(z)[:, None],
             np.diag(self.flat),

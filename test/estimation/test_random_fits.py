@@ -1,0 +1,253 @@
+"""Consistent fits of random problems: exact data, weak priors, solutions on boundaries.
+
+Each ends converged, or says that it did not and hands back its best allowed point. Where it
+converged, nothing lowers its objective by more than a millionth: neither Newton steps on the
+objective written out plainly nor, for every tenth problem, Clarabel.
+"""
+
+from __future__ import annotations
+
+import runpy
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
+from sysid_ros.estimation.regression.weighting import weighted_directions
+from sysid_ros.robot.inertia import (
+    PSEUDO_INERTIA_BASIS,
+    inertial_from_pseudo,
+    log_det_divergence,
+    pseudo_inertia,
+)
+
+TESTS = Path(__file__).parents[1]
+simulated = SimpleNamespace(**runpy.run_path(str(TESTS / 'golden_problems.py')))
+random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
+
+# Problems in a usual run, and how many say which part of all converges.
+DRAWN, TELLING = 10, 100
+ROBOTS = 40
+# How much lower than what was found the objective may be, as a part of it.
+LOWER = 1e-6
+
+
+@cache
+def robot(number):
+    """The golden robots, then random trees of one to six joints."""
+    if number < len(simulated.NAMES):
+        return simulated.golden(simulated.NAMES[number])
+    urdf = random_urdf(number, 1 + number % 6, fixed_fraction=0.2)
+    return simulated.golden_of(urdf, armature=number % 2 == 1)
+
+
+def random_truth(rng, parameters, kind):
+    """Bodies near their priors, far from them, or without extent along one or two axes."""
+    truth = parameters.prior.copy()
+    for block in map(parameters.body_slice, parameters.bodies):
+        bent = np.eye(4) + {'near': 0.1, 'far': 1.0, 'flat': 0.3}[kind] * rng.uniform(-1, 1, (4, 4))
+        values, vectors = np.linalg.eigh(bent @ bent.T)
+        if kind == 'flat':
+            values[:int(rng.integers(1, 3))] = 0.0
+        factor = np.linalg.cholesky(pseudo_inertia(parameters.prior[block])) @ vectors
+        truth[block] = inertial_from_pseudo(factor @ np.diag(values) @ factor.T)
+    for k, name in enumerate(parameters.names):
+        if name.endswith('_friction') or name.endswith('.armature'):
+            truth[k] += 0.0 if kind == 'flat' and rng.random() < 0.5 else rng.uniform(0.2, 0.6)
+        elif name.endswith('_offset'):
+            truth[k] = rng.uniform(-0.5, 0.5)
+    return truth
+
+
+def random_problem(rng):
+    """A problem, a weight of its prior, and how far bodies may stray."""
+    model = robot(int(rng.integers(ROBOTS))).model
+    kind = str(rng.choice(['near', 'far', 'flat']))
+    golden = simulated.Golden(model, random_truth(rng, model.parameters, kind))
+    noise = rng.choice([0.0, 10.0 ** rng.uniform(-9.0, -2.0), 10.0 ** rng.uniform(-2.0, 0.0)])
+    joints = len(model.robot.joint_names)
+    still = [joint for joint in range(joints) if rng.random() < 0.15]
+    data = golden.dataset(
+        float(noise), int(rng.integers(1 << 30)), still, int(rng.choice([100, 200, 400])))
+    plausibility = Plausibility() if rng.random() < 0.5 else Plausibility(
+        margin=10.0 ** rng.uniform(-6.0, -1.2), mass_factor=1.0 + 10.0 ** rng.uniform(-1.3, 1.0),
+        total_mass=10.0 ** rng.uniform(-1.3, 0.0))
+    problem = RegressionProblem.from_dataset(model, data)
+    return problem, 10.0 ** rng.uniform(-9.0, 2.0), plausibility
+
+
+def check_fits(draws, kind, check, part):
+    """Fit random problems, check what was found, and that this part of them converged.
+
+    Args:
+        draws: The random problems.
+        kind: An estimator.
+        check: Called where it converged, with the number of the problem, the problem, its
+            directions, what is allowed, the weight of the prior, and the solution.
+        part: Least part of many problems that has to converge.
+    """
+    ended = dict.fromkeys(Status, 0)
+    for number, rng in draws.numbered(DRAWN):
+        problem, strength, plausibility = random_problem(rng)
+        try:
+            directions, _ = weighted_directions(problem)
+        except EstimationError:
+            continue  # too few rows, or ill-conditioned ones
+        with draws.kept(
+                number, regressor=problem.regressor, torque=problem.torque,
+                usable=problem.usable, prior=problem.parameters.prior, strength=strength,
+                **plausibility.model_dump()):
+            allowed = feasible_set(problem, plausibility)
+            estimator = kind(prior_strength=strength, plausibility=plausibility)
+            z, status, _ = estimator.checked(directions, allowed)
+            ended[status] += 1
+            # The prior is allowed, so there is always something to find.
+            assert status.found_values
+            assert np.isfinite(z).all()
+            assert allowed.contains(z, 1e-6)
+            if status.ok:
+                check(number, problem, directions, allowed, strength, z)
+    print('\n' + ', '.join(f'{count} {status.name}' for status, count in ended.items() if count))
+    total = sum(ended.values())
+    assert total < TELLING or ended[Status.CONVERGED] >= part * total
+
+
+def plain_rows(directions):
+    weights, known, target = directions.principal_rows
+    return weights[:, None] * known, target
+
+
+def lowered(objective, z, strength):
+    """The objective after Newton steps on it as it is written, without squares."""
+    value = objective.value(z, strength)
+    for _ in range(20):
+        stack = np.vstack([objective.matrix, np.sqrt(strength) * objective.bend(z)])
+        misfit = objective.matrix @ z - objective.target
+        orthogonal, triangle = np.linalg.qr(stack)
+        pull = strength * objective.divergence_gradient(z)
+        newton = orthogonal[:len(misfit)].T @ misfit + np.linalg.solve(triangle.T, pull)
+        step = -np.linalg.solve(triangle, newton)
+        lengths = 0.5 ** np.arange(12)
+        values = [objective.value(z + length * step, strength) for length in lengths]
+        best = int(np.argmin(values))
+        if not values[best] < value:
+            break
+        z, value = z + lengths[best] * step, values[best]
+    return value
+
+
+def log_det_by_clarabel(program, directions, allowed, strength):
+    """The point of an objective with logarithms, as cvxpy and Clarabel find it, or None."""
+    z, cost, constraints = program
+    rows, target = plain_rows(directions)
+    size = max(np.linalg.norm(target), 1.0)
+    misfit = 0.5 * cp.sum_squares((rows @ z - target) / size)
+    problem = cp.Problem(cp.Minimize(misfit + strength / size**2 * cost), constraints)
+    try:
+        problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return None
+    # It may end outside by rounding, where logarithms are not defined.
+    inside = problem.status == cp.OPTIMAL and allowed.contains(z.value)
+    return z.value if inside else None
+
+
+def divergence_by_cvxpy(objective):
+    """The divergence of the log-det fit."""
+    allowed, start = objective.allowed, objective.start
+    z, constraints, cost = cp.Variable(len(start)), [], 0.0
+    for constant, slopes, first in zip(
+            allowed.constant, allowed.slopes, allowed.pseudo_inertias(start), strict=True):
+        pseudo = cp.Variable((4, 4), symmetric=True)
+        constraints.append(
+            cp.vec(pseudo, order='C') == slopes.reshape(len(slopes), 16).T @ z + constant.ravel())
+        cost += cp.trace(np.linalg.inv(first) @ pseudo) - cp.log_det(pseudo)
+    left = cp.multiply(1.0 / allowed.slack(start), allowed.bound - allowed.matrix @ z)
+    cost += cp.sum(left - cp.log(left))
+    cost += 0.5 * cp.sum_squares(cp.multiply(objective.flat, z - start))
+    return z, cost, constraints
+
+
+@pytest.mark.filterwarnings(
+    'ignore:Solution may be inaccurate', 'ignore:(invalid value|divide by zero) encountered in log')
+def test_the_log_det_fit_of_any_problem_is_its_minimum(draws):
+    def check(number, _, directions, allowed, strength, z):
+        objective = simulated.Divergence(*plain_rows(directions), allowed)
+        value = objective.value(z, strength)
+        most = LOWER * max(value, strength)
+        assert value - lowered(objective, z, strength) <= most
+        if number % 10 == 0:
+            other = log_det_by_clarabel(
+                divergence_by_cvxpy(objective), directions, allowed, strength)
+            assert other is None or value - objective.value(other, strength) <= most
+
+    check_fits(draws, EntropicLeastSquares, check, 0.99)
+
+
+@pytest.mark.filterwarnings('ignore:Solution may be inaccurate')
+def test_the_semidefinite_fit_of_any_problem_is_its_minimum(draws):
+    def check(number, _, directions, allowed, strength, z):
+        rows, target = plain_rows(directions)
+
+        def value(z):
+            return 0.5 * np.sum((rows @ z - target) ** 2) + 0.5 * strength * np.sum(z**2)
+
+        others = [np.zeros_like(z), allowed.interior(), directions.solve(strength)]
+        if number % 10 == 0:
+            general = SemidefiniteLeastSquares(
+                prior_strength=strength, constraints=lambda *_: ())
+            others.append(general.minimise(directions, allowed)[0])
+        for other in others:
+            if other is not None and allowed.contains(other, 1e-9):
+                assert value(z) <= value(other) * (1.0 + LOWER) + LOWER * strength
+
+    check_fits(draws, SemidefiniteLeastSquares, check, 0.99)
+
+
+@pytest.mark.filterwarnings(
+    'ignore:Solution may be inaccurate', 'ignore:(invalid value|divide by zero) encountered in log')
+def test_the_log_cholesky_fit_of_any_problem_is_its_minimum(draws):
+    def check(number, problem, directions, allowed, strength, z):
+        if number % 10 != 0:
+            return
+        rows, target = plain_rows(directions)
+        blocks = [problem.parameters.body_slice(body) for body in allowed.names]
+        terms = np.ones(len(z), dtype=bool)
+        terms[:10 * len(blocks)] = False
+
+        def value(z):
+            theta, prior = problem.reference + problem.scale @ z, problem.parameters.prior
+            divergence = sum(log_det_divergence(theta[b], prior[b])[0] for b in blocks)
+            return 0.5 * np.sum((rows @ z - target) ** 2) + strength * (
+                divergence + 0.5 * np.sum(z[terms] ** 2))
+
+        variable = cp.Variable(len(z))
+        theta = problem.reference + problem.scale @ variable
+        cost = 0.5 * cp.sum_squares(variable[np.flatnonzero(terms)])
+        constraints = [allowed.matrix @ variable <= allowed.bound]
+        for block, constant, slopes in zip(blocks, allowed.constant, allowed.slopes, strict=True):
+            whiten = np.linalg.inv(np.linalg.cholesky(
+                pseudo_inertia(problem.parameters.prior[block])))
+            basis = (whiten @ PSEUDO_INERTIA_BASIS @ whiten.T).reshape(10, 16).T
+            pseudo = cp.Variable((4, 4), symmetric=True)
+            constraints += [
+                cp.vec(pseudo, order='C') == basis @ theta[block],
+                cp.reshape(
+                    slopes.reshape(len(slopes), 16).T @ variable + constant.ravel(), (4, 4),
+                    order='C') >> 0]
+            cost += cp.trace(pseudo) - cp.log_det(pseudo)
+        other = log_det_by_clarabel((variable, cost, constraints), directions, allowed, strength)
+        most = LOWER * max(value(z), strength)
+        assert other is None or value(z) - value(other) <= most
+
+    check_fits(draws, LogCholeskyLeastSquares, check, 0.9)
