@@ -5,6 +5,8 @@
 #   make test-processes  its part that takes minutes of real time: loops of node processes
 #   make lint            ruff and mypy
 #   make bench           the figures we claim, measured on this machine
+#   make test-processors its numerical part, for every kind of processor
+#   make test-random     its part that draws random problems, with new ones: SEED=7 TIMES=1000
 #   make test-installed  the test suite against `pip install .` in a fresh environment
 #   make test-oldest     the test suite with the oldest versions of what it depends on
 #   make colcon-test     the test suite in a colcon workspace
@@ -14,6 +16,14 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 # What test-installed runs.
 TESTS ?= test
+# What test-processors runs, and for which kinds of processors.
+NUMERICAL ?= $(addprefix test/,contract dynamics estimation evaluation excitation faults recording \
+  reproduction robot)
+PROCESSORS ?= Prescott Sandybridge Haswell Zen SkylakeX generic
+# How many times as many problems test-random draws, and seeds of tests that draw one.
+SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+TIMES ?= 1000
+SEEDS ?= 20
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,7 +47,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-processes lint bench test-installed test-oldest colcon-test clean check-machine
+.PHONY: setup demo test test-processes test-processors test-random lint bench test-installed \
+  test-oldest colcon-test clean check-machine
 
 setup: $(READY)
 
@@ -51,6 +62,16 @@ test: $(READY)
 test-processes: $(READY)
 	$(BIN)/python -m pytest -m processes $(PYTEST_ARGS) || \
 	  $(BIN)/python -m pytest -m processes --last-failed --last-failed-no-failures none $(PYTEST_ARGS)
+
+# The same with code compiled for any processor takes minutes to compile at first.
+test-processors: $(READY)
+	sh .ci/test_processors.sh $(PROCESSORS) -- \
+	  $(BIN)/python -m pytest -m 'not processes' $(NUMERICAL) $(PYTEST_ARGS)
+
+# A problem on which a test fails is kept in build/random-failures; its seed draws it again.
+test-random: $(READY)
+	$(BIN)/python -m pytest -m 'not processes' --random-seed $(SEED) --random-times $(TIMES) \
+	  --random-seeds $(SEEDS) $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

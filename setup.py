@@ -5,6 +5,7 @@ make: the generated packages ``msg``, ``srv`` and ``action``, their libraries, a
 """
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,10 @@ def requirements():
     install = listed('options', 'install_requires')
     if ros_distribution_prefixes():
         return install, []
+    if platform.machine() != 'x86_64':
+        sys.exit(
+            f'{platform.machine()}: ROS 2 wheels exist for x86_64 Linux only; source a ROS '
+            'distribution first and build in its workspace: colcon build (README, Processors)')
     return install + listed('ros_wheels', 'runtime'), listed('ros_wheels', 'build')
 
 

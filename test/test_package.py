@@ -5,6 +5,7 @@ import importlib
 import importlib.metadata
 import os
 import re
+import subprocess
 import sys
 from configparser import ConfigParser
 from pathlib import Path
@@ -164,3 +165,34 @@ def test_the_pinned_versions_are_allowed_by_the_package():
         for name, requirement in requirements(section, option).items():
             assert name in pinned, f'{name} is not pinned'
             assert requirement.specifier.contains(pinned[name]), f'{requirement}: {pinned[name]}'
+
+
+@pytest.mark.parametrize(
+    ('machine', 'refused'), [('Linux aarch64', True), ('Linux x86_64', False)])
+def test_a_machine_without_ros_2_wheels_is_refused_before_anything_is_installed(
+    tmp_path, machine, refused
+):
+    named = tmp_path / 'uname'
+    named.write_text(f'#!/bin/sh\necho {machine}\n')
+    named.chmod(0o755)
+    done = subprocess.run(
+        ['sh', str(PROJECT / '.ci' / 'check_machine.sh'), sys.executable], text=True,
+        capture_output=True, env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'})
+    assert (done.returncode == 2) == refused
+    assert ('aarch64 is not supported by make' in done.stderr) == refused
+    assert ('colcon' in done.stderr) == refused
+
+
+def test_kinds_of_processors_are_tried_in_turn_and_what_fails_is_named():
+    script = 'test "$OPENBLAS_CORETYPE" = Prescott'
+    done = subprocess.run(
+        ['sh', str(PROJECT / '.ci' / 'test_processors.sh'), 'generic', 'Prescott', '--', 'sh', '-c',
+         script], text=True, capture_output=True, env={'PATH': os.environ['PATH']})
+    assert done.stdout.splitlines() == ['=== generic', '=== Prescott']
+    assert done.returncode == 1
+    assert done.stderr == 'failed for: generic\n'
+    done = subprocess.run(
+        ['sh', str(PROJECT / '.ci' / 'test_processors.sh'), 'Pentium', '--', 'true'], text=True,
+        capture_output=True)
+    assert done.returncode == 2
+    assert 'SkylakeX' in done.stderr
