@@ -279,6 +279,18 @@ class Divergence:
         divergence += 0.5 * np.sum(self.flat * (z - self.start) ** 2)
         return self.misfit(z) + strength * float(divergence)
 
+    def rounding(self, z: np.ndarray, strength: float) -> float:
+        """How far the last digits of z put the value off; infinite where it has none."""
+        allowed, eps = self.allowed, np.finfo(float).eps
+        sizes = np.abs(allowed.constant) + np.einsum(
+            'cfab,f->cab', np.abs(allowed.slopes), np.abs(z))
+        smallest = np.linalg.eigvalsh(allowed.pseudo_inertias(z))[:, 0]
+        reach = np.abs(allowed.bound) + np.abs(allowed.matrix) @ np.abs(z)
+        if (smallest <= 0.0).any() or (allowed.slack(z) <= 0.0).any():
+            return np.inf
+        return strength * eps * float(
+            np.sum(sizes.sum(axis=2).max(axis=1) / smallest) + np.sum(reach / allowed.slack(z)))
+
     def divergence_gradient(self, z: np.ndarray) -> np.ndarray:
         """Gradient of what the weight of the prior multiplies."""
         return self._gradient(z) - self._gradient(self.start) + self.flat * (z - self.start)

@@ -18,7 +18,7 @@ from sysid_ros.recording.effort import EffortFinding, EffortKind
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
-SOLVER = 'the values are the prior'
+SOLVER = 'the values are the '  # prior, or best it found
 UNPHYSICAL = 'No real mass distribution has the inertia found for '
 BOUNDS = 'Outside of what physics allows: '
 CLEARLY = 'Clearly worse than the prior on held-out data, RMS: '

@@ -169,7 +169,7 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     """
     right = np.zeros(point.whitened.shape[1])
     _right_side(program, point, target, step, right)
-    decrement = _eliminate(point, right)
+    decrement = _eliminate(point, right, step.residual)
     for g in range(len(program.body)):
         start, stop = program.groups[g], program.groups[g + 1]
         triangle = point.triangles[g]
@@ -211,8 +211,8 @@ def _right_side(
 
 
 @njit(**PART)
-def _eliminate(point: Point, right: np.ndarray) -> float:
-    """From the right side to the negative step, both over the factor of D.
+def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
+    """From the right side to the negative step, both over the factor of D, and new residuals.
 
     What the second line of the system leaves over is solved for again (iterative refinement):
     beside a boundary, forces of very different size have to balance.
@@ -236,6 +236,8 @@ def _eliminate(point: Point, right: np.ndarray) -> float:
         # What the step changes in the rows, by the second line of the system.
         moved = error[b] - point.spread[b] * force[b]
         decrement += moved * moved / point.spread[b]
+    for b in range(len(residual)):
+        residual[b] = point.spread[b] * force[b]
     for f in range(len(right)):
         decrement += right[f] * right[f]
     return decrement

@@ -89,16 +89,20 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
         accuracy: float, most: int,
     ) -> tuple[int, int]:
         sources  # noqa: B018
-        best, since, length = np.inf, 0, 0.0
+        best, since, length, proximal = np.inf, 0, 0.0, 0.0
         inside, mean, gap, misfit = begin(program, point, weight, barrier)
         for iteration in range(1, most + 1):
             if not inside:
                 return _FAILED if iteration == 1 else _INACCURATE, iteration
-            # After a whole step forces balance, and the gap alone bounds the error.
-            if length > _WHOLE and gap <= accuracy:
-                return _CONVERGED, iteration - 1
+            # After a whole step forces balance, but for its proximal term and its rounding, and
+            # the gap bounds the error.
+            if length > _WHOLE and gap + _unbalanced(program, step, proximal) <= accuracy:
+                if _rounded(program, point, step) <= accuracy:
+                    return _CONVERGED, iteration - 1
+                point.effort[ORTHOGONAL] = 1
             mean = max(mean, barrier)
-            regular, decrement = predictor(program, point, mean - barrier, barrier, step)
+            proximal = mean - barrier
+            regular, decrement = predictor(program, point, proximal, barrier, step)
             if not regular:
                 return _INACCURATE, iteration
             error = gap + decrement
@@ -118,6 +122,27 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
         return _LIMIT, most
 
     return iterate
+
+
+@njit(**PART)
+def _unbalanced(program: Program, step: Step, proximal: float) -> float:
+    """What the objective is above its minimum since a step took a proximal term into account."""
+    error = 0.0
+    for f in range(len(step.z)):
+        force = proximal * program.unbent[f] * step.z[f]
+        if force != 0.0:
+            error += 0.5 * force * force / program.quadratic[f]
+    return error
+
+
+@njit(**PART)
+def _rounded(program: Program, point: Point, step: Step) -> float:
+    """What rounding in a whole step put the residuals off by, as a misfit."""
+    error = 0.0
+    for b in range(len(program.goal)):
+        off = point.residual[b] - step.residual[b]
+        error += 0.5 * off * off / program.spread[b]
+    return error
 
 
 @njit(**PART)

@@ -112,5 +112,6 @@ class ConstrainedLeastSquares:
         step = Step(
             z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[0],
             dual=matrices[1], twisted=matrices[2], bent=np.zeros(bounds),
+            residual=np.zeros(len(program.goal)),
         )
         return point, step

@@ -103,6 +103,7 @@ class Step(NamedTuple):
         dual: Shape ``(c, 10)``.
         bent: Second-order correction of the inequalities, shape ``(m,)``.
         twisted: The same of the matrices, shape ``(c, 10)``.
+        residual: Residual over weight after the step, shape ``(k,)``.
     """
 
     z: np.ndarray
@@ -112,3 +113,4 @@ class Step(NamedTuple):
     dual: np.ndarray
     bent: np.ndarray
     twisted: np.ndarray
+    residual: np.ndarray
