@@ -189,7 +189,7 @@ def test_the_log_det_fit_of_any_problem_is_its_minimum(draws):
         value = objective.value(z, strength)
         most = LOWER * max(value, strength)
         # All but on a boundary, where the prior is weak, z has too few digits to tell.
-        if objective.rounding(z, strength) > most:
+        if not np.isfinite(value) or objective.rounding(z, strength) > most:
             return
         assert value - lowered(objective, z, strength) <= most
         if number % 10 == 0:
