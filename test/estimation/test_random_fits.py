@@ -133,11 +133,11 @@ def lowered(objective, z, strength):
     for _ in range(20):
         try:
             stack = np.vstack([objective.matrix, np.sqrt(strength) * objective.bend(z)])
+            pull = strength * objective.divergence_gradient(z)
         except np.linalg.LinAlgError:
             break  # Rounding has brought z onto a boundary.
         misfit = objective.matrix @ z - objective.target
         orthogonal, triangle = np.linalg.qr(stack)
-        pull = strength * objective.divergence_gradient(z)
         newton = orthogonal[:len(misfit)].T @ misfit + np.linalg.solve(triangle.T, pull)
         step = -np.linalg.solve(triangle, newton)
         lengths = 0.5 ** np.arange(12)
@@ -214,7 +214,8 @@ def test_the_semidefinite_fit_of_any_problem_is_its_minimum(draws):
                 prior_strength=strength, constraints=lambda *_: ())
             others.append(general.minimise(directions, allowed)[0])
         for other in others:
-            if other is not None and allowed.contains(other, 1e-9):
+            # From a point outside, however near, large forces would gain.
+            if other is not None and allowed.contains(other):
                 assert value(z) <= value(other) * (1.0 + LOWER) + LOWER * strength
 
     check_fits(draws, SemidefiniteLeastSquares, check, 0.99)
