@@ -41,6 +41,9 @@ _WHOLE = 1.0 - 1e-12
 # Iterations without the error halved after which a better factor is tried, and after which, with
 # that, rounding has the last word.
 _DOUBT, _PATIENCE = 5, 25
+# Steps that nothing bends are held back by a proximal term of more than so many times their own
+# curvature; a smaller one would only delay the last steps.
+_HOLDING = 10.0
 # Errors below this part of the misfit are rounding.
 _ROUNDING = 1e-10
 
@@ -90,6 +93,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
     ) -> tuple[int, int]:
         sources  # noqa: B018
         best, since, length, proximal = np.inf, 0, 0.0, 0.0
+        holding = _HOLDING * _least_curvature(program)
         inside, mean, gap, misfit = begin(program, point, weight, barrier)
         for iteration in range(1, most + 1):
             if not inside:
@@ -101,7 +105,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
                     return _CONVERGED, iteration - 1
                 point.effort[ORTHOGONAL] = 1
             mean = max(mean, barrier)
-            proximal = mean - barrier
+            proximal = mean - barrier if mean - barrier > holding else 0.0
             regular, decrement = predictor(program, point, proximal, barrier, step)
             if not regular:
                 return _INACCURATE, iteration
@@ -122,6 +126,16 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
         return _LIMIT, most
 
     return iterate
+
+
+@njit(**PART)
+def _least_curvature(program: Program) -> float:
+    """The least curvature of the objective along steps that no constraint bends."""
+    least = np.inf
+    for f in range(len(program.unbent)):
+        if program.unbent[f] > 0.0:
+            least = min(least, program.quadratic[f])
+    return least
 
 
 @njit(**PART)
