@@ -15,10 +15,10 @@ from numba import njit
 LANES = 64
 # Sums may be reordered, but a value that is not a number must stay one.
 _REORDERING = {'reassoc', 'contract', 'arcp', 'nsz'}
-# A right angle as the sum of three numbers, the first two so short (33 bits) that multiples are
-# exact.
+# A right angle as the sum of four numbers, the first three so short (24 bits) that multiples up to
+# 2^29 are exact, whether the processor fuses products and sums or not.
 _RIGHT = tuple(map(float.fromhex, (
-    '0x1.921fb54400000p+0', '0x1.0b4611a600000p-34', '0x1.3198a2e037073p-69')))
+    '0x1.921fb4p+0', '0x1.4442dp-24', '0x1.846988p-48', '0x1.8cc51701b839ap-72')))
 _PER_RIGHT = 1.0 / sum(_RIGHT)
 # Each term of a Taylor series over the one before it, the last first, without signs and powers.
 _COSINE = tuple(1.0 / (k * (k - 1)) for k in range(16, 0, -2))
@@ -33,7 +33,9 @@ def cosine_and_sine(angle: float) -> tuple[float, float]:
     Right angles are taken off, and Taylor series sum what is left, at most a half of one.
     """
     quarters = np.floor(angle * _PER_RIGHT + 0.5)
-    x = ((angle - quarters * _RIGHT[0]) - quarters * _RIGHT[1]) - quarters * _RIGHT[2]
+    x = angle
+    for part in _RIGHT:
+        x -= quarters * part
     z = x * x
     cosine, sine = 1.0, 1.0
     for k in range(len(_COSINE)):
