@@ -134,7 +134,7 @@ class Estimate:
         """
         return bool(_hashes(str(self.provenance.get('sha256', ''))) & _hashes(sha256))
 
-    def ended(self, status: Status) -> Estimate:
+    def with_status(self, status: Status) -> Estimate:
         """The same values where a fit of which this is a part ended otherwise.
 
         Args:

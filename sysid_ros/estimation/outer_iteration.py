@@ -153,7 +153,7 @@ class OuterIteration:
             f'changed predicted torques by {100.0 * last / size:.2g} %.'
         )
         return replace(
-            estimate.ended(Status.ITERATION_LIMIT), notes=(*estimate.notes, note),
+            estimate.with_status(Status.ITERATION_LIMIT), notes=(*estimate.notes, note),
             parameters=estimate.parameters.with_values(theta),
         ), self.max_iterations
 

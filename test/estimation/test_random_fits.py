@@ -200,6 +200,20 @@ def test_the_log_det_fit_of_any_problem_is_its_minimum(draws):
     check_fits(draws, EntropicLeastSquares, check, 0.99)
 
 
+# Rounding of the last whole step, or the proximal term in it, left these up to 1e-3 above.
+@pytest.mark.parametrize('seed', [(77, 12), (77, 241), (77, 315), (77, 343), (78, 153), (78, 759)])
+def test_a_whole_step_that_lost_digits_is_not_the_last(seed):
+    problem, strength, plausibility = random_problem(np.random.default_rng(seed))
+    directions, _ = weighted_directions(problem)
+    allowed = feasible_set(problem, plausibility)
+    estimator = EntropicLeastSquares(prior_strength=strength, plausibility=plausibility)
+    z, status, _ = estimator.checked(directions, allowed)
+    assert status is Status.CONVERGED
+    objective = simulated.Divergence(*plain_rows(directions), allowed)
+    value = objective.value(z, strength)
+    assert value - lowered(objective, z, strength) <= LOWER * max(value, strength)
+
+
 @pytest.mark.filterwarnings('ignore:Solution may be inaccurate')
 def test_the_semidefinite_fit_of_any_problem_is_its_minimum(draws):
     def check(number, _, directions, allowed, strength, z):

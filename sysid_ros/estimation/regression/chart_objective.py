@@ -231,7 +231,7 @@ class ChartObjective:
         ):
             own = slice(10 * k, 10 * k + 10)
             along = slopes[body.block, own]
-            force = _beyond(
+            force = _soft_threshold(
                 pull[body.block] + strength * gradient, rounding[body.block])
             bend = body.curvature(x[own], force)
             values, vectors = np.linalg.eigh(strength * along.T @ hessian @ along + bend)
@@ -244,7 +244,7 @@ class ChartObjective:
             step = self._back[row, term.index]
             gradient = strength * step**2 * (theta[term.index] - self._reference[term.index])
             slope = slopes[term.index, k]
-            force = _beyond(pull[term.index] + gradient, rounding[term.index])
+            force = _soft_threshold(pull[term.index] + gradient, rounding[term.index])
             bend = force * term.value(x[k])[2]
             # On the way to a bound, or back, half of it makes steps of two; inside it vanishes.
             roots[k, k] = np.sqrt(np.maximum(
@@ -303,6 +303,6 @@ class ChartObjective:
         return np.where(self._equation, force, np.maximum(force, 0.0))
 
 
-def _beyond(force: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Forces less their rounding, which would bend the model by more than a weak prior does."""
+def _soft_threshold(force: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """Soft threshold of forces: their rounding would bend the model more than a weak prior."""
     return np.sign(force) * np.maximum(np.abs(force) - rounding, 0.0)

@@ -123,7 +123,7 @@ class ReweightedSemidefinite:
             estimate = replace(
                 estimate, parameters=problem.parameters.with_values(problem.reference))
         return rounds.widened(replace(
-            estimate.ended(status), estimator=self.name, settings=self._settings(),
+            estimate.with_status(status), estimator=self.name, settings=self._settings(),
             iterations=iterations, notes=(*estimate.notes, *left_out(problem, kept.usable)),
         ))
 

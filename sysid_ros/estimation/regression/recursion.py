@@ -209,19 +209,19 @@ class Recursion(RecursivePosterior):
     def settle(self) -> bool:
         """Iterate to the minimum for the samples so far; True when it was found."""
         strength = self.strength
-        if self._iterated(strength):
+        if self._minimise(strength):
             return True
         # Too near to a boundary to get away from it: once more, from the midst, along the minima
         # of ever weaker priors, the first as heavy as all samples together.
         self._state.theta[:] = self._prior.reference
-        bend = curvature(self.prior, self.theta[self.free])
-        heavy = float(np.sum(self.information * np.linalg.inv(bend)))
+        hessian = curvature(self.prior, self.theta[self.free])
+        heavy = float(np.sum(self.information * np.linalg.inv(hessian)))
         steps = max(int(np.ceil(np.log(heavy / strength) / np.log(_WEAKER))), 1)
         for step in range(steps, 0, -1):
-            self._iterated(strength * _WEAKER**step)
-        return self._iterated(strength)
+            self._minimise(strength * _WEAKER**step)
+        return self._minimise(strength)
 
-    def _iterated(self, strength: float) -> bool:
+    def _minimise(self, strength: float) -> bool:
         """Newton iterations for the samples so far; whether they reached the minimum."""
         options = self._options._replace(strength=strength)
         return iterate(self._prior, self._state, self._room, options, _MOST)

@@ -100,8 +100,8 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
                 return _FAILED if iteration == 1 else _INACCURATE, iteration
             # After a whole step forces balance, but for its proximal term and its rounding, and
             # the gap bounds the error.
-            if length > _WHOLE and gap + _unbalanced(program, step, proximal) <= accuracy:
-                if _rounded(program, point, step) <= accuracy:
+            if length > _WHOLE and gap + _proximal_error(program, step, proximal) <= accuracy:
+                if _rounding_error(program, point, step) <= accuracy:
                     return _CONVERGED, iteration - 1
                 point.effort[ORTHOGONAL] = 1
             mean = max(mean, barrier)
@@ -139,7 +139,7 @@ def _least_curvature(program: Program) -> float:
 
 
 @njit(**PART)
-def _unbalanced(program: Program, step: Step, proximal: float) -> float:
+def _proximal_error(program: Program, step: Step, proximal: float) -> float:
     """What the objective is above its minimum since a step took a proximal term into account."""
     error = 0.0
     for f in range(len(step.z)):
@@ -150,7 +150,7 @@ def _unbalanced(program: Program, step: Step, proximal: float) -> float:
 
 
 @njit(**PART)
-def _rounded(program: Program, point: Point, step: Step) -> float:
+def _rounding_error(program: Program, point: Point, step: Step) -> float:
     """What rounding in a whole step put the residuals off by, as a misfit."""
     error = 0.0
     for b in range(len(program.goal)):

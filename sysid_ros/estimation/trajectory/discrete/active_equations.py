@@ -94,7 +94,7 @@ def settle(
             return False
         values[:] = 0.0
         _solve(matrix, offset, count, values, room)
-        negative = _mark_negative(free, values, room)
+        negative = _clip_negative(free, values, room)
         if _checked(matrix, offset, free, values, slack, count, room):
             return True
         if not negative:
@@ -105,7 +105,7 @@ def settle(
 
 
 @njit(**_COMPILED)
-def _mark_negative(free: int, values: np.ndarray, room: Room) -> bool:
+def _clip_negative(free: int, values: np.ndarray, room: Room) -> bool:
     """Set negative values to zero, and remember whose they were; whether there are any.
 
     A friction cone without load leaves impulses that are zero but for rounding. They stay in the

@@ -261,7 +261,7 @@ def solve(
                     return _SOLVED, taken
                 ending = _INACCURATE
             # Where all pivots are taken no others are.
-            if ending != _LIMIT and _pivot_otherwise(
+            if ending != _LIMIT and _pivot_perturbed(
                     matrix, offset, free, limit, values, slack, active, room):
                 return _SOLVED, taken
             if len(offset) - free <= _SEARCHED and _search(
@@ -286,7 +286,7 @@ def _finite(matrix: np.ndarray, offset: np.ndarray) -> bool:
 
 
 @njit(error_model='numpy')
-def _pivot_otherwise(
+def _pivot_perturbed(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, values: np.ndarray,
     slack: np.ndarray, active: np.ndarray, room: Room,
 ) -> bool:
