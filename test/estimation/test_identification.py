@@ -191,8 +191,8 @@ def test_estimators_without_a_prior_do_not_look_for_its_strength(folder, name):
 def test_the_cut_off_of_the_reference_is_that_of_instrumental_variables(folder):
     settings = load(folder, 'fit: {reference_cutoff: 4.0, prior_strength: 2.0}\n').settings.fit
     assert settings.build('iv').estimator == make_estimator('iv', reference_cutoff=4.0)
-    chart = settings.build('log_cholesky').estimator
-    assert chart == make_estimator('log_cholesky', prior_strength=2.0)
+    bounded = settings.build('log_cholesky').estimator
+    assert bounded == make_estimator('log_cholesky', prior_strength=2.0)
     for name in REGRESSION_ESTIMATORS:
         settings.build(name)
 

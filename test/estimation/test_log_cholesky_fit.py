@@ -1,4 +1,4 @@
-"""Least squares in the log-Cholesky chart: derivatives, optimum, bounds."""
+"""Least squares with a log-det prior inside of hard bounds: derivatives, optimum, bounds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.chart_objective import ChartObjective
 from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
 from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
-from sysid_ros.estimation.regression.parameter_chart import ParameterChart, TermChart
+from sysid_ros.estimation.regression.log_det_objective import LogDetObjective
 from sysid_ros.estimation.regression.weighting import weighted_directions
-from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, consistency_margin, pseudo_inertia
+from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -32,129 +31,80 @@ def noisy(noise=0.5, seed=0, samples=150):
     return simulated.golden('arm').problem(noise, seed=seed, samples=samples)
 
 
-def objective_of(problem):
+def objective_of(problem, strength=0.3):
     directions, _ = weighted_directions(problem)
-    return ChartObjective(
-        problem, directions, feasible_set(problem, PLAUSIBLE), PLAUSIBLE.margin)
+    return LogDetObjective(
+        directions, feasible_set(problem, PLAUSIBLE), PLAUSIBLE.margin, strength)
 
 
-def somewhere(chart, seed=0, spread=0.3):
-    start = chart.start
-    return start + spread * np.random.default_rng(seed).normal(size=len(start))
+def somewhere(objective, seed=0, spread=0.05):
+    inside = objective.inside
+    return inside + spread * np.random.default_rng(seed).normal(size=len(inside))
 
 
-def test_the_chart_begins_at_the_prior_and_terms_inside_their_bounds():
+def steps_of(problem, theta):
+    return np.linalg.solve(problem.scale[problem.free], (theta - problem.reference)[problem.free])
+
+
+def test_the_objective_is_the_one_written_out():
+    # tr(L0^-1 L) - log det(L0^-1 L) - 4 of each body, half of z^2 of each term, and the misfit.
     problem = noisy()
-    chart = ParameterChart(problem, 1e-3)
-    theta = chart.theta(chart.start)
-    bodies = np.concatenate([
-        np.arange(len(theta))[problem.parameters.body_slice(body)]
-        for body in problem.parameters.bodies
-    ])
-    np.testing.assert_allclose(theta[bodies], problem.reference[bodies], atol=1e-14)
-    inside = (theta > problem.parameters.lower) & (theta < problem.parameters.upper)
-    assert inside.all()
+    for seed in range(3):
+        z = somewhere(objective_of(problem), seed)
+        theta = problem.reference + problem.scale @ z
+        assert objective_of(problem, 0.3).value(z) == pytest.approx(
+            objective_value(problem, theta, 0.3), rel=1e-10)
 
 
-def test_wherever_the_chart_is_bodies_keep_the_margin_and_terms_their_bounds():
-    problem = noisy()
-    chart = ParameterChart(problem, 0.01)
-    for seed in range(20):
-        theta = chart.theta(somewhere(chart, seed, spread=3.0))
-        for body in problem.parameters.bodies:
-            block = problem.parameters.body_slice(body)
-            margin = consistency_margin(theta[block], problem.parameters.prior[block])
-            assert margin >= 0.01 * (1.0 - 1e-6)
-        assert (theta >= problem.parameters.lower).all()
+def test_outside_of_consistency_the_objective_is_infinite():
+    objective = objective_of(noisy())
+    assert objective.value(objective.inside - 2.0 * np.eye(len(objective.inside))[0]) == np.inf
 
 
-@pytest.mark.parametrize(('lower', 'upper'), [
-    (-np.inf, np.inf), (0.0, np.inf), (-np.inf, 2.0), (-1.0, 2.0),
-])
-def test_charts_of_terms_have_their_derivatives_and_their_start(lower, upper):
-    chart = TermChart(0, lower, upper, reference=0.4, step=0.7)
-    assert chart.value(chart.start)[0] == pytest.approx(0.4)
-    for x in (-2.0, 0.3, 1.5):
-        value, slope, bend = chart.value(x)
-        assert lower < value < upper
-        above, below = chart.value(x + STEP), chart.value(x - STEP)
-        assert slope == pytest.approx((above[0] - below[0]) / (2 * STEP), rel=1e-7)
-        assert bend == pytest.approx((above[1] - below[1]) / (2 * STEP), rel=1e-6, abs=1e-9)
+def test_the_gradient_of_the_prior_is_that_of_finite_differences():
+    objective = objective_of(noisy())
+    z = somewhere(objective)
 
+    def prior(z):
+        return objective.value(z) - objective.misfit(z)
 
-def test_the_jacobian_of_the_chart_is_that_of_finite_differences():
-    chart = ParameterChart(noisy(), 1e-3)
-    x = somewhere(chart)
-    expected = np.transpose([
-        (chart.theta(x + STEP * e) - chart.theta(x - STEP * e)) / (2 * STEP)
-        for e in np.eye(len(x))
-    ])
-    np.testing.assert_allclose(
-        chart.jacobian(x), expected, atol=1e-8 * np.abs(expected).max())
-
-
-def test_the_gradient_is_that_of_finite_differences_with_constraints_acting():
-    problem = noisy()
-    objective = objective_of(problem)
-    x = somewhere(objective.chart, spread=0.5)
-    # Twice the mass of every body breaks the bound on their sum.
-    x[:30:10] += 0.5 * np.log(2.0)
-    multipliers = objective.stiffened(objective.unconstrained(), x, 0.1)
-    multipliers, miss = objective.updated(multipliers, x)
-    assert miss > 0.1
-    expected = np.array([
-        (objective.value(x + STEP * e, 0.1, multipliers)
-         - objective.value(x - STEP * e, 0.1, multipliers)) / (2 * STEP) for e in np.eye(len(x))
-    ])
-    found = objective.model(x, 0.1, multipliers).gradient
-    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+    expected = [
+        (prior(z + STEP * e) - prior(z - STEP * e)) / (2 * STEP) for e in np.eye(len(z))]
+    # The misfit, some thousand times the prior, leaves that many digits less.
+    np.testing.assert_allclose(objective.prior_gradient(z), expected, atol=2e-4)
 
 
 def test_the_curvature_of_the_prior_is_that_of_finite_differences():
-    # Against the divergence written out: tr(L0^-1 L) - log det(L0^-1 L), and half of z^2.
-    problem = noisy()
-    objective = objective_of(problem)
-    theta = objective.chart.theta(somewhere(objective.chart))
-    here, parameters = objective.steps(theta), problem.parameters
-    terms = slice(10 * len(parameters.bodies), None)
-
-    def prior(z):
-        values = problem.reference + problem.scale @ z
-        total = 0.5 * np.sum(z[terms] ** 2)
-        for block in map(parameters.body_slice, parameters.bodies):
-            ratio = np.linalg.solve(
-                pseudo_inertia(parameters.prior[block]), pseudo_inertia(values[block]))
-            total += np.trace(ratio) - np.linalg.slogdet(ratio)[1]
-        return total
-
-    hessian = objective.prior_curvature(theta, 0.3)
-    for k in range(0, len(here), 3):
-        along, other = np.eye(len(here))[k] * 1e-3, np.eye(len(here))[k // 2] * 1e-3
-        expected = (
-            prior(here + along + other) - prior(here + along - other)
-            - prior(here - along + other) + prior(here - along - other)) / 4e-6
-        assert hessian[k, k // 2] == pytest.approx(0.3 * expected, rel=1e-3, abs=1e-4)
-        curved = (prior(here + along) - 2.0 * prior(here) + prior(here - along)) / 1e-6
-        assert hessian[k, k] == pytest.approx(0.3 * curved, rel=1e-3)
+    objective = objective_of(noisy())
+    z = somewhere(objective)
+    expected = np.transpose([
+        (objective.prior_gradient(z + STEP * e) - objective.prior_gradient(z - STEP * e))
+        / (2 * STEP) for e in np.eye(len(z))])
+    np.testing.assert_allclose(
+        objective.prior_curvature(z), expected, atol=1e-6 * np.abs(expected).max())
 
 
-def test_at_the_minimum_the_model_has_the_true_hessian():
-    problem = simulated.golden('arm').problem(0.02)
-    objective = objective_of(problem)
-    none, strength = objective.unconstrained(), 10.0
-    x = objective.chart.start.copy()
-    for _ in range(60):
-        model = objective.model(x, strength, none)
-        length = min(1.0, 1.0 / np.abs(model.step).max())
-        x = x + length * model.step
-    assert model.decrement < 1e-20
-    expected = np.array([
-        (objective.model(x + STEP * e, strength, none).gradient
-         - objective.model(x - STEP * e, strength, none).gradient) / (2 * STEP)
-        for e in np.eye(len(x))
-    ])
-    found = model.triangle.T @ model.triangle
-    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+def test_the_model_has_the_slope_and_the_curvature_of_the_objective():
+    objective = objective_of(noisy())
+    z = somewhere(objective)
+    model = objective.model(z)
+    step = 1e-3 * np.random.default_rng(1).normal(size=len(z))
+
+    def modelled(point):
+        misfit = model.weights * (model.directions @ point) - model.target
+        return 0.5 * misfit @ misfit + 0.5 * model.quadratic @ point**2 + model.linear @ point
+
+    slope, decrease = objective.predicted(z, step)
+    along = (objective.value(z + STEP * step) - objective.value(z - STEP * step)) / (2 * STEP)
+    assert slope == pytest.approx(along, rel=1e-3)
+    assert modelled(z) - modelled(z + step) == pytest.approx(decrease, rel=1e-6)
+    rows = model.weights[:, None] * model.directions
+    hessian = rows.T @ rows + np.diag(model.quadratic)
+    directions, _ = weighted_directions(noisy())
+    weights, principal, _ = directions.principal_rows
+    data = weights[:, None] * principal
+    np.testing.assert_allclose(
+        hessian, data.T @ data + objective.prior_curvature(z), atol=1e-9 * np.abs(hessian).max())
 
 
 def by_cvxpy(problem, strength):
@@ -196,8 +146,7 @@ def test_the_optimum_is_that_of_cvxpy_and_clarabel(strength, seed):
 
 
 def objective_value(problem, theta, strength):
-    objective = objective_of(problem)
-    z = objective.steps(theta)
+    z = steps_of(problem, theta)
     weights, principal, target = weighted_directions(problem)[0].principal_rows
     residual = weights * (principal @ z) - target
     terms = 10 * len(problem.parameters.bodies)
@@ -253,9 +202,9 @@ def test_a_wrong_margin_of_the_prior_is_refused_by_the_body():
 
 def test_too_few_iterations_are_said_and_leave_an_allowed_point():
     problem = noisy()
-    estimate = LogCholeskyLeastSquares(max_iterations=3).fit(problem)
+    estimate = LogCholeskyLeastSquares(max_iterations=1).fit(problem)
     assert estimate.status is Status.ITERATION_LIMIT
-    z = objective_of(problem).steps(estimate.parameters.values)
+    z = steps_of(problem, estimate.parameters.values)
     assert feasible_set(problem, PLAUSIBLE).contains(z, 1e-6)
     assert (estimate.parameters.values != problem.reference).any()
 

@@ -235,40 +235,52 @@ def test_the_semidefinite_fit_of_any_problem_is_its_minimum(draws):
     check_fits(draws, SemidefiniteLeastSquares, check, 0.99)
 
 
+def check_by_clarabel(problem, directions, allowed, strength, z):
+    """That Clarabel finds no lower value of the log-det objective with hard bounds."""
+    rows, target = plain_rows(directions)
+    blocks = [problem.parameters.body_slice(body) for body in allowed.names]
+    terms = np.ones(len(z), dtype=bool)
+    terms[:10 * len(blocks)] = False
+
+    def value(z):
+        theta, prior = problem.reference + problem.scale @ z, problem.parameters.prior
+        divergence = sum(log_det_divergence(theta[b], prior[b])[0] for b in blocks)
+        return 0.5 * np.sum((rows @ z - target) ** 2) + strength * (
+            divergence + 0.5 * np.sum(z[terms] ** 2))
+
+    variable = cp.Variable(len(z))
+    theta = problem.reference + problem.scale @ variable
+    cost = 0.5 * cp.sum_squares(variable[np.flatnonzero(terms)])
+    constraints = [allowed.matrix @ variable <= allowed.bound]
+    for block, constant, slopes in zip(blocks, allowed.constant, allowed.slopes, strict=True):
+        whiten = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(problem.parameters.prior[block])))
+        basis = (whiten @ PSEUDO_INERTIA_BASIS @ whiten.T).reshape(10, 16).T
+        pseudo = cp.Variable((4, 4), symmetric=True)
+        constraints += [
+            cp.vec(pseudo, order='C') == basis @ theta[block],
+            cp.reshape(
+                slopes.reshape(len(slopes), 16).T @ variable + constant.ravel(), (4, 4),
+                order='C') >> 0]
+        cost += cp.trace(pseudo) - cp.log_det(pseudo)
+    other = log_det_by_clarabel((variable, cost, constraints), directions, allowed, strength)
+    assert other is None or value(z) - value(other) <= LOWER * max(value(z), strength)
+
+
 @pytest.mark.filterwarnings(
     'ignore:Solution may be inaccurate', 'ignore:(invalid value|divide by zero) encountered in log')
 def test_the_log_cholesky_fit_of_any_problem_is_its_minimum(draws):
-    def check(number, problem, directions, allowed, strength, z):
-        if number % 10 != 0:
-            return
-        rows, target = plain_rows(directions)
-        blocks = [problem.parameters.body_slice(body) for body in allowed.names]
-        terms = np.ones(len(z), dtype=bool)
-        terms[:10 * len(blocks)] = False
+    def check(_, *fitted):
+        check_by_clarabel(*fitted)
 
-        def value(z):
-            theta, prior = problem.reference + problem.scale @ z, problem.parameters.prior
-            divergence = sum(log_det_divergence(theta[b], prior[b])[0] for b in blocks)
-            return 0.5 * np.sum((rows @ z - target) ** 2) + strength * (
-                divergence + 0.5 * np.sum(z[terms] ** 2))
+    check_fits(draws, LogCholeskyLeastSquares, check, 0.99)
 
-        variable = cp.Variable(len(z))
-        theta = problem.reference + problem.scale @ variable
-        cost = 0.5 * cp.sum_squares(variable[np.flatnonzero(terms)])
-        constraints = [allowed.matrix @ variable <= allowed.bound]
-        for block, constant, slopes in zip(blocks, allowed.constant, allowed.slopes, strict=True):
-            whiten = np.linalg.inv(np.linalg.cholesky(
-                pseudo_inertia(problem.parameters.prior[block])))
-            basis = (whiten @ PSEUDO_INERTIA_BASIS @ whiten.T).reshape(10, 16).T
-            pseudo = cp.Variable((4, 4), symmetric=True)
-            constraints += [
-                cp.vec(pseudo, order='C') == basis @ theta[block],
-                cp.reshape(
-                    slopes.reshape(len(slopes), 16).T @ variable + constant.ravel(), (4, 4),
-                    order='C') >> 0]
-            cost += cp.trace(pseudo) - cp.log_det(pseudo)
-        other = log_det_by_clarabel((variable, cost, constraints), directions, allowed, strength)
-        most = LOWER * max(value(z), strength)
-        assert other is None or value(z) - value(other) <= most
 
-    check_fits(draws, LogCholeskyLeastSquares, check, 0.9)
+# In log-Cholesky coordinates the margin of a body looked stationary here, 5e-4 above the minimum.
+def test_no_point_of_a_margin_is_taken_for_the_minimum():
+    problem, strength, plausibility = random_problem(np.random.default_rng((2101, 3980)))
+    directions, _ = weighted_directions(problem)
+    allowed = feasible_set(problem, plausibility)
+    estimator = LogCholeskyLeastSquares(prior_strength=strength, plausibility=plausibility)
+    z, status, _ = estimator.checked(directions, allowed)
+    assert status is Status.CONVERGED
+    check_by_clarabel(problem, directions, allowed, strength, z)

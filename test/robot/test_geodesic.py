@@ -15,11 +15,12 @@ from sysid_ros.robot.inertia import (
     pseudo_inertia,
     transform_inertial,
 )
-from sysid_ros.robot.log_cholesky import from_log_cholesky
 
 
 def random_bodies(rng, count):
-    return from_log_cholesky(0.5 * rng.normal(size=(count, 10)))
+    factors = np.tril(0.5 * rng.normal(size=(count, 4, 4)), -1)
+    factors += np.exp(0.5 * rng.normal(size=(count, 1, 4))) * np.eye(4)
+    return inertial_from_pseudo(factors @ np.swapaxes(factors, -1, -2))
 
 
 def test_the_distance_comes_from_the_generalised_eigenvalues(rng):

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.directions import DataDirections
@@ -64,12 +63,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
         """
-        prior = allowed.interior()
-        if prior is None:
-            raise ConfigurationError(
-                'the prior is not strictly inside what is allowed', where='plausibility',
-                fix='Widen the ranges, or mend the prior',
-            )
+        prior = allowed.require_interior()
         # The divergence is the barrier less its tangent at the prior.
         unbent = allowed.unbent.astype(float)
         slope = -(allowed.barrier_gradient(prior) + unbent * prior)

@@ -142,6 +142,26 @@ class FeasibleSet:
             return None
         return z if (self.slack(z) > 0.0).all() else None
 
+    def require_interior(self) -> np.ndarray:
+        """The prior, moved inside where it lies on a bound, shape ``(f,)``.
+
+        Raises:
+            ConfigurationError: It is not strictly inside; names the bodies and bounds.
+        """
+        z = self.interior()
+        if z is None:
+            outside = np.linalg.eigvalsh(self.constant)[:, 0] <= 0.0
+            where = [name for name, out in zip(self.names, outside, strict=True) if out]
+            where += [
+                label for label, bound in zip(self.labels, self.bound, strict=True) if bound < 0.0]
+            raise ConfigurationError(
+                'the prior is not strictly inside what is allowed',
+                where=', '.join(where) or 'plausibility',
+                fix='Widen the ranges or the margin of plausibility, or mend the prior or the '
+                'fixed values',
+            )
+        return z
+
     def barrier_gradient(self, z: np.ndarray) -> np.ndarray:
         """Gradient of the log barrier at a point strictly inside, shape ``(f,)``."""
         inverse = np.linalg.inv(self.pseudo_inertias(z))

@@ -1,69 +1,62 @@
-r"""Nonlinear least squares in a chart of everything physics allows.
+r"""Least squares with the log-det divergence of each body to its prior, and bounds that may be met.
 
-Whatever the coordinates of a
-:class:`~sysid_ros.estimation.regression.parameter_chart.ParameterChart` are, bodies are
-consistent and friction and armature not negative, so the fit is one without constraints
-(Rucker and Wensing 2022): Gauss-Newton steps, with the curvature of the chart, and a line search on
-:class:`~sysid_ros.estimation.regression.chart_objective.ChartObjective`. Only the ranges of
-masses, which are no box in the chart, need multipliers; a result that misses them is refused.
+.. math::
+    \min_\theta \; \tfrac12\|W^{1/2}(\Gamma\theta - \tau)\|^2 + s\,\Big(
+        \sum_i D(\phi_i \,\|\, \phi_{0,i}) + \tfrac12 \sum_k z_k^2\Big)
+    \quad\text{with}\quad L_i(\theta) \succeq \epsilon L_{0,i},
 
-Unlike the barrier of the entropic estimator, whose divergence it shares, the chart lets friction
-and armature come to rest on their bounds and masses on the ends of their ranges. Intervals are
-those of the posterior of the prior after Laplace; bounds and ranges count as no information.
+with bounds on friction, armature and masses. Joint terms, k, have the squared distance to their
+prior in its steps: near the prior what the other estimators use, so that strengths compare. Unlike
+the barrier of the entropic estimator, the prior here lets friction and armature come to rest on
+their bounds and masses on the ends of their ranges.
+
+Rucker and Wensing (2022) pose this in log-Cholesky coordinates, after which the estimator is
+named. In the parameters themselves the objective is convex, and so it is minimised there: each
+step is Newton's inside of the constraints, a semidefinite least-squares problem, followed by a
+line search (sequential quadratic programming). The divergence being self-concordant, that
+converges from every prior, where a chart is bent, and flat on the boundary: points there look
+stationary that are not.
+
+Intervals are those of the posterior of the prior after Laplace; bounds and ranges count as no
+information.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.chart_objective import ChartObjective, Multipliers
-from sysid_ros.estimation.regression.consistent import (
-    ConsistentLeastSquares,
-    parameters_of,
-    verified,
-)
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares, verified
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet
+from sysid_ros.estimation.regression.log_det_objective import LogDetObjective
 
 # Sufficient decrease and shortest step of the line search.
 _ARMIJO = 1e-4
 _SHORTEST_STEP = 1e-10
-# No coordinate of the chart, a relative change, moves more than this in one step.
-_LONGEST_STEP = 2.0
-# Changes of the objective below this part of it are rounding.
-_ROUNDING = 1e-11
-# Each stage divides the prior's weight by the first and is solved to the second.
-_REDUCTION = 10.0
-_FOLLOW = 1e-1
-# How well constraints are held in the steps of the prior, and most updates of multipliers.
-_HELD = 1e-7
-# After the first update, what is left to gain is this part of what was.
-_FINER = 1e-4
-_MAX_UPDATES = 20
-# A miss that an update leaves larger than this part of itself wants stiffer penalties
-# (Nocedal and Wright 2006, framework 17.3).
-_FALLING = 0.25
+# Changes of the objective below this part of the misfit are rounding, as in the inner problem.
+_ROUNDING = 1e-10
+# The inner problem is solved to this part of the accuracy, in so many iterations at most.
+_INNER_ACCURACY, _INNER_ITERATIONS = 0.1, 200
 
 
 @dataclass(frozen=True)
 class LogCholeskyLeastSquares(ConsistentLeastSquares):
-    """Weighted nonlinear least squares in the log-Cholesky chart.
+    """Weighted least squares with a log-det divergence to the prior, inside of hard bounds.
 
     Args:
-        prior_strength: Weight of the prior as in the entropic estimator: a body at twice its
+        prior_strength: Weight s of the prior as in the entropic estimator: a body at twice its
             prior inertia costs 1.2 of it, in squared standard deviations of the torque noise.
         plausibility: Margins and ranges of masses.
-        tolerance: Squared Newton decrement, in units of the prior, at which it ends.
-        max_iterations: Most Gauss-Newton steps.
+        max_iterations: Most Newton steps.
+        tolerance: How far the objective may be from its minimum, in units of the prior.
     """
 
     prior_strength: float = 0.1
-    max_iterations: int = 500
     tolerance: float = 1e-8
 
     name: ClassVar[str] = 'log_cholesky'
@@ -79,142 +72,62 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
         """
-        objective = self._objective(directions, allowed)
-        path = _Path.start(objective).down_to(self.prior_strength, self)
-        return path.steps, path.status, path.iterations
+        start = allowed.require_interior()
+        return self._minimise_from(start, self._objective(directions, allowed, self.prior_strength))
 
     def minimise_each(
         self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
     ) -> Iterator[tuple[np.ndarray, Status]]:
-        """What the estimator finds with falling strengths, each starting from the one before.
-
-        After one that did not converge the weaker ones are not tried, and have its status.
-        """
-        path = _Path.start(self._objective(directions, allowed))
+        """What the estimator finds with falling strengths, each starting from the one before."""
+        z = allowed.require_interior()
         for strength in strengths:
-            if path.status.ok:
-                path = path.down_to(strength, self)
-            yield verified(allowed, path.steps, path.status)
+            z, status, _ = self._minimise_from(z, self._objective(directions, allowed, strength))
+            yield verified(allowed, z, status)
 
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray:
         """Hessian of the weighted divergence, ``(f, f)``; see :class:`ConsistentLeastSquares`."""
-        theta = parameters_of(directions.problem, z)
-        return self._objective(directions, allowed).prior_curvature(theta, self.prior_strength)
+        return self._objective(directions, allowed, self.prior_strength).prior_curvature(z)
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
         return {**super().describe(), 'tolerance': self.tolerance}
 
-    def _objective(self, directions: DataDirections, allowed: FeasibleSet) -> ChartObjective:
-        return ChartObjective(directions.problem, directions, allowed, self.plausibility.margin)
+    def _objective(
+        self, directions: DataDirections, allowed: FeasibleSet, strength: float
+    ) -> LogDetObjective:
+        return LogDetObjective(directions, allowed, self.plausibility.margin, strength)
 
+    def _minimise_from(
+        self, z: np.ndarray, objective: LogDetObjective
+    ) -> tuple[np.ndarray, Status, int]:
+        """Newton's method inside of the constraints, with a line search.
 
-@dataclass(frozen=True, eq=False)
-class _Path:
-    """The minimiser on its way from a dominant prior to a weak one.
+        Args:
+            z: A point strictly inside, shape ``(f,)``.
+            objective: What is minimised.
 
-    Far from the minimum of a weak prior the chart is bent; a stronger prior is near its own,
-    and each minimiser starts the next.
-
-    Attributes:
-        objective: What is minimised.
-        x: Coordinates, shape ``(m,)``.
-        multipliers: Forces of the constraints there.
-        strength: Weight of the prior that they belong to.
-        status: How the last stage ended.
-        iterations: Gauss-Newton steps of the way from the last strength that was asked for.
-    """
-
-    objective: ChartObjective
-    x: np.ndarray
-    multipliers: Multipliers
-    strength: float
-    status: Status = Status.CONVERGED
-    iterations: int = 0
-
-    @classmethod
-    def start(cls, objective: ChartObjective) -> _Path:
-        """The prior, and a strength at which it is near the minimum."""
-        x = objective.chart.start.copy()
-        return cls(objective, x, objective.unconstrained(), objective.misfit(x) / len(x))
-
-    @property
-    def steps(self) -> np.ndarray:
-        """Steps of the prior z, shape ``(f,)``."""
-        return self.objective.steps(self.objective.chart.theta(self.x))
-
-    def down_to(self, strength: float, settings: LogCholeskyLeastSquares) -> _Path:
-        """The minimiser at a strength of the prior."""
-        path = replace(self, iterations=0)
-        for stage in _strengths(self.strength, strength):
-            path = path._stage(stage, stage == strength, settings)
-            if not path.status.ok:
-                break
-        return path
-
-    def _stage(self, strength: float, final: bool, settings: LogCholeskyLeastSquares) -> _Path:
-        """The minimiser at one strength, near which the path is; a rough one unless final."""
-        objective, x, iterations = self.objective, self.x, self.iterations
-        multipliers = objective.stiffened(self.multipliers, x, strength)
-        tolerance, last = settings.tolerance if final else _FOLLOW, np.inf
-        # As in the interior-point method, what rounding of the misfit hides is no gain.
-        accuracy = max(tolerance * strength, _ROUNDING * objective.misfit(x))
-        for _ in range(_MAX_UPDATES):
-            x, status, used = _gauss_newton(
-                objective, multipliers, x, strength, accuracy,
-                settings.max_iterations - iterations,
-            )
-            iterations += used
-            if not status.ok:
-                break
-            multipliers, miss = objective.updated(multipliers, x)
-            if not final or miss <= _HELD:
-                break
-            if miss > _FALLING * last:
-                multipliers = multipliers.stiffer()
-            if last == np.inf:
-                accuracy *= _FINER
-            last = miss
-        else:
-            status = Status.INACCURATE
-        return replace(
-            self, x=x, multipliers=multipliers, strength=strength, status=status,
-            iterations=iterations,
-        )
-
-
-def _strengths(first: float, last: float) -> list[float]:
-    """Falling weights of the prior, each a fixed part of the one before."""
-    stages = max(int(np.ceil(np.log(max(first / last, 1.0)) / np.log(_REDUCTION))), 1)
-    return [last * _REDUCTION**stage for stage in range(stages - 1, -1, -1)]
-
-
-def _gauss_newton(
-    objective: ChartObjective, multipliers: Multipliers, x: np.ndarray, strength: float,
-    accuracy: float, most: int,
-) -> tuple[np.ndarray, Status, int]:
-    """Damped Gauss-Newton steps that follow the curved valley of what the data tells."""
-    value = objective.value(x, strength, multipliers)
-    for iteration in range(1, most + 1):
-        model = objective.model(x, strength, multipliers)
-        step, decrement = model.step, model.decrement
-        if not np.isfinite(decrement):
-            return x, Status.INACCURATE, iteration
-        if decrement <= accuracy:
-            return x, Status.CONVERGED, iteration
-        longest = np.abs(step[objective.chart.curved]).max(initial=0.0)
-        length = min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
-        while True:
-            trial = objective.corrected(x, length * step, model)
-            found = objective.value(trial, strength, multipliers)
-            if found <= value - _ARMIJO * length * decrement:
-                break
-            length *= 0.5
-            if length < _SHORTEST_STEP:
-                # Rounding hides any decrease; that is the end if the step was tiny anyway.
-                hidden = decrement <= _ROUNDING * abs(value)
-                return x, Status.CONVERGED if hidden else Status.INACCURATE, iteration
-        x, value = trial, found
-    return x, Status.ITERATION_LIMIT, most
+        Returns:
+            As :meth:`minimise`.
+        """
+        value = objective.value(z)
+        for iteration in range(1, self.max_iterations + 1):
+            accuracy = max(
+                self.tolerance * objective.strength, _ROUNDING * objective.misfit(z))
+            model = objective.model(z)
+            nearest, inner, _ = model.minimise(
+                objective.inside, barrier=0.0, accuracy=_INNER_ACCURACY * accuracy,
+                max_iterations=_INNER_ITERATIONS)
+            step = nearest - z
+            slope, decrease = objective.predicted(z, step)
+            if decrease <= accuracy:
+                return z, Status.CONVERGED if inner.ok else Status.INACCURATE, iteration
+            length = 1.0
+            while not objective.value(z + length * step) <= value + _ARMIJO * length * slope:
+                length *= 0.5
+                if length < _SHORTEST_STEP:
+                    return z, Status.INACCURATE, iteration
+            z = z + length * step
+            value = objective.value(z)
+        return z, Status.ITERATION_LIMIT, self.max_iterations

@@ -15,7 +15,6 @@ import numpy as np
 import scipy.linalg
 
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
 from sysid_ros.estimation.regression.recursive_barrier import bend
@@ -61,12 +60,7 @@ def divergence(
 
 def _plausible(problem: RegressionProblem, plausibility: Plausibility) -> Prior:
     allowed = feasible_set(problem, plausibility)
-    z = allowed.interior()
-    if z is None:
-        raise ConfigurationError(
-            'the prior is not strictly inside what is allowed', where='plausibility',
-            fix='Widen the ranges, or mend the prior',
-        )
+    z = allowed.require_interior()
     free = np.flatnonzero(problem.free)
     scale = problem.scale[free]
     matrix = _in_parameters(allowed, scale)
