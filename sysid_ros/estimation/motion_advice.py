@@ -167,8 +167,10 @@ def _information(
 
 def _left(information: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """What is left of each base parameter's step, shape ``(r,)``."""
-    factor = np.linalg.cholesky(np.eye(len(information)) + information)
-    part = scipy.linalg.solve_triangular(factor, steps.T, lower=True)
+    values, vectors = np.linalg.eigh(information)
+    # A square has no eigenvalue below zero but by rounding, which beside torques without any noise
+    # exceeds the unit of the prior.
+    part = (vectors.T @ steps.T) / np.sqrt(1.0 + np.maximum(values, 0.0))[:, None]
     return np.linalg.norm(part, axis=0) / np.linalg.norm(steps, axis=1)
 
 

@@ -118,6 +118,14 @@ def test_what_is_left_is_the_posterior_of_the_prior_and_the_rows():
         assert entry.left == pytest.approx(expected[entry.name], rel=1e-6)
 
 
+def test_torques_without_any_noise_leave_advice_possible():
+    # Information of 1e24, whose rounding exceeds the unit of the prior, was an error of Cholesky's.
+    problem = simulated.golden('arm').problem(0.0, samples=200, still=(0,))
+    problem = replace(problem, torque=problem.regressor @ problem.reference)
+    estimate = make_estimator('entropic').fit(problem)
+    assert np.isfinite([entry.left for entry in identifiability(problem, estimate).weak]).all()
+
+
 def test_recording_the_motion_named_shows_what_was_missing():
     golden = simulated.golden('arm')
     problem = golden.problem(0.01, still=(2,))
