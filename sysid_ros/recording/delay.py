@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
@@ -38,6 +39,9 @@ _KEPT = 40_000_000
 _RANK = 1e-8
 # Rows per column below which a fit says nothing about the delay.
 _ROWS = 3
+# Rows per column from which those without standstill and reversals suffice, and the part of its
+# largest speed below which a joint may stick.
+_SLIDING, _SLOW = 5, 0.03
 # Samples by which the rough delay may be off.
 _TURN = 3
 # Errors this far apart are independent, in [s].
@@ -202,6 +206,8 @@ def _rows(dataset: Dataset, model: TorqueModel, reach: int, cutoff: float) -> _R
     # Torque jumps with dry friction between two samples: rows that feel it fit less well.
     turns = np.zeros(dataset.v.shape, dtype=bool)
     turns[:-1] = np.sign(dataset.v[1:]) != np.sign(dataset.v[:-1])
+    speed = np.abs(dataset.v)
+    turns |= speed < _SLOW * speed.max(axis=0)
     near = low_pass.support(dataset.rate) + _TURN
     return _Rows(
         rows, np.concatenate([columns for _, columns in pieces]), torque,
@@ -298,15 +304,32 @@ class _Profile:
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     if not columns.size:
         return np.zeros((len(columns), 0))
-    q, r = np.linalg.qr(columns)
-    u, s, _ = np.linalg.svd(r)
-    return q @ u[:, :int(np.sum(s > _RANK * s[0]))]
+    # By pivots, not singular values: LAPACK's search for these may not converge.
+    q, r, _ = scipy.linalg.qr(columns, mode='economic', pivoting=True)
+    size = np.abs(np.diag(r))
+    return q[:, size > _RANK * size[0]]
 
 
 def _delay(rows: _Rows, joint: int, reach: int, period: int) -> tuple[float, float, float]:
-    """Delay of a joint and its standard deviation, in samples, and the gain."""
+    """Delay of a joint and its standard deviation, in samples, and the gain.
+
+    Friction that sticks follows the velocity late, which looks like a delay: where rows of a
+    sliding joint contradict by a sample, only these count. Else dry friction tells it best.
+    """
+    every = _delay_of(rows, joint, rows.usable[:, joint], reach, period)
+    sliding = rows.usable[:, joint] & rows.smooth[:, joint]
+    if sliding.sum() <= _SLIDING * rows.columns.shape[2]:
+        return every
+    smooth = _delay_of(rows, joint, sliding, reach, period)
+    alike = abs(smooth[0] - every[0]) <= 1.0
+    return every if np.isfinite(every[1]) and (alike or not np.isfinite(smooth[1])) else smooth
+
+
+def _delay_of(
+    rows: _Rows, joint: int, usable: np.ndarray, reach: int, period: int
+) -> tuple[float, float, float]:
+    """As :func:`_delay`, from some rows, mask of shape ``(T',)``."""
     unknown = (0.0, float('inf'), 0.0)
-    usable = rows.usable[:, joint]
     profile = _Profile.of(rows, joint, usable, np.ones(int(usable.sum())))
     if not profile.tells:
         return unknown

@@ -53,6 +53,31 @@ def test_friction_that_the_model_lacks_does_not_look_like_a_delay(simulated_arm)
     assert np.abs(found.seconds - late).max() * RATE < 0.2
 
 
+def test_friction_that_sticks_does_not_look_like_a_delay(simulated_arm):
+    # Dahl's friction turns only after some way; with rows near reversals up to 37 ms.
+    for seed in range(3):
+        arm = simulated_arm(seed, friction=0.6)
+        fine = 20
+        t = np.arange(round(20.0 * RATE * fine)) / (RATE * fine)
+        _, v, _ = arm.motion(t)
+        dry = arm.truth[-8:-4]
+        friction = np.zeros_like(v)
+        for k in range(1, len(t)):
+            bent = friction[k - 1] + dry / 5e-3 * v[k] / (RATE * fine)
+            friction[k] = np.clip(bent, -dry, dry)
+        late = np.array([0.0, 0.02, 0.0, 0.02])
+        rows = np.arange(0, len(t), fine)
+        tau = np.stack([
+            arm.torque(t[rows] - d)[:, j] - dry[j] * np.sign(arm.motion(t[rows] - d)[1][:, j])
+            + friction[np.maximum(rows - round(d * RATE * fine), 0), j]
+            for j, d in enumerate(late)], axis=1)
+        data = arm.dataset(20.0, RATE)
+        noise = 0.01 * np.sqrt(np.mean(tau**2, axis=0))
+        tau += noise * np.random.default_rng(seed).normal(size=tau.shape)
+        found = estimate_delays(replace(data, tau=tau), arm.model)
+        assert np.abs(found.seconds - late).max() * RATE < 1.0
+
+
 def test_the_report_says_which_torque_is_late_and_by_how_much(simulated_arm):
     arm = simulated_arm(1)
     recording = arm.recording(20.0, RATE, delays=np.array([0.02, -0.015, 0.0, 0.0]))
