@@ -19,7 +19,12 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.align import Clock, align, align_from
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
-from sysid_ros.recording.effort import EffortFinding, effort_findings, require_right_signs
+from sysid_ros.recording.effort import (
+    EffortFinding,
+    EffortKind,
+    effort_findings,
+    require_right_signs,
+)
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.long_bag import LongBag, is_long
 from sysid_ros.recording.processing import Processing
@@ -221,10 +226,12 @@ class Identification:
         if described.transmission is not None and (effort is None or effort.side == 'joint'):
             gears = np.diag(described.transmission.build().motor_per_joint)
             ratios = dict(zip(described.joints, gears, strict=True))
-        findings = effort_findings(dataset, model, ratios)
+        findings = effort_findings(dataset, model, ratios, self.described.unpowered)
         if self.settings.processing.effort_check == 'refuse':
             require_right_signs(findings)
-        return findings
+            return findings
+        # Scales are told by the description, which is what is wrong, says who only wants a warning.
+        return tuple(one for one in findings if one.kind is not EffortKind.INCONSISTENT)
 
     def with_terms(self, terms: TermSettings) -> Identification:
         """The same with other joint terms, among which friction is not chosen again.

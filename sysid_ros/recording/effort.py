@@ -11,42 +11,36 @@ inertia are free but not negative, so that a wrong prior by itself raises no ala
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import nnls
 
-from sysid_ros.dynamics.regressor import inertial_regressor
-from sysid_ros.dynamics.terms import Stiffness
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.robot.inertia import central_inertia, inertial_parameters, is_consistent
-from sysid_ros.robot.model import RobotModel
-
-# How far a prior may well be off: masses and inertias in parts, centres of mass in [m].
-_MASS, _CENTRE, _INERTIA = 0.2, 0.02, 0.3
+from sysid_ros.recording.effort_reading import Reading, readings
+from sysid_ros.recording.effort_scale import EffortScales, agree, effort_scales
 
 # Scales tried, and those that are no reason for alarm: a wrong prior explains them.
 _SCALES = np.geomspace(1e-3, 1e3, 61)
 _PLAUSIBLE = (0.35, 3.0)
 
-# The model is not better than this, in parts of the torque; and its errors this far apart in
-# [s] are independent.
-_MISMATCH, _STRETCH = 0.05, 0.1
-
 # Cost, in squared standard deviations, by which another reading has to fit better.
 _DECISIVE = 20.0
 
-# Correlation with the prior's prediction, without friction, from which its scale is believed.
-_CORRELATED = 0.5
+# Correlation with the prior's prediction, without friction, from which its scale is believed, and
+# from which it may be called wrong.
+_CORRELATED, _TOLD = 0.5, 0.85
+
+# A joint that moves by more than this, in [rad] or [m], feels a torque that is no constant.
+_MOVES = 0.05
 
 # Part of the torque that some reading has to explain, before any is believed.
 _EXPLAINED = 0.5
 
-# Rows that are looked at, spread evenly over the recording.
-_ROWS = 2000
+# Part of the torque that the prior as it is has to explain, so that no sensor is accused.
+_BY_PRIOR = 0.75
 
 
 class EffortKind(enum.Enum):
@@ -57,6 +51,8 @@ class EffortKind(enum.Enum):
     MOTOR_SIDE = 'a torque at the motor, before the gears'
     SCALED = 'a current or a motor-side torque'
     GRAVITY_COMPENSATED = 'a torque without the part that carries gravity'
+    INCONSISTENT = 'a torque of another scale than the masses of the description'
+    CONSTANT = 'a constant, whatever the joint does'
     UNRELATED = 'nothing the model could make of this motion'
     UNKNOWN = 'something that prior and motion do not settle'
 
@@ -90,21 +86,24 @@ class EffortFinding:
     @property
     def wrong_sign(self) -> bool:
         """Whether the sign is wrong, whatever else is."""
-        return not self.kind.usable and self.kind is not EffortKind.UNRELATED and self.scale < 0
+        return not self.kind.usable and self.scale < 0
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
         text = f'{self.joint}: the effort looks like {self.kind.value}'
-        if self.kind is not EffortKind.UNKNOWN:
+        if self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
             text += f': {self.scale:.2g} of the predicted, correlation {self.correlation:.2f}'
         return f'{text}. {self.suggestion}' if self.suggestion else text
 
 
 def effort_findings(
-    dataset: Dataset, model: TorqueModel, ratios: Mapping[str, float] | None = None
+    dataset: Dataset, model: TorqueModel, ratios: Mapping[str, float] | None = None,
+    unpowered: Collection[str] = (),
 ) -> tuple[EffortFinding, ...]:
     """What the effort of every joint looks like, one finding per joint.
+
+    Where all efforts have one scale that is not 1, one more finding says so.
 
     Nothing is changed in the data.
 
@@ -113,6 +112,7 @@ def effort_findings(
         model: Torque model with the prior; its joints must be the dataset's, in order.
         ratios: Motor turns per joint turn by joint, as far as known, which tells a
             motor-side torque from a current.
+        unpowered: Joints that nothing drives, whose effort is zero indeed.
 
     Raises:
         RecordingError: The joints differ.
@@ -122,11 +122,15 @@ def effort_findings(
             'the data holds other joints than the model', where=dataset.source,
             found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
         )
-    gears = ratios or {}
-    return tuple(
-        _judge(name, readings, gears.get(name))
-        for name, readings in zip(dataset.joint_names, _readings(dataset, model), strict=True)
-    )
+    gears, moving = ratios or {}, np.ptp(dataset.q, axis=0) > _MOVES
+    read = dict(zip(dataset.joint_names, readings(dataset, model), strict=True))
+    findings = [
+        _judge(name, own, gears.get(name)) if own or not moves or name in unpowered
+        else _constant(name)
+        for (name, own), moves in zip(read.items(), moving, strict=True)]
+    usable = {one.joint for one in findings if one.kind.usable}
+    scales = effort_scales({name: own[0] for name, own in read.items() if own and name in usable})
+    return tuple(_with_scales(findings, scales))
 
 
 def require_right_signs(findings: Sequence[EffortFinding]) -> None:
@@ -149,130 +153,7 @@ def require_right_signs(findings: Sequence[EffortFinding]) -> None:
         )
 
 
-def _readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[_Reading]]:
-    """For every joint the effort with gravity and without; none where there is no effort."""
-    rows = np.arange(0, len(dataset), max(len(dataset) // _ROWS, 1))
-    q, v, a = dataset.q[rows], dataset.v[rows], dataset.a[rows]
-    full = inertial_regressor(model.robot, q, v, a)
-    gravity = inertial_regressor(model.robot, q, np.zeros_like(v), np.zeros_like(a))
-    springs = any(isinstance(term, Stiffness) for term in model.terms)
-    free = np.stack([np.ones_like(q), *([q] if springs else [])], axis=-1)
-    friction = np.stack([v, np.sign(v), a], axis=-1)
-    spread = _prior_spread(model.robot)
-    prior = model.robot.reference_inertials.reshape(-1)
-    independent = max(dataset.duration / _STRETCH, 10.0)
-    for joint in range(len(dataset.joint_names)):
-        used = dataset.mask[rows, joint]
-        tau = dataset.tau[rows, joint][used]
-        if len(tau) <= 2 * len(prior) or np.ptp(tau) == 0:
-            yield []
-            continue
-        readings = [
-            _Reading(
-                part[used, joint] @ spread, part[used, joint] @ prior, free[used, joint],
-                friction[used, joint], tau,
-            ) for part in (full, full - gravity)
-        ]
-        least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
-        noise = max(least, min(reading.misfit for reading in readings))
-        for reading in readings:
-            reading.weigh(np.sqrt(min(independent, len(tau))) / noise)
-        yield readings
-
-
-def _prior_spread(robot: RobotModel) -> np.ndarray:
-    """How the parameters of each body may stray from the prior, shape ``(10 b, 10 b)``."""
-    bodies = len(robot.body_names)
-    spread = np.zeros((10 * bodies, 10 * bodies))
-    for body, phi in enumerate(robot.reference_inertials):
-        block = slice(10 * body, 10 * body + 10)
-        spread[block, block] = _body_spread(phi)
-    return spread
-
-
-def _body_spread(phi: np.ndarray) -> np.ndarray:
-    if not is_consistent(phi):
-        return np.diag(np.abs(phi) + 1e-6)
-    mass, centre, inertia = central_inertia(phi)
-    columns = [_MASS * phi]
-    for axis in range(3):
-        moved = centre + _CENTRE * np.eye(3)[axis]
-        columns.append(inertial_parameters(mass, moved, inertia) - phi)
-    size = np.sqrt(np.diag(inertia)) + np.sqrt(mass) * _CENTRE
-    for row, column in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)):
-        change = np.zeros((3, 3))
-        change[row, column] = change[column, row] = _INERTIA * size[row] * size[column]
-        columns.append(inertial_parameters(mass, centre, inertia + change) - phi)
-    return np.array(columns).T
-
-
-class _Reading:
-    r"""One way to read an effort: its cost as a function of the scale s.
-
-    With :math:`\tau = s\,(P z + p_0 + F c)`, deviations z of the prior cost
-    :math:`\|z\|^2`, the friction c is free but not negative, offsets are free.
-    """
-
-    def __init__(
-        self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
-        tau: np.ndarray,
-    ) -> None:
-        # Offsets and springs take what they can of everything else.
-        stack = _without(free, np.column_stack([spread, friction, prior, tau]))
-        triangle = np.linalg.qr(stack)[1]
-        width = spread.shape[1]
-        left, gains, _ = np.linalg.svd(triangle[:, :width])
-        self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
-        turned = left.T @ triangle[:, width:]
-        drag, self._prior, self.tau = turned[:, :-2], turned[:, -2], turned[:, -1]
-        size = np.linalg.norm(drag, axis=0)
-        self._friction = drag / np.where(size > 0, size, 1.0)
-        #: What even parameters without any prior leave of the effort, its norm.
-        self.misfit = float(abs(triangle[-1, -1]))
-        # Viscous and dry friction are taken out, drive inertia is not: it moves like the links.
-        bare = _without(np.column_stack([free, friction[:, :2]]), np.column_stack([prior, tau]))
-        norms = np.linalg.norm(bare, axis=0)
-        #: Correlation of effort and prior prediction, both without friction and offset.
-        self.correlation = float(bare[:, 0] @ bare[:, 1] / norms.prod()) if norms.all() else 0.0
-
-    def weigh(self, weight: float) -> None:
-        """Count the misfit in standard deviations of independent errors."""
-        self._gains, self._prior, self.tau = (
-            weight * part for part in (self._gains, self._prior, self.tau)
-        )
-
-    def cost(self, scale: float) -> float:
-        """Minus twice the logarithm of the evidence for a scale, up to a constant.
-
-        Beside the misfit it counts the room for deviations, so that a scale at which the
-        prior could be bent to any torque does not win by that.
-        """
-        misfit, shrink = self._fit(scale)
-        return float((misfit * shrink) @ (misfit * shrink) - 2.0 * np.log(shrink).sum())
-
-    def _fit(self, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        # Deviations from the prior, taken out in closed form, only shrink the misfit.
-        shrink = 1.0 / np.sqrt(1.0 + (scale * self._gains) ** 2)
-        target = self.tau - scale * self._prior
-        friction, _ = nnls(np.sign(scale) * self._friction * shrink[:, None], target * shrink)
-        return target - np.sign(scale) * self._friction @ friction, shrink
-
-    def predicted(self, scale: float) -> tuple[float, float]:
-        """Explained part of the effort, and correlation with the prediction."""
-        misfit, shrink = self._fit(scale)
-        predicted = self.tau - misfit * shrink**2
-        size = float(self.tau @ self.tau)
-        explained = 1.0 - float((self.tau - predicted) @ (self.tau - predicted)) / size
-        norm = float(np.linalg.norm(predicted)) * np.sqrt(size)
-        return max(explained, 0.0), float(predicted @ self.tau) / norm if norm > 0 else 0.0
-
-
-def _without(columns: np.ndarray, values: np.ndarray) -> np.ndarray:
-    basis = np.linalg.qr(columns)[0]
-    return values - basis @ (basis.T @ values)
-
-
-def _judge(name: str, readings: list[_Reading], ratio: float | None) -> EffortFinding:
+def _judge(name: str, readings: list[Reading], ratio: float | None) -> EffortFinding:
     if not readings:
         return EffortFinding(name, EffortKind.UNKNOWN, 1.0, 0.0, 0.0)
     scales = np.concatenate([-_SCALES[::-1], _SCALES])
@@ -294,11 +175,65 @@ def _judge(name: str, readings: list[_Reading], ratio: float | None) -> EffortFi
     scale = float(scales[at])
     explained, correlation = readings[which].predicted(scale)
     kind = _kind(scale, bool(which), ratio)
-    if odd and not believed and not wrong:
+    if (odd and not believed and not wrong) or _contradicted(
+            kind, scale, readings[0], float(scales[int(np.argmin(plausible))])):
         kind = EffortKind.UNKNOWN
     elif explained < _EXPLAINED:
         kind = EffortKind.UNRELATED
     return EffortFinding(name, kind, scale, explained, correlation, _suggestion(kind, scale))
+
+
+def _contradicted(kind: EffortKind, scale: float, plain: Reading, plausible: float) -> bool:
+    """Whether the prior speaks against an accusation: by itself, or with likely deviations.
+
+    Args:
+        kind: What the effort is taken for.
+        scale: At which scale.
+        plain: The effort with gravity.
+        plausible: The best scale that is no reason for alarm.
+    """
+    if kind.usable:
+        return False
+    if plain.by_prior > _BY_PRIOR:
+        return True
+    if scale < 0.0:
+        return plain.correlation > _CORRELATED
+    if plain.deviance(plausible) < _DECISIVE:
+        return True
+    if kind is not EffortKind.SCALED:
+        return False
+    return plain.correlation < _TOLD or not agree(
+        float(np.log(max(plain.slope, 1e-9))), float(np.log(scale)))
+
+
+def _constant(name: str) -> EffortFinding:
+    return EffortFinding(
+        name, EffortKind.CONSTANT, 1.0, 0.0, 0.0,
+        'Check what the drive reports; if nothing drives the joint, add it to recording.unpowered')
+
+
+def _with_scales(
+    findings: Sequence[EffortFinding], scales: EffortScales
+) -> Iterator[EffortFinding]:
+    """Findings of joints, and of all together, whose scale is not the one of the others, or 1."""
+    for finding in findings:
+        logarithm = scales.odd.get(finding.joint)
+        if logarithm is None:
+            yield finding
+            continue
+        scale = float(np.exp(logarithm))
+        yield replace(
+            finding, kind=EffortKind.INCONSISTENT, scale=scale,
+            suggestion=f'If its sensor is wrong, set recording.effort.scale to '
+            f'{{{finding.joint}: {1.0 / scale:.3g}}}; if the masses of the description are, '
+            'correct them, or set processing.effort_check to warn')
+    if scales.all_off:
+        scale = float(np.exp(scales.common))
+        yield EffortFinding(
+            'all joints', EffortKind.INCONSISTENT, scale, 1.0, 1.0,
+            f'Check torque constants and units (recording.effort.scale: {1.0 / scale:.3g} would '
+            'fit), and the masses of the description; if these are wrong, set '
+            'processing.effort_check to warn')
 
 
 def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKind:

@@ -118,8 +118,12 @@ def test_16_an_effort_of_noise_or_of_nothing_is_not_taken_for_a_torque(simulated
     tau[:, 2] = 0.0
     findings = effort_findings(replace(data, tau=tau), arm.model)
     assert findings[1].kind in (EffortKind.UNRELATED, EffortKind.UNKNOWN)
-    assert findings[2].kind is EffortKind.UNKNOWN
+    assert findings[2].kind is EffortKind.CONSTANT
+    assert not findings[2].kind.usable
     require_right_signs(findings)
+    unpowered = effort_findings(
+        replace(data, tau=tau), arm.model, unpowered=[arm.joint_names[2]])
+    assert unpowered[2].kind is EffortKind.UNKNOWN
 
 
 def test_16_the_link_torques_of_the_kuka_are_accepted_and_their_negatives_refused(shared_data):

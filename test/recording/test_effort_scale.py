@@ -1,0 +1,97 @@
+"""Scales of efforts, told by all joints together: recovered, and never where the prior explains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.recording.effort import EffortKind, effort_findings
+from sysid_ros.recording.effort_reading import readings
+from sysid_ros.recording.effort_scale import _Evidence, effort_scales
+
+SEEDS = range(6)
+
+
+def scales_of(arm, data):
+    return effort_scales({
+        name: both[0] for name, both in zip(
+            arm.joint_names, readings(data, arm.model), strict=True)})
+
+
+@pytest.mark.parametrize('joint', [1, 2])
+@pytest.mark.parametrize('factor', [2.0, 0.5])
+def test_an_effort_of_another_scale_than_the_others_is_found_with_its_scale(
+    simulated_arm, joint, factor
+):
+    found = 0
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        data = arm.dataset()
+        tau = data.tau.copy()
+        tau[:, joint] *= factor
+        odd = scales_of(arm, replace(data, tau=tau)).odd
+        assert set(odd) <= {arm.joint_names[joint]}
+        if odd:
+            found += 1
+            assert np.exp(odd[arm.joint_names[joint]]) == pytest.approx(factor, rel=0.25)
+    assert found >= 5
+
+
+def test_a_prior_that_is_off_accuses_no_effort(simulated_arm):
+    for seed in range(20):
+        arm = simulated_arm(seed)
+        found = scales_of(arm, arm.dataset())
+        assert found.odd == {}
+        assert not found.all_off
+
+
+def test_a_scale_of_all_efforts_is_found_together(simulated_arm):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        data = arm.dataset()
+        found = scales_of(arm, replace(data, tau=2.0 * data.tau))
+        assert found.odd == {}
+        assert found.all_off
+        assert np.exp(found.common) == pytest.approx(2.0, rel=0.3)
+
+
+def test_one_sentence_says_it_for_all_joints_with_the_line_to_paste(simulated_arm):
+    arm = simulated_arm(0)
+    data = arm.dataset()
+    *joints, every = effort_findings(replace(data, tau=2.0 * data.tau), arm.model)
+    assert [finding.kind for finding in joints] == [EffortKind.JOINT_TORQUE] * 4
+    assert every.kind is EffortKind.INCONSISTENT
+    assert every.joint == 'all joints'
+    assert 'recording.effort.scale: 0.' in every.suggestion
+    assert 'masses of the description' in every.suggestion
+
+
+@pytest.mark.parametrize('room', [True, False])
+def test_the_gradient_of_the_evidence_is_that_of_finite_differences(simulated_arm, room):
+    arm = simulated_arm(2)
+    evidence = _Evidence([both[0] for both in readings(arm.dataset(), arm.model)], room)
+    here, step = np.array([0.3, -0.2, 0.1, 0.5]), 1e-5
+    expected = [
+        (evidence(here + step * e)[0] - evidence(here - step * e)[0]) / (2 * step)
+        for e in np.eye(4)]
+    np.testing.assert_allclose(evidence(here)[1], expected, rtol=1e-5, atol=1e-4)
+
+
+def test_the_evidence_is_that_of_the_gaussian_written_out(simulated_arm):
+    # -2 log N(tau; s g, 1 + s^2 G G^T) over all joints together, but for its constant.
+    arm = simulated_arm(3)
+    found = [both[0] for both in readings(arm.dataset(), arm.model)]
+    evidence, rows = _Evidence(found, True), [reading.rows() for reading in found]
+
+    def written_out(logarithm):
+        s = np.exp(logarithm)
+        gains = np.vstack([s[j] * part[0] for j, part in enumerate(rows)])
+        rest = np.concatenate([part[2] - s[j] * part[1] for j, part in enumerate(rows)])
+        covariance = np.eye(len(rest)) + gains @ gains.T
+        return rest @ np.linalg.solve(covariance, rest) + np.linalg.slogdet(covariance)[1]
+
+    here, there = np.zeros(4), np.array([0.4, -0.1, 0.2, 0.0])
+    assert evidence(there)[0] - evidence(here)[0] == pytest.approx(
+        written_out(there) - written_out(here), rel=1e-6)
