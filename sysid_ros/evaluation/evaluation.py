@@ -17,6 +17,7 @@ from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
 
 
@@ -81,6 +82,7 @@ def evaluate(
     *,
     folds: CrossValidation | None = None,
     efforts: Sequence[EffortFinding] = (),
+    delays: Sequence[TorqueDelays] = (),
 ) -> Evaluation:
     """Try an estimate on all data there is, and judge it.
 
@@ -90,6 +92,7 @@ def evaluate(
         held_out: Data to predict and to simulate.
         folds: Cross-validation within the fitted recording.
         efforts: What the efforts of the fitted recording look like.
+        delays: Delays of its torques, by recording.
 
     Returns:
         The evaluation. Where nothing can be simulated, a remark says why.
@@ -100,9 +103,12 @@ def evaluate(
     if held_out is not None:
         prediction = predict(estimate, held_out.problem)
         simulation, remarks = simulate_held_out(estimate, held_out)
-    verdict = judge(estimate, prediction, folds=folds, simulation=simulation, efforts=efforts)
+    fitted = predict(estimate, training, held_out=False)
+    verdict = judge(
+        estimate, prediction, folds=folds, simulation=simulation, efforts=efforts,
+        training=fitted, delays=delays)
     return Evaluation(
-        estimate=estimate, training=predict(estimate, training, held_out=False),
+        estimate=estimate, training=fitted,
         held_out=prediction, folds=folds, simulation=simulation,
         verdict=verdict.with_remarks(remarks),
     )

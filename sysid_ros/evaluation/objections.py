@@ -10,17 +10,26 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
-from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.recording.effort import EffortFinding, EffortKind
+from sysid_ros.recording.delay import TorqueDelays
+from sysid_ros.recording.effort import EffortFinding
 
 # A held-out error above this multiple of the training error speaks of overfitting, and does harm
 # when less than this part of what was gained over the prior is left.
 OVERFIT, _KEPT = 1.5, 0.5
 # A joint may be predicted this much worse than by the prior, beyond chance, before it is harm.
-_JOINT_HARM, _SIGMAS = 1.25, 2.0
+_JOINT_HARM = 1.25
 # The same for the motion that is simulated.
 SIMULATION_HARM = 1.1
+# A delay of the torques is one of the driver where this part of the joints that tell agree on it,
+# to this part of it or so many samples, and gain at least this part of their error by its removal.
+_AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
+# Part of the squared error from which a joint has to be predicted better than by its mean, beyond
+# chance, of which there is at most so much.
+_TELLING, _NEARLY = 0.25, 0.8
+# Least part of the prior's error that has to be gone.
+_GAINED = 0.02
 _CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
 
 
@@ -37,6 +46,8 @@ def find_objections(
     folds: CrossValidation | None,
     simulation: Simulation | None,
     efforts: Sequence[EffortFinding],
+    training: TorquePrediction | None = None,
+    delays: Sequence[TorqueDelays] = (),
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
@@ -46,11 +57,14 @@ def find_objections(
         folds: Cross-validation within the fitted recording.
         simulation: Stretches of held-out data, simulated.
         efforts: What the efforts of the fitted recording look like.
+        training: Errors on the rows it was fitted to; None where they are not at hand.
+        delays: Delays of the torques, by recording.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_data(efforts), *_solver(estimate), *_physics(estimate), *_identifiable(estimate),
-        *_conditioning(estimate), *_held_out(estimate, unseen, folds), *_folds(folds),
+        *_data(efforts), *_delays(delays), *_solver(estimate), *_physics(estimate),
+        *_identifiable(estimate), *_conditioning(estimate), *_training(estimate, training),
+        *_held_out(estimate, unseen, folds), *_folds(folds),
         *_simulation(simulation),
     )
 
@@ -58,12 +72,32 @@ def find_objections(
 def _data(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
     """Efforts that are not joint torques; other recordings of the robot would not show it."""
     for finding in efforts:
-        if not finding.kind.usable and finding.kind is not EffortKind.UNRELATED:
+        if not finding.kind.usable:
             yield Objection(
                 f'{finding.joint}: the effort looks like {finding.kind.value}, so the masses and '
                 'frictions found from it are as wrong.',
                 f'{finding.suggestion}.' if finding.suggestion else
                 'Check what the drive reports as effort.',
+            )
+
+
+def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
+    """Torques that arrive late, or early, on all joints alike: a driver's doing, not friction's."""
+    for found in delays:
+        telling = found.known & (found.gain >= _GAIN)
+        if not telling.any():
+            continue
+        middle = float(np.median(found.seconds[telling]))
+        near = np.abs(found.seconds - middle) <= max(
+            _ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
+        agreeing = telling & near & found.significant
+        if agreeing.sum() > _AGREE * found.known.sum():
+            values = ', '.join(f'{name}: {seconds:g}' for name, seconds in found.setting().items())
+            yield Objection(
+                f'The torques arrive {1e3 * abs(middle):.3g} ms '
+                f'{"later" if middle > 0.0 else "earlier"} than the motion they belong to, so '
+                'inertia and friction are found wrong.',
+                f'Set processing.torque_delay to {{{values}}}.',
             )
 
 
@@ -110,6 +144,19 @@ def _conditioning(estimate: Estimate) -> Iterator[Objection]:
             )
 
 
+def _training(estimate: Estimate, training: TorquePrediction | None) -> Iterator[Objection]:
+    """A fit has to explain at least what it was fitted to."""
+    if training is None or not estimate.status.ok:
+        return
+    errors = _Errors.of(estimate, training)
+    if not errors.training < errors.prior:
+        yield Objection(
+            f'Even the rows it was fitted to are explained no better than by the prior '
+            f'({errors.said(errors.training)} against {errors.said(errors.prior)}).',
+            'Record a motion that moves every joint through its range, and check the efforts.',
+        )
+
+
 def _held_out(
     estimate: Estimate, unseen: TorquePrediction | None, folds: CrossValidation | None
 ) -> Iterator[Objection]:
@@ -121,20 +168,50 @@ def _held_out(
             )
         return
     errors = _Errors.of(estimate, unseen)
-    if not errors.held_out < errors.prior:
+    if not (errors.held_out < (1.0 - _GAINED) * errors.prior and unseen.better):
         yield Objection(
-            f'On held-out data it predicts torques no better than the prior '
+            f'On held-out data it predicts torques no better than the prior, beyond chance '
             f'({errors.said(errors.held_out)} against {errors.said(errors.prior)}).',
             'Check units, signs and delays of the recording, then record more exciting motion.',
         )
     else:
         yield from _overfit(errors)
+    yield from _simplest(unseen)
     worse = clearly_worse_joints(unseen)
     if worse:
         yield Objection(
             f'Clearly worse than the prior on held-out data, RMS: {", ".join(worse)}.',
             'Look at these joints in the figures: a friction term, a delay or an effort scale '
             'that does not fit shows there; keep their parameters at the prior if nothing does.',
+        )
+
+
+def _simplest(unseen: TorquePrediction) -> Iterator[Objection]:
+    """A model has to beat the simplest guesses: no torque at all, and each joint's mean."""
+    if unseen.candidate.relative_error >= 1.0:
+        yield Objection(
+            f'On held-out data it is {100 * unseen.candidate.relative_error:.3g} % off: no torque '
+            'at all would be nearer.',
+            'Check units, order and signs of the efforts; the prior is no better a yardstick.',
+        )
+    if unseen.spread is None:
+        return
+    rms, rows = unseen.candidate.rms_per_joint, unseen.candidate.rows
+    chance = SIGMAS / np.sqrt(2.0 * np.maximum(unseen.candidate.effective_rows, 1.0))
+    squares = rows * rms**2
+    # A joint that carries next to nothing but noise need not be better than its mean.
+    telling = squares > _TELLING * squares.sum()
+    limit = np.where(telling, np.maximum(1.0 - chance, _NEARLY), 1.0 + chance) * unseen.spread
+    poor = [
+        f'{joint} ({mine:.3g} against {mean:.3g})'
+        for joint, mine, mean, most in zip(
+            unseen.joint_names, rms, unseen.spread, limit, strict=True)
+        if mine > most and mean > 0.0
+    ]
+    if poor:
+        yield Objection(
+            f'A constant torque would predict held-out data as well, RMS: {", ".join(poor)}.',
+            'Check what the drives of these joints report as effort, and that they move.',
         )
 
 
@@ -174,7 +251,7 @@ def _overfit(errors: _Errors) -> Iterator[Objection]:
 
 def clearly_worse_joints(prediction: TorquePrediction) -> list[str]:
     """Joints that an estimate harms beyond chance, with its error and the prior's."""
-    return worse_joints(prediction, _JOINT_HARM, _SIGMAS)
+    return worse_joints(prediction, _JOINT_HARM, SIGMAS)
 
 
 def worse_joints(prediction: TorquePrediction, factor: float, sigmas: float = 0.0) -> list[str]:

@@ -8,7 +8,10 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.noise import residual_statistics
+from sysid_ros.estimation.regression.noise import effective_rows, residual_statistics
+
+# By how many standard errors an error must be smaller, or larger, before it is not chance.
+SIGMAS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +25,11 @@ class TorquePrediction:
         held_out: False when the rows are the ones that were fitted.
         source: Where the rows came from.
         same_recording: Whether they are of a recording that was fitted.
+        spread: Root mean square of each joint's torque about its mean, which is the error of a
+            model that knows the mean alone, in [N·m] or [N], shape ``(n,)``; None where it is
+            not known.
+        advantage: By how much the candidate's squared errors are smaller than the prior's, row by
+            row, in standard errors; None where it is not known.
     """
 
     joint_names: tuple[str, ...]
@@ -30,6 +38,24 @@ class TorquePrediction:
     held_out: bool
     source: str
     same_recording: bool = False
+    spread: np.ndarray | None = None
+    advantage: float | None = None
+
+    @property
+    def better(self) -> bool:
+        """Whether the candidate is better than the prior beyond chance."""
+        if self.advantage is not None and self.advantage > SIGMAS:
+            return True
+        return self.candidate.rms < self.needed * self.prior.rms
+
+    @property
+    def needed(self) -> float:
+        """Largest error of the candidate that beats the prior beyond chance, in the prior's parts.
+
+        Chance is that of the candidate's residuals: the prior's are largely what its parameters
+        get wrong, which repeats itself.
+        """
+        return max(1.0 - SIGMAS * _relative_spread(self.candidate), 0.0)
 
 
 def predict(
@@ -56,4 +82,41 @@ def predict(
         held_out=held_out,
         source=str(problem.provenance.get('source', '')),
         same_recording=estimate.has_seen(str(problem.provenance.get('sha256', ''))),
+        spread=_spread(problem), advantage=_advantage(problem, values),
     )
+
+
+def _advantage(problem: RegressionProblem, values: np.ndarray) -> float:
+    """Mean decrease of the squared error from the prior to a candidate, in standard errors.
+
+    Compared row by row: what both get wrong, such as friction that sticks, is no chance between
+    them.
+    """
+    before, after = (
+        problem.residuals(theta) ** 2 for theta in (problem.parameters.prior, values))
+    decrease = (before - after).sum(axis=1)
+    mean = float(decrease.mean())
+    rows = effective_rows((decrease - mean)[:, None], np.ones((len(decrease), 1), dtype=bool))
+    error = float(np.std(decrease) / np.sqrt(rows[0]))
+    return mean / error if error > 0.0 else float(np.sign(mean) * np.inf) if mean else 0.0
+
+
+def _spread(problem: RegressionProblem) -> np.ndarray:
+    """Root mean square of each joint's torque about its mean, shape ``(n,)``."""
+    torque, usable = problem.torque, problem.usable
+    return np.array([
+        np.std(torque[usable[:, joint], joint]) if usable[:, joint].any() else 0.0
+        for joint in range(torque.shape[1])])
+
+
+def _relative_spread(errors: ResidualStatistics) -> float:
+    """Standard error of the overall error, in parts of it.
+
+    The sum of a joint's squares over N independent rows spreads by ``sqrt(2 / N)`` of itself,
+    and the root of the joints' sum by half of what the sum does.
+    """
+    squares = errors.rows * errors.rms_per_joint**2
+    if not squares.sum() > 0.0:
+        return 0.0
+    variance = np.sum(2.0 * squares**2 / np.maximum(errors.effective_rows, 1.0))
+    return float(0.5 * np.sqrt(variance) / squares.sum())

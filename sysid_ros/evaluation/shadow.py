@@ -23,9 +23,6 @@ from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 
-# By how many standard errors the candidate must be better; the verdict takes as many.
-_SIGMAS = 2.0
-
 
 class ShadowSettings(StrictSettings):
     """What a shadow test asks of the robot.
@@ -145,21 +142,6 @@ def shadow_test(
     return Shadow(
         candidate=mine, current=before, motion=motion,
         still=tuple(dataset.joint_names[k] for k in np.flatnonzero(~np.any(moving, axis=0))),
-        # As in the verdict, chance is that of the candidate's residuals: the current ones are
-        # largely what its parameters get wrong, which repeats itself.
-        needed=max(1.0 - _SIGMAS * _relative_spread(mine), 0.0),
+        needed=prediction.needed,
         worse=tuple(clearly_worse_joints(prediction)),
     )
-
-
-def _relative_spread(errors: ResidualStatistics) -> float:
-    """Standard error of the overall error, in parts of it.
-
-    The sum of a joint's squares over N independent rows spreads by ``sqrt(2 / N)`` of itself,
-    and the root of the joints' sum by half of what the sum does.
-    """
-    squares = errors.rows * errors.rms_per_joint**2
-    if not squares.sum() > 0.0:
-        return 0.0
-    variance = np.sum(2.0 * squares**2 / np.maximum(errors.effective_rows, 1.0))
-    return float(0.5 * np.sqrt(variance) / squares.sum())

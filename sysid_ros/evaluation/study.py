@@ -42,6 +42,7 @@ class Study:
         held_out: Data to judge by, if there is any.
         qualities: What can be said of each recording.
         efforts: What their efforts look like.
+        delays: Delays of their torques, where they tell.
         folds: Number of stretches for cross-validation; 0 for none.
         friction: How the friction model was chosen; None where the settings gave it.
         trajectory: What sensors measured, where states are to be sought with the parameters.
@@ -52,6 +53,7 @@ class Study:
     held_out: HeldOut | None
     qualities: tuple[DataQuality, ...]
     efforts: tuple[EffortFinding, ...]
+    delays: tuple[TorqueDelays, ...] = ()
     folds: int = 0
     friction: FrictionChoice | None = None
     trajectory: TrajectoryProblem | None = None
@@ -96,7 +98,8 @@ class Study:
                 where=measured.dataset.source,
                 fix='Use an estimator of states and parameters, collocation or shooting')
         findings = measured.effort_findings()
-        qualities = tuple(map(_quality, measured.parts, findings))
+        delays = tuple(_delays(part.dataset, part.model) for part in measured.parts)
+        qualities = tuple(map(_quality, measured.parts, findings, delays))
         held_out, friction, end = None, None, 1.0 - (holdout or 0.0)
         if identification.settings.fit.friction_selection is not None:
             friction = choose_friction(measured, end, estimator)
@@ -110,7 +113,8 @@ class Study:
             held_out = HeldOut.of(other)
         return cls(
             identification=measured.identification, training=measured.problem(0.0, end),
-            held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)), folds=folds,
+            held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)),
+            delays=tuple(found for found in delays if found is not None), folds=folds,
             friction=friction,
             trajectory=measured.trajectory_problem(end) if by_states else None,
         )
@@ -135,7 +139,8 @@ class Study:
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
-            judged = evaluate(estimate, self.training, self.held_out, efforts=self.efforts)
+            judged = evaluate(
+                estimate, self.training, self.held_out, efforts=self.efforts, delays=self.delays)
             return replace(judged, motion=motion)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
@@ -149,8 +154,8 @@ class Study:
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
         return evaluate(
-            estimate, self.training, self.held_out, folds=folds, efforts=self.efforts
-        )
+            estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
+            delays=self.delays)
 
     def compare(self) -> Comparison:
         """Fit with every registered estimator and judge what they find."""
@@ -184,9 +189,11 @@ def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
         return None
 
 
-def _quality(part: Measurement, efforts: tuple[EffortFinding, ...]) -> DataQuality:
+def _quality(
+    part: Measurement, efforts: tuple[EffortFinding, ...], delays: TorqueDelays | None
+) -> DataQuality:
     """What can be said of a recording."""
     return assess_quality(
         part.recording, part.dataset, part.model.robot,
         standstill_velocity=part.identification.settings.processing.standstill_velocity,
-        delays=_delays(part.dataset, part.model), efforts=efforts)
+        delays=delays, efforts=efforts)

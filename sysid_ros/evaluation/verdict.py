@@ -16,6 +16,7 @@ from sysid_ros.evaluation.objections import find_objections
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.remarks import find_remarks
 from sysid_ros.evaluation.simulation import Simulation
+from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
 
 _TRY = 'Export the URDF, and try it on the robot at low speed first.'
@@ -62,6 +63,8 @@ def judge(
     folds: CrossValidation | None = None,
     simulation: Simulation | None = None,
     efforts: Sequence[EffortFinding] = (),
+    training: TorquePrediction | None = None,
+    delays: Sequence[TorqueDelays] = (),
 ) -> Verdict:
     """Judge an estimate by its own status and by data that it has not seen.
 
@@ -73,11 +76,13 @@ def judge(
         folds: Cross-validation within the fitted recording.
         simulation: Stretches of held-out data, simulated.
         efforts: What the efforts of the fitted recording look like.
+        training: Errors on the rows it was fitted to; None where they are not at hand.
+        delays: Delays of the torques, by recording.
 
     Returns:
         The verdict. Without held-out data or folds nothing is committable.
     """
-    objections = find_objections(estimate, prediction, folds, simulation, efforts)
+    objections = find_objections(estimate, prediction, folds, simulation, efforts, training, delays)
     return Verdict(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),

@@ -14,6 +14,7 @@ from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
+from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding, EffortKind
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
@@ -132,6 +133,60 @@ def test_a_gain_over_the_prior_that_is_lost_on_unseen_data_is_overfitting(
         assert 'fewer joint terms' in verdict.next_step
 
 
+def test_a_gain_that_may_be_chance_is_none(estimate, prediction):
+    candidate = replace(
+        scaled(prediction.prior, 0.9), effective_rows=np.full(3, 4.0))
+    lucky = replace(prediction, candidate=candidate, advantage=1.0)
+    assert judge(estimate, lucky).reasons[0].startswith(WORSE)
+    sure = judge(estimate, replace(lucky, advantage=5.0))
+    assert not any(reason.startswith(WORSE) for reason in sure.reasons)
+
+
+def test_more_than_no_torque_would_be_off_is_a_reason_whatever_the_prior(estimate, prediction):
+    factor = 1.2 / prediction.candidate.relative_error
+    poor = replace(
+        prediction, candidate=scaled(prediction.candidate, factor),
+        prior=scaled(prediction.prior, 10.0 * factor), spread=None)
+    assert any('no torque at all would be nearer' in r for r in judge(estimate, poor).reasons)
+
+
+def test_a_joint_whose_mean_says_as_much_is_the_reason(estimate, prediction):
+    assert judge(estimate, prediction).committable
+    constant = replace(prediction, spread=0.5 * prediction.candidate.rms_per_joint)
+    reason = only(judge(estimate, constant), 'A constant torque would predict')
+    assert all(joint in reason for joint in prediction.joint_names)
+
+
+def test_a_fit_that_explains_its_own_rows_no_better_than_the_prior_is_none(
+    golden, estimate, prediction
+):
+    training = predict(estimate, golden.problem(0.02), held_out=False)
+    assert judge(estimate, prediction, training=training).committable
+    sated = replace(training, prior=estimate.residuals)
+    only(judge(estimate, prediction, training=sated), 'Even the rows it was fitted to')
+
+
+def delays(seconds, gain, deviation=1e-4):
+    names = tuple(f'joint_{k}' for k in range(len(seconds)))
+    return TorqueDelays(
+        names, np.array(seconds), np.full(len(seconds), deviation), np.array(gain), 200.0)
+
+
+def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(estimate, prediction):
+    late = delays([0.02, 0.021, 0.0195], [0.5, 0.4, 0.3])
+    verdict = judge(estimate, prediction, delays=(late,))
+    assert '20 ms later' in only(verdict, 'The torques arrive')
+    assert 'processing.torque_delay to {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
+
+
+@pytest.mark.parametrize(('seconds', 'gain'), [
+    ([0.02, -0.02, 0.05], [0.5, 0.5, 0.5]),  # friction that lags, each joint by its own
+    ([0.02, 0.0, 0.0], [0.5, 0.0, 0.0]),     # one joint
+    ([0.02, 0.02, 0.02], [0.03, 0.03, 0.03])])  # hardly anything to gain
+def test_delays_that_no_driver_makes_are_no_reason(estimate, prediction, seconds, gain):
+    assert judge(estimate, prediction, delays=(delays(seconds, gain),)).committable
+
+
 def test_an_error_that_is_no_number_is_no_better_than_the_prior(estimate, prediction):
     empty = scaled(prediction.candidate, float('nan'))
     only(judge(estimate, replace(prediction, candidate=empty)), WORSE)
@@ -230,7 +285,8 @@ def test_an_ill_conditioned_fit_is_the_reason(estimate, prediction):
 
 
 @pytest.mark.parametrize(('kind', 'told'), [
-    (EffortKind.JOINT_TORQUE, False), (EffortKind.UNKNOWN, False), (EffortKind.UNRELATED, False),
+    (EffortKind.JOINT_TORQUE, False), (EffortKind.UNKNOWN, False), (EffortKind.UNRELATED, True),
+    (EffortKind.CONSTANT, True), (EffortKind.INCONSISTENT, True),
     (EffortKind.WRONG_SIGN, True), (EffortKind.MOTOR_SIDE, True), (EffortKind.SCALED, True),
     (EffortKind.GRAVITY_COMPENSATED, True)])
 def test_an_effort_that_is_no_joint_torque_is_the_reason(estimate, prediction, kind, told):
