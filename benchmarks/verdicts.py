@@ -1,0 +1,192 @@
+"""How often a wrong model is called committable: published robots, spoilt recordings.
+
+Each fit takes the whole path: a settings file, recordings as files, a fit with the settings of
+README's first one, a verdict by a second recording that is spoilt in the same way. *Wrong* is a
+model that may be committed and predicts the true torque of a clean fresh motion worse than the
+prior, in all or, by half, at a joint. Clean recordings tell how many good models are refused, and
+how many good sensors accused.
+
+Faults that leave no trace in the data are told apart. The robots are those of the package
+example-robot-data; without it nothing runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+# One thread for each of the processes, before NumPy asks for it.
+for _library in ('OMP', 'OPENBLAS', 'MKL'):
+    os.environ[f'{_library}_NUM_THREADS'] = '1'
+
+import numpy as np  # noqa: E402
+import yaml  # noqa: E402
+from _faults import FAULTS, STILL, TRACELESS  # noqa: E402
+from _plants import ROBOTS, Plant, Recorded, published  # noqa: E402
+
+from sysid_ros.errors import SysidError  # noqa: E402
+from sysid_ros.estimation.identification import Identification  # noqa: E402
+from sysid_ros.evaluation.study import Study  # noqa: E402
+
+# A joint predicted so many times as badly as by the prior is wrong.
+_JOINT = 1.5
+TRACED, REFUSED, ACCUSED = 0.005, 0.03, 0.01
+EVERY = {'clean': lambda data, _: data, **FAULTS, **STILL, **TRACELESS}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one fit.
+
+    Attributes:
+        robot: Name of the robot.
+        fault: Name of the fault.
+        seed: Of the plant.
+        committable: The verdict; False where the recording was refused.
+        error: Its error on fresh motion in parts of the prior's, in all and at the worst joint.
+        said: What speaks against it, or the refusal.
+    """
+
+    robot: str
+    fault: str
+    seed: int
+    committable: bool
+    error: tuple[float, float]
+    said: tuple[str, ...]
+
+    @property
+    def wrong(self) -> bool:
+        """Committable and worse than the prior."""
+        return self.committable and not (self.error[0] <= 1.0 and self.error[1] <= _JOINT)
+
+    @property
+    def accused(self) -> bool:
+        """Whether a sensor is blamed."""
+        return any('effort' in sentence and 'looks like' in sentence for sentence in self.said)
+
+
+@cache
+def plant(robot: str, seed: int) -> tuple[Plant, tuple[Recorded, Recorded]]:
+    """A robot and its two clean recordings."""
+    path = published(robot)
+    assert path is not None
+    made = Plant(path, seed)
+    return made, (made.recording(2 * seed), made.recording(2 * seed + 1))
+
+
+def fitted(case: tuple[str, str, int]) -> Outcome:
+    """Fit a robot's spoilt recordings and judge the model."""
+    warnings.simplefilter('ignore')
+    robot, fault, seed = case
+    made, clean = plant(robot, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in zip(('training', 'validation'), clean, strict=True):
+            spoilt = EVERY[fault](data, np.random.default_rng([seed, len(name)]))
+            _write(Path(folder), name, made, spoilt)
+        (Path(folder) / 'robot.urdf').write_text(made.prior)
+        try:
+            training, validation = (
+                Identification.load(Path(folder) / f'{name}.yaml')
+                for name in ('training', 'validation'))
+            model = training.model()
+            judged = Study.load(training, model, validation=validation).fit('entropic')
+        except SysidError as error:
+            return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))
+    q, v, a, tau = made.fresh(1000 + seed)
+    found = judged.estimate.parameters
+    values = np.array([found[name] for name in model.parameters.names])
+    errors = [
+        np.sqrt(np.mean((np.einsum('tnp,p->tn', model.regressor(q, v, a), theta) - tau) ** 2, 0))
+        for theta in (values, model.parameters.prior)]
+    size = np.sqrt(np.mean(tau**2, axis=0))
+    # A joint that carries next to nothing is predicted by either.
+    telling = np.maximum(errors[1], 0.02 * size + 1e-3 * size.max())
+    return Outcome(
+        robot, fault, seed, judged.verdict.committable,
+        (float(np.linalg.norm(errors[0]) / np.linalg.norm(errors[1])),
+         float(np.max(errors[0] / telling))), judged.verdict.reasons)
+
+
+def _write(folder: Path, name: str, made: Plant, data: Recorded) -> None:
+    """A recording and its settings as files."""
+    np.savez(folder / f'{name}.npz', t=data.t, q=data.q, tau=data.tau)
+    settings = {
+        'robot': {'urdf': 'robot.urdf'},
+        'recording': {
+            'format': 'npz', 'file': f'{name}.npz', 'time': {'array': 't'},
+            'position': {'array': 'q'}, 'effort': {'array': 'tau'},
+            'joints': list(made.joints)},
+        # README's recipe for a first fit.
+        'processing': {
+            'position_filter': {'cutoff': 20.0},
+            'parallel_filter': {'cutoff': 10.0, 'decimate_to': 25.0}},
+    }
+    (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
+
+
+def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
+    """Prints a table by fault; returns the figures."""
+    by_fault: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_fault[outcome.fault].append(outcome)
+    print(f'{"fault":32} {"fits":>5} {"committed":>10} {"wrong":>6}')
+    for fault, those in by_fault.items():
+        print(f'{fault:32} {len(those):5} {sum(one.committable for one in those):10} '
+              f'{sum(one.wrong for one in those):6}')
+    figures: list[dict[str, object]] = []
+    for name, kind, bar, count in (
+        ('traced faults: wrong', FAULTS, TRACED, lambda one: one.wrong),
+        ('still robots: committed', STILL, 0.0, lambda one: one.committable),
+        ('clean: refused', {'clean': None}, REFUSED, lambda one: not one.committable),
+        ('clean: accused', {'clean': None}, ACCUSED, lambda one: one.accused),
+        ('without a trace: wrong', TRACELESS, None, lambda one: one.wrong),
+    ):
+        those = [one for one in outcomes if one.fault in kind]
+        if those:
+            part = sum(map(count, those)) / len(those)
+            figures.append({
+                'name': f'verdicts, {len(those)} {name}', 'value': 100.0 * part, 'unit': '%',
+                'bar': None if bar is None else f'<= {100.0 * bar:g} %',
+                'ok': bar is None or part <= bar})
+    return figures
+
+
+def main() -> None:
+    """Runs a sample of all cases, or as many as are asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--seeds', type=int, default=1, help='plants of each robot')
+    parser.add_argument('--robots', nargs='*', default=list(ROBOTS))
+    parser.add_argument('--faults', nargs='*', default=list(EVERY))
+    parser.add_argument('--every', type=int, default=5, help='of all cases, one in so many')
+    parser.add_argument('--list', action='store_true', help='print each wrong or refused one')
+    asked = parser.parse_args()
+    if published(next(iter(ROBOTS))) is None:
+        print('verdicts: the package example-robot-data is not installed; nothing was tried',
+              file=sys.stderr)
+        print('[]')
+        return
+    cases = [
+        (robot, fault, seed) for seed in range(asked.seeds) for robot in asked.robots
+        for fault in asked.faults]
+    with multiprocessing.get_context('spawn').Pool(2) as pool:
+        outcomes = pool.map(fitted, cases[::asked.every], chunksize=8)
+    if asked.list:
+        for one in outcomes:
+            if one.wrong or (one.fault == 'clean' and not one.committable):
+                print(one.robot, '|', one.fault, '|', one.seed, '|', one.error, '|', one.said)
+    figures = report(outcomes)
+    print(json.dumps(figures))
+
+
+if __name__ == '__main__':
+    main()
