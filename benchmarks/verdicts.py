@@ -40,6 +40,7 @@ from sysid_ros.evaluation.study import Study  # noqa: E402
 # A joint predicted so many times as badly as by the prior is wrong.
 _JOINT = 1.5
 TRACED, REFUSED, ACCUSED = 0.005, 0.03, 0.01
+CRASH = 'crash: '
 EVERY = {'clean': lambda data, _: data, **FAULTS, **STILL, **TRACELESS}
 
 
@@ -67,6 +68,11 @@ class Outcome:
     def wrong(self) -> bool:
         """Committable and worse than the prior."""
         return self.committable and not (self.error[0] <= 1.0 and self.error[1] <= _JOINT)
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it ended with anything but a refusal for people."""
+        return any(sentence.startswith(CRASH) for sentence in self.said)
 
     @property
     def accused(self) -> bool:
@@ -101,6 +107,8 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
             judged = Study.load(training, model, validation=validation).fit('entropic')
         except SysidError as error:
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))
+        except Exception as error:  # noqa: BLE001 (counted, not raised: the others go on)
+            return Outcome(robot, fault, seed, False, (np.nan, np.nan), (f'{CRASH}{error!r}',))
     q, v, a, tau = made.fresh(1000 + seed)
     found = judged.estimate.parameters
     values = np.array([found[name] for name in model.parameters.names])
@@ -149,6 +157,7 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
         ('clean: refused', {'clean': None}, REFUSED, lambda one: not one.committable),
         ('clean: accused', {'clean': None}, ACCUSED, lambda one: one.accused),
         ('without a trace: wrong', TRACELESS, None, lambda one: one.wrong),
+        ('of all: crashes', EVERY, 0.0, lambda one: one.crashed),
     ):
         those = [one for one in outcomes if one.fault in kind]
         if those:
@@ -182,7 +191,7 @@ def main() -> None:
         outcomes = pool.map(fitted, cases[::asked.every], chunksize=8)
     if asked.list:
         for one in outcomes:
-            if one.wrong or (one.fault == 'clean' and not one.committable):
+            if one.wrong or one.crashed or (one.fault == 'clean' and not one.committable):
                 print(one.robot, '|', one.fault, '|', one.seed, '|', one.error, '|', one.said)
     figures = report(outcomes)
     print(json.dumps(figures))

@@ -231,7 +231,8 @@ class Identification:
             require_right_signs(findings)
             return findings
         # Scales are told by the description, which is what is wrong, says who only wants a warning.
-        return tuple(one for one in findings if one.kind is not EffortKind.INCONSISTENT)
+        told = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
+        return tuple(one for one in findings if one.kind not in told)
 
     def with_terms(self, terms: TermSettings) -> Identification:
         """The same with other joint terms, among which friction is not chosen again.

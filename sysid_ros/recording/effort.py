@@ -52,6 +52,7 @@ class EffortKind(enum.Enum):
     SCALED = 'a current or a motor-side torque'
     GRAVITY_COMPENSATED = 'a torque without the part that carries gravity'
     INCONSISTENT = 'a torque of another scale than the masses of the description'
+    OTHER_CLOCK = 'a torque on another clock than the motion'
     CONSTANT = 'a constant, whatever the joint does'
     UNRELATED = 'nothing the model could make of this motion'
     UNKNOWN = 'something that prior and motion do not settle'
@@ -234,6 +235,12 @@ def _with_scales(
             f'Check torque constants and units (recording.effort.scale: {1.0 / scale:.3g} would '
             'fit), and the masses of the description; if these are wrong, set '
             'processing.effort_check to warn')
+    if scales.clock_off:
+        yield EffortFinding(
+            'all joints', EffortKind.OTHER_CLOCK, float(np.exp(scales.inertial)), 1.0, 1.0,
+            f'Check unit and rate of the stamps (recording.time; a clock {scales.clock:.3g} times '
+            'as fast would explain it), and the units of the positions; if the inertias of the '
+            'description are wrong instead, set processing.effort_check to warn')
 
 
 def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKind:

@@ -53,8 +53,9 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
         readings = [
             Reading(
                 part[used, joint] @ spread, part[used, joint] @ prior, free[used, joint],
-                friction[used, joint], tau,
-            ) for part in (full, full - gravity)
+                friction[used, joint], tau, weight[used, joint] @ spread,
+                weight[used, joint] @ prior,
+            ) for part, weight in ((full, gravity), (full - gravity, 0.0 * gravity))
         ]
         least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
         noise = max(least, min(reading.misfit for reading in readings))
@@ -98,13 +99,15 @@ class Reading:
 
     def __init__(
         self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
-        tau: np.ndarray,
+        tau: np.ndarray, weight_spread: np.ndarray, weight: np.ndarray,
     ) -> None:
         # Offsets and springs take what they can of everything else.
         stack = _without(free, np.column_stack([spread, friction, prior, tau]))
         own = _without(
-            np.column_stack([free, friction]), np.column_stack([spread, prior, tau]))
-        #: Without offset, friction and drive inertia: effect of deviations, prior, effort.
+            np.column_stack([free, friction]), np.column_stack(
+                [weight_spread, spread - weight_spread, weight, prior - weight, tau]))
+        # Without offset, friction and drive inertia: effect of deviations, first on what carries
+        # the weight, then on what accelerates; of the prior likewise; and the effort.
         self._bare = np.linalg.qr(own)[1]
         triangle = np.linalg.qr(stack)[1]
         width = spread.shape[1]
@@ -129,9 +132,16 @@ class Reading:
             1.0 - float(np.sum((bare[:, 1] - bare[:, 0]) ** 2)) / norms[1] ** 2
             if norms.all() else 0.0)
 
-    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weighted effect of deviations, prior and effort, without the joint's own terms."""
-        return self._bare[:, :-2], self._bare[:, -2], self._bare[:, -1]
+    def rows(self, ratio: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weighted effect of deviations, prior and effort, without the joint's own terms.
+
+        Args:
+            ratio: What accelerates the links counts so many times, beside what carries them.
+        """
+        width = (self._bare.shape[1] - 3) // 2
+        weight, inertia = self._bare[:, :width], self._bare[:, width:2 * width]
+        prior = self._bare[:, -3] + ratio * self._bare[:, -2]
+        return weight + ratio * inertia, prior, self._bare[:, -1]
 
     def weigh(self, weight: float) -> None:
         """Count the misfit in standard deviations of independent errors."""

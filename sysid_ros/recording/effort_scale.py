@@ -7,6 +7,8 @@ Neighbouring joints carry the same bodies: with the rigid-body torques
 
 with friction, drive inertia and offset :math:`F_j c_j` of its own. What tells a scale is that
 the other joints, and the prior with its own uncertainty, contradict the masses it would take.
+On a clock that runs k times as fast, what accelerates the links seems :math:`k^2` times as
+large, beside what carries their weight.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize, minimize_scalar
 
 from sysid_ros.recording.effort_reading import Reading
 
@@ -27,6 +29,9 @@ _RANGE = 1e2
 # A joint's effort must correlate so much with the prior's rigid-body torque to take part, and so
 # much to be accused: elsewhere the prior hardly says what the torque is.
 _CORRELATED, _TOLD = 0.5, 0.85
+# Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
+# curvature, and what it has to explain, in squared standard deviations.
+_RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
 # Step of the differences that tell the curvature.
 _STEP = 1e-4
 
@@ -39,16 +44,31 @@ class EffortScales:
         common: Logarithm of the scale of the joints that agree.
         common_deviation: Its standard deviation; infinite where nothing tells it.
         odd: Logarithm of the scale, in that of the others, of each joint that disagrees.
+        inertial: Logarithm of how much larger the efforts that accelerate the links are than the
+            description says, beside those that carry their weight.
+        inertial_deviation: Its standard deviation; infinite where nothing tells it.
     """
 
     common: float
     common_deviation: float
     odd: dict[str, float]
+    inertial: float = 0.0
+    inertial_deviation: float = np.inf
 
     @property
     def all_off(self) -> bool:
         """Whether the efforts together are not what the masses of the description give."""
         return _is_off(self.common, self.common_deviation)
+
+    @property
+    def clock(self) -> float:
+        """How much faster than the robot's the clock of the recording runs, by these efforts."""
+        return float(np.exp(0.5 * self.inertial))
+
+    @property
+    def clock_off(self) -> bool:
+        """Whether weight and acceleration of the links are not of one clock, beyond doubt."""
+        return _is_off(self.inertial, self.inertial_deviation)
 
 
 def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
@@ -85,7 +105,7 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     best = max(found[name].correlation for name in names)
     if best < _TOLD or not agree(float(np.median(plain)), common):
         deviation = np.inf
-    return EffortScales(common, deviation, odd)
+    return EffortScales(common, deviation, odd, *_inertial_ratio([found[name] for name in names]))
 
 
 def _shared(logarithm: np.ndarray, information: np.ndarray) -> tuple[float, float]:
@@ -94,6 +114,26 @@ def _shared(logarithm: np.ndarray, information: np.ndarray) -> tuple[float, floa
     if not weight > 0.0:
         return 0.0, np.inf
     return float((information @ logarithm).sum()) / weight, 1.0 / np.sqrt(weight)
+
+
+def _inertial_ratio(found: list[Reading]) -> tuple[float, float]:
+    """Logarithm of the ratio of inertial efforts to weights, and its standard deviation."""
+    start, _ = _fitted(found)
+
+    def profile(ratio: float) -> float:
+        return float(_most_likely(_Evidence(found, True, float(np.exp(ratio))), start).fun)
+
+    best = minimize_scalar(
+        profile, bounds=(-_RATIOS, _RATIOS), method='bounded', options={'xatol': 0.01})
+    here = float(best.x)
+    below, above = profile(here - _ASIDE), profile(here + _ASIDE)
+    curvature = (below - 2.0 * best.fun + above) / _ASIDE**2
+    decisive = profile(0.0) - best.fun > _DECISIVE
+    inside = abs(here) < _RATIOS - _ASIDE
+    if not (decisive and inside and 0.0 < curvature < np.inf):
+        return here, np.inf
+    # Half of the curvature, as the profile is twice a logarithm.
+    return here, float(np.sqrt(2.0 / curvature))
 
 
 def agree(plain: float, fitted: float) -> bool:
@@ -135,11 +175,12 @@ class _Evidence:
     Args:
         found: Each joint's effort beside the torque of the prior.
         room: Whether the last term counts.
+        ratio: What accelerates the links counts so many times, beside what carries them.
     """
 
-    def __init__(self, found: list[Reading], room: bool) -> None:
+    def __init__(self, found: list[Reading], room: bool, ratio: float = 1.0) -> None:
         self._room = 1.0 if room else 0.0
-        rows = [reading.rows() for reading in found]
+        rows = [reading.rows(ratio) for reading in found]
         self._squares = np.array([gains.T @ gains for gains, _, _ in rows])
         self._efforts = np.array([gains.T @ tau for gains, _, tau in rows])
         self._priors = np.array([gains.T @ prior for gains, prior, _ in rows])
@@ -149,8 +190,12 @@ class _Evidence:
     def __call__(self, logarithm: np.ndarray) -> tuple[float, np.ndarray]:
         """The value, and its gradient by the logarithms of the scales."""
         s = np.exp(logarithm)
-        factor = scipy.linalg.cho_factor(
-            np.eye(self._squares.shape[1]) + np.tensordot(s**2, self._squares, axes=1))
+        try:
+            factor = scipy.linalg.cho_factor(
+                np.eye(self._squares.shape[1]) + np.tensordot(s**2, self._squares, axes=1))
+        except np.linalg.LinAlgError:
+            # Motions that no robot makes, such as degrees for radians, exceed double precision.
+            return np.inf, np.zeros(len(s))
         right = s @ self._efforts - s**2 @ self._priors
         z = scipy.linalg.cho_solve(factor, right)
         tau, mixed, prior = self._sizes.T
@@ -164,13 +209,19 @@ class _Evidence:
         return float(value), s * slope
 
 
+def _most_likely(evidence: _Evidence, start: np.ndarray) -> OptimizeResult:
+    """The logarithms of scales with the most evidence."""
+    reach = np.log(_RANGE)
+    return minimize(
+        evidence, start, jac=True, method='L-BFGS-B', bounds=[(-reach, reach)] * len(start))
+
+
 def _fitted(found: list[Reading], room: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the scales, and the inverse of their covariance; zero where none was found."""
     evidence = _Evidence(found, room)
     reach = np.log(_RANGE)
     start = np.clip([np.log(max(abs(reading.slope), 1e-9)) for reading in found], -reach, reach)
-    solution = minimize(
-        evidence, start, jac=True, method='L-BFGS-B', bounds=[(-reach, reach)] * len(start))
+    solution = _most_likely(evidence, start)
     # Half of the Hessian, as the value is twice a logarithm.
     curvature = np.array([
         (evidence(solution.x + step)[1] - evidence(solution.x - step)[1]) / (4.0 * _STEP)

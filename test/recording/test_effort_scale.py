@@ -95,3 +95,19 @@ def test_the_evidence_is_that_of_the_gaussian_written_out(simulated_arm):
     here, there = np.zeros(4), np.array([0.4, -0.1, 0.2, 0.0])
     assert evidence(there)[0] - evidence(here)[0] == pytest.approx(
         written_out(there) - written_out(here), rel=1e-6)
+
+
+@pytest.mark.parametrize('clock', [0.8, 1.25])
+def test_a_clock_that_runs_wrong_is_told_by_weight_and_acceleration(simulated_arm, clock):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        data = arm.dataset()
+        found = scales_of(arm, replace(data, v=data.v / clock, a=data.a / clock**2))
+        assert found.clock_off
+        assert found.clock == pytest.approx(clock, rel=0.1)
+
+
+def test_the_right_clock_is_not_accused(simulated_arm):
+    for seed in range(20):
+        arm = simulated_arm(seed)
+        assert not scales_of(arm, arm.dataset()).clock_off
