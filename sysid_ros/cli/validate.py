@@ -10,6 +10,7 @@ from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import HeldOut, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
+from sysid_ros.evaluation.study import delays_of
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.report.summary import prediction_summary
 from sysid_ros.runs.run_folder import RunFolder
@@ -35,13 +36,15 @@ def run(options: argparse.Namespace) -> ExitCode:
     with stage('Reading the recording, predicting and simulating it'):
         measured = other.measurement(model)
         efforts = other.effort_findings(model, measured.dataset)
+        delays = delays_of(measured.dataset, model)
         held_out = HeldOut.of(measured)
         problem = held_out.problem
         unseen = not estimate.has_seen(str(problem.provenance['sha256']))
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
     verdict = judge(
-        estimate, prediction, simulation=simulation if unseen else None, efforts=efforts
+        estimate, prediction, simulation=simulation if unseen else None, efforts=efforts,
+        delays=() if delays is None else (delays,),
     ).with_remarks(remarks)
     name = options.settings.stem
     folder.write_validation(name, estimate, verdict, problem, simulation)

@@ -304,7 +304,8 @@ def _simulation(simulation: Simulation | None) -> Iterator[Objection]:
             'Look at inertia and friction of the joints that run away, and at the armature of '
             'geared joints.',
         )
-    elif candidate > SIMULATION_HARM * prior:
+    # Where even the prior loses to a constant velocity, torque noise decides between the two.
+    elif candidate > SIMULATION_HARM * prior and prior < 1.0:
         yield Objection(
             f'Simulated for {simulation.horizon:.2g} s under the measured torque, it departs '
             f'{candidate / prior:.1f} times as far from the measured motion as the prior.',

@@ -98,7 +98,7 @@ class Study:
                 where=measured.dataset.source,
                 fix='Use an estimator of states and parameters, collocation or shooting')
         findings = measured.effort_findings()
-        delays = tuple(_delays(part.dataset, part.model) for part in measured.parts)
+        delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)
         qualities = tuple(map(_quality, measured.parts, findings, delays))
         held_out, friction, end = None, None, 1.0 - (holdout or 0.0)
         if identification.settings.fit.friction_selection is not None:
@@ -181,7 +181,7 @@ def _check(holdout: float | None, folds: int, by_states: bool) -> None:
             fix='Keep a part of the recording back with --holdout')
 
 
-def _delays(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
+def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
     """Delays of the torques, or nothing where the recording is too short to tell."""
     try:
         return estimate_delays(dataset, model)

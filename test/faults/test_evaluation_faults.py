@@ -14,6 +14,7 @@ from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.cross_validation import cross_validate
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
+from sysid_ros.evaluation.verdict import judge
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -67,8 +68,18 @@ def test_54_motion_simulated_worse_than_by_the_prior_is_not_committable(golden, 
     pushed = replace(estimate, parameters=estimate.parameters.with_values({
         f'{joint}.torque_offset': 60.0 for joint in golden.model.robot.joint_names
     }))
-    reasons = evaluate(pushed, golden.problem(0.01), held_out).verdict.reasons
-    assert any('times as far from the measured motion as the prior' in each for each in reasons)
+    good, bad = (evaluate(one, golden.problem(0.01), held_out) for one in (estimate, pushed))
+    assert not bad.verdict.committable
+
+    def judged(prior):
+        return judge(pushed, None, simulation=replace(bad.simulation, prior=prior)).reasons
+
+    told = 'times as far from the measured motion as the prior'
+    assert good.simulation.relative(good.simulation.candidate) < 1.0
+    assert any(told in each for each in judged(good.simulation.candidate))
+    # Of two models that lose to a constant velocity the simulation says nothing.
+    assert bad.simulation.relative(bad.simulation.prior) > 1.0
+    assert not any(told in each for each in judged(bad.simulation.prior))
 
 
 def test_54_folds_predicted_worse_than_by_the_prior_are_not_committable(golden):
