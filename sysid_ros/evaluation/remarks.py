@@ -24,6 +24,11 @@ _JOINT_WORSE = 1.1
 # Parameters that scatter this much more than their σ have σ that are too small.
 _SCATTER = 2.0
 _SHOWN = 3
+_BEYOND_DATA = (
+    'No recording shows a scale near 1 or a bias that all its efforts have, nor a clock that is a '
+    'few per cent off: masses are as right as the torque sensors. Weigh a link, or pick up a known '
+    'load, to know.'
+)
 
 
 def find_remarks(
@@ -42,7 +47,8 @@ def find_remarks(
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *estimate.notes, *_undetermined(estimate), *_scale(estimate), *_masses(estimate),
+        *estimate.notes, *_beyond_data(estimate), *_undetermined(estimate), *_scale(estimate),
+        *_masses(estimate),
         *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
         *_folds(folds), *_simulation(simulation),
     )
@@ -57,6 +63,12 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
         if not _without_torque(estimate):
             words += ' A motion that moves the joints they act on would help.'
         yield words
+
+
+def _beyond_data(estimate: Estimate) -> Iterator[str]:
+    """What is wrong in all recordings alike, and leaves no trace in any."""
+    if estimate.status.ok and not _without_torque(estimate):
+        yield _BEYOND_DATA
 
 
 def _without_torque(estimate: Estimate) -> bool:
