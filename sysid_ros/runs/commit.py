@@ -41,6 +41,7 @@ from sysid_ros.release.store import RevisionStore
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
+from sysid_ros.runs.judged import changed_since
 
 _VERDICT, _PROVENANCE = 'verdict.json', 'provenance.json'
 _TERMS = (ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
@@ -68,6 +69,7 @@ class FinishedFit:
         verdict: The verdict, as in its file.
         provenance: Base revision, end of the recording and figures, as in their file; empty for
             a fit that was made in a terminal.
+        changed: Files of the run that are not those which the verdict was made from.
         written: When the estimate was written, in nanoseconds since 1970.
     """
 
@@ -77,6 +79,7 @@ class FinishedFit:
     estimate: Estimate
     verdict: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    changed: tuple[str, ...]
     written: int
 
     @classmethod
@@ -96,10 +99,10 @@ class FinishedFit:
 
         run = RunFolder.open(folder)
         identification = run.identification()
-        provenance = folder / _PROVENANCE
+        provenance, verdict = folder / _PROVENANCE, _read(folder / _VERDICT)
         return cls(
-            name, identification, identification.model(), run.estimate(),
-            _read(folder / _VERDICT), _read(provenance) if provenance.exists() else {},
+            name, identification, identification.model(), run.estimate(), verdict,
+            _read(provenance) if provenance.exists() else {}, changed_since(folder, verdict),
             (folder / 'estimate.json').stat().st_mtime_ns,
         )
 
@@ -115,12 +118,17 @@ class FinishedFit:
         return 1e-9 * float(self.provenance.get('recording_end') or self.written)
 
     def require_committable(self) -> None:
-        """Refuse what the verdict is against.
+        """Refuse what the verdict is against, or what it was not made from.
 
         Raises:
-            NotCommittableError: Its reasons.
+            NotCommittableError: Its reasons, or the files that changed since.
         """
-        if self.verdict.get('committable') is True and self.estimate.status.ok:
+        if self.changed:
+            raise NotCommittableError(
+                f'the verdict was not made from {", ".join(self.changed)} as they are now',
+                where=self.name, fix='Fit again, or restore what the fit wrote')
+        reasons = self.verdict.get('reasons')
+        if self.verdict.get('committable') is True and not reasons and self.estimate.status.ok:
             return
         reasons = ' '.join(map(str, self.verdict.get('reasons') or (self.estimate.status.value,)))
         steps = self.verdict.get('next_steps') or ('Record again',)

@@ -29,6 +29,7 @@ from sysid_ros.report.figures import torque_figure
 from sysid_ros.report.motion_figure import motion_figure
 from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
+from sysid_ros.runs.judged import KEY, digests
 from sysid_ros.runs.kept_robot import kept_robot
 
 _ESTIMATE = 'estimate.json'
@@ -136,7 +137,8 @@ class RunFolder:
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
         text = summary(evaluation, study.qualities, comparison, study.friction)
         self._write('summary.txt', text.encode())
-        self._write_json('verdict.json', evaluation.verdict.to_json())
+        self._write_json(
+            'verdict.json', evaluation.verdict.to_json() | {KEY: digests(self.path)})
         self._write_json('evaluation.json', evaluation.to_json())
         if comparison is not None:
             self._write('comparison.txt', comparison_section(comparison).encode() + b'\n')

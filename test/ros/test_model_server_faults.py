@@ -9,13 +9,17 @@ from std_msgs.msg import String
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.release.store import RevisionStore
+from sysid_ros.runs.judged import KEY, digests
 from sysid_ros.srv import CommitParameters
 
 
 def edit(folder, name, change):
-    data = json.loads((folder / name).read_text(encoding='utf-8'))
-    change(data)
-    (folder / name).write_text(json.dumps(data), encoding='utf-8')
+    """Change a file of a run, and let its verdict belong to what it is then."""
+    for file, edited in ((name, change), ('verdict.json', lambda data: data.update(
+            {KEY: digests(folder)}))):
+        data = json.loads((folder / file).read_text(encoding='utf-8'))
+        edited(data)
+        (folder / file).write_text(json.dumps(data), encoding='utf-8')
 
 
 def refused(answer, code):

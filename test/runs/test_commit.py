@@ -21,6 +21,7 @@ from sysid_ros.runs.commit import (
     initial_content,
     prepare,
 )
+from sysid_ros.runs.judged import KEY, digests
 
 
 @pytest.fixture(scope='module')
@@ -37,13 +38,48 @@ def store(tmp_path, model):
 
 
 def edited(fits, tmp_path, name, change):
-    """A copy of the fit with one of its JSON files changed."""
+    """A copy of the fit with one of its JSON files changed, and digests of what it is now."""
     folder = fits.copy(tmp_path, 'edited')
     file = folder / name
     data = json.loads(file.read_text())
     change(data)
     file.write_text(json.dumps(data))
+    judge_again(folder)
     return folder
+
+
+def judge_again(folder):
+    """Let the verdict of a run belong to the files as they are."""
+    file = folder / 'verdict.json'
+    verdict = json.loads(file.read_text()) | {KEY: digests(folder)}
+    file.write_text(json.dumps(verdict))
+
+
+@pytest.mark.parametrize('name', ['estimate.json', 'settings.yaml', 'prior.urdf'])
+def test_a_verdict_does_not_pass_over_to_what_was_edited(fits, model, tmp_path, name):
+    folder = fits.copy(tmp_path, 'edited')
+    file = folder / name
+    file.write_bytes(file.read_bytes() + b'\n')
+    with pytest.raises(NotCommittableError, match=f'not made from {name}.*Fit again'):
+        FinishedFit.open('edited', folder).content(model.robot)
+
+
+def test_a_verdict_that_does_not_say_what_it_was_made_from_counts_for_nothing(
+    fits, model, tmp_path
+):
+    folder = fits.copy(tmp_path, 'old')
+    verdict = json.loads((folder / 'verdict.json').read_text())
+    del verdict[KEY]
+    (folder / 'verdict.json').write_text(json.dumps(verdict))
+    with pytest.raises(NotCommittableError, match='not made from estimate.json'):
+        FinishedFit.open('old', folder).content(model.robot)
+
+
+def test_a_yes_with_reasons_against_is_no_yes(fits, model, tmp_path):
+    folder = edited(fits, tmp_path, 'verdict.json', lambda data: data.update(
+        reasons=['It is overfitted.']))
+    with pytest.raises(NotCommittableError, match='overfitted'):
+        FinishedFit.open('edited', folder).content(model.robot)
 
 
 def test_a_good_fit_becomes_a_content_that_says_where_it_comes_from(fits, model, tmp_path, store):
