@@ -83,6 +83,7 @@ def evaluate(
     folds: CrossValidation | None = None,
     efforts: Sequence[EffortFinding] = (),
     delays: Sequence[TorqueDelays] = (),
+    still: Sequence[str] = (),
 ) -> Evaluation:
     """Try an estimate on all data there is, and judge it.
 
@@ -93,6 +94,7 @@ def evaluate(
         folds: Cross-validation within the fitted recording.
         efforts: What the efforts of the fitted recording look like.
         delays: Delays of its torques, by recording.
+        still: Joints that did not move in it.
 
     Returns:
         The evaluation. Where nothing can be simulated, a remark says why.
@@ -106,7 +108,7 @@ def evaluate(
     fitted = predict(estimate, training, held_out=False)
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, efforts=efforts,
-        training=fitted, delays=delays)
+        training=fitted, delays=delays, still=still)
     return Evaluation(
         estimate=estimate, training=fitted,
         held_out=prediction, folds=folds, simulation=simulation,

@@ -28,6 +28,8 @@ _AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 # Part of the squared error from which a joint has to be predicted better than by its mean, beyond
 # chance, of which there is at most so much.
 _TELLING, _NEARLY = 0.25, 0.8
+# Terms of a joint that stood still and differ from the prior by less were not found.
+_UNMOVED = 1e-3
 # Least part of the prior's error that has to be gone.
 _GAINED = 0.02
 _CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
@@ -48,6 +50,7 @@ def find_objections(
     efforts: Sequence[EffortFinding],
     training: TorquePrediction | None = None,
     delays: Sequence[TorqueDelays] = (),
+    still: Sequence[str] = (),
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
@@ -59,14 +62,34 @@ def find_objections(
         efforts: What the efforts of the fitted recording look like.
         training: Errors on the rows it was fitted to; None where they are not at hand.
         delays: Delays of the torques, by recording.
+        still: Joints that did not move in what was fitted.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_data(efforts), *_delays(delays), *_solver(estimate), *_physics(estimate),
-        *_identifiable(estimate), *_conditioning(estimate), *_training(estimate, training),
-        *_held_out(estimate, unseen, folds), *_folds(folds),
+        *_motion(estimate, still), *_data(efforts), *_delays(delays), *_solver(estimate),
+        *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
+        *_training(estimate, training), *_held_out(estimate, unseen, folds), *_folds(folds),
         *_simulation(simulation),
     )
+
+
+def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
+    """Terms found for joints that stood still: encoders that flicker tell no friction."""
+    parameters = estimate.parameters
+    moved = parameters.free & (np.abs(parameters.values - parameters.prior) > _UNMOVED * np.maximum(
+        np.abs(parameters.prior), 1.0))
+    found = {name.rpartition('.')[0] for name, other in zip(parameters.names, moved, strict=True)
+             if other}
+    guessed = [joint for joint in still if joint in found]
+    if guessed:
+        every = {name.rpartition('.')[0] for name in parameters.names} - set(parameters.bodies)
+        held = ', '.join(f"'{joint}.*'" for joint in guessed)
+        hold = f', or hold what cannot be told at the prior: fit: {{fixed: [{held}]}}'
+        yield Objection(
+            f'{", ".join(guessed)} did not move, so that nothing tells the friction found for '
+            f'{"it" if len(guessed) == 1 else "them"}.',
+            f'Record a motion that moves every joint{hold if every - set(guessed) else ""}.',
+        )
 
 
 def _data(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:

@@ -31,6 +31,9 @@ from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.quality import DataQuality, assess_quality
 
+# Joints that move less than this, in [rad] or [m], tell nothing of their friction.
+_STILL = 0.02
+
 
 @dataclass(frozen=True, eq=False)
 class Study:
@@ -43,6 +46,7 @@ class Study:
         qualities: What can be said of each recording.
         efforts: What their efforts look like.
         delays: Delays of their torques, where they tell.
+        still: Joints that did not move in what is fitted.
         folds: Number of stretches for cross-validation; 0 for none.
         friction: How the friction model was chosen; None where the settings gave it.
         trajectory: What sensors measured, where states are to be sought with the parameters.
@@ -54,6 +58,7 @@ class Study:
     qualities: tuple[DataQuality, ...]
     efforts: tuple[EffortFinding, ...]
     delays: tuple[TorqueDelays, ...] = ()
+    still: tuple[str, ...] = ()
     folds: int = 0
     friction: FrictionChoice | None = None
     trajectory: TrajectoryProblem | None = None
@@ -114,7 +119,8 @@ class Study:
         return cls(
             identification=measured.identification, training=measured.problem(0.0, end),
             held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)),
-            delays=tuple(found for found in delays if found is not None), folds=folds,
+            delays=tuple(found for found in delays if found is not None),
+            still=measured.dataset.still(_STILL), folds=folds,
             friction=friction,
             trajectory=measured.trajectory_problem(end) if by_states else None,
         )
@@ -140,7 +146,8 @@ class Study:
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
             judged = evaluate(
-                estimate, self.training, self.held_out, efforts=self.efforts, delays=self.delays)
+                estimate, self.training, self.held_out, efforts=self.efforts, delays=self.delays,
+                still=self.still)
             return replace(judged, motion=motion)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
@@ -155,7 +162,7 @@ class Study:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
         return evaluate(
             estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
-            delays=self.delays)
+            delays=self.delays, still=self.still)
 
     def compare(self) -> Comparison:
         """Fit with every registered estimator and judge what they find."""

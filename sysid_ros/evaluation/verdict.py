@@ -65,6 +65,7 @@ def judge(
     efforts: Sequence[EffortFinding] = (),
     training: TorquePrediction | None = None,
     delays: Sequence[TorqueDelays] = (),
+    still: Sequence[str] = (),
 ) -> Verdict:
     """Judge an estimate by its own status and by data that it has not seen.
 
@@ -78,11 +79,13 @@ def judge(
         efforts: What the efforts of the fitted recording look like.
         training: Errors on the rows it was fitted to; None where they are not at hand.
         delays: Delays of the torques, by recording.
+        still: Joints that did not move in what was fitted.
 
     Returns:
         The verdict. Without held-out data or folds nothing is committable.
     """
-    objections = find_objections(estimate, prediction, folds, simulation, efforts, training, delays)
+    objections = find_objections(
+        estimate, prediction, folds, simulation, efforts, training, delays, still)
     return Verdict(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),

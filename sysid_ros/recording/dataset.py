@@ -150,6 +150,12 @@ class Dataset:
         """
         return np.abs(self.v) > threshold
 
+    def still(self, least: float) -> tuple[str, ...]:
+        """Names of the joints whose range of motion is smaller than this, in [rad] or [m]."""
+        reach = np.ptp(self.q, axis=0)
+        return tuple(
+            name for name, size in zip(self.joint_names, reach, strict=True) if size < least)
+
     def _rows(self, start: int, stop: int) -> Dataset:
         if stop <= start:
             raise RecordingError(

@@ -126,7 +126,7 @@ def effort_findings(
     gears, moving = ratios or {}, np.ptp(dataset.q, axis=0) > _MOVES
     read = dict(zip(dataset.joint_names, readings(dataset, model), strict=True))
     findings = [
-        _judge(name, own, gears.get(name)) if own or not moves or name in unpowered
+        _judge(name, own, gears.get(name), bool(moves)) if own or not moves or name in unpowered
         else _constant(name)
         for (name, own), moves in zip(read.items(), moving, strict=True)]
     usable = {one.joint for one in findings if one.kind.usable}
@@ -154,7 +154,9 @@ def require_right_signs(findings: Sequence[EffortFinding]) -> None:
         )
 
 
-def _judge(name: str, readings: list[Reading], ratio: float | None) -> EffortFinding:
+def _judge(
+    name: str, readings: list[Reading], ratio: float | None, moves: bool
+) -> EffortFinding:
     if not readings:
         return EffortFinding(name, EffortKind.UNKNOWN, 1.0, 0.0, 0.0)
     scales = np.concatenate([-_SCALES[::-1], _SCALES])
@@ -180,7 +182,8 @@ def _judge(name: str, readings: list[Reading], ratio: float | None) -> EffortFin
             kind, scale, readings[0], float(scales[int(np.argmin(plausible))])):
         kind = EffortKind.UNKNOWN
     elif explained < _EXPLAINED:
-        kind = EffortKind.UNRELATED
+        # A joint that stands still may feel nothing but noise.
+        kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
     return EffortFinding(name, kind, scale, explained, correlation, _suggestion(kind, scale))
 
 

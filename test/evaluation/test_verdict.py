@@ -166,6 +166,20 @@ def test_a_fit_that_explains_its_own_rows_no_better_than_the_prior_is_none(
     only(judge(estimate, prediction, training=sated), 'Even the rows it was fitted to')
 
 
+def test_friction_found_for_a_joint_that_stood_still_is_the_reason(estimate, prediction):
+    reason = only(judge(estimate, prediction, still=('elbow',)), 'did not move')
+    assert reason.startswith('elbow ')
+    assert "fit: {fixed: ['elbow.*']}" in judge(estimate, prediction, still=('elbow',)).next_step
+
+
+def test_a_joint_that_stood_still_and_was_held_at_the_prior_is_no_reason(estimate, prediction):
+    parameters = estimate.parameters
+    held = parameters.fixed('elbow.*')
+    values = np.where(held.free, parameters.values, parameters.prior)
+    kept = replace(estimate, parameters=replace(held, values=values))
+    assert judge(kept, prediction, still=('elbow',)).committable
+
+
 def delays(seconds, gain, deviation=1e-4):
     names = tuple(f'joint_{k}' for k in range(len(seconds)))
     return TorqueDelays(
