@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+import numpy as np
+
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
@@ -32,7 +34,7 @@ from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.quality import DataQuality, assess_quality
 
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
-_STILL = 0.02
+_STILL, _STILL_PRISMATIC = 0.02, 0.002
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,7 @@ class Study:
             identification=measured.identification, training=measured.problem(0.0, end),
             held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)),
             delays=tuple(found for found in delays if found is not None),
-            still=measured.dataset.still(_STILL), folds=folds,
+            still=_still(measured.dataset, measured.model), folds=folds,
             friction=friction,
             trajectory=measured.trajectory_problem(end) if by_states else None,
         )
@@ -186,6 +188,12 @@ def _check(holdout: float | None, folds: int, by_states: bool) -> None:
         raise ConfigurationError(
             'stretches are left out in turn by regression only', where='--folds', found=folds,
             fix='Keep a part of the recording back with --holdout')
+
+
+def _still(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
+    """Names of the joints that did not move."""
+    return dataset.still(np.array([
+        _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types]))
 
 
 def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:

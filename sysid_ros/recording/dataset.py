@@ -150,11 +150,10 @@ class Dataset:
         """
         return np.abs(self.v) > threshold
 
-    def still(self, least: float) -> tuple[str, ...]:
-        """Names of the joints whose range of motion is smaller than this, in [rad] or [m]."""
-        reach = np.ptp(self.q, axis=0)
-        return tuple(
-            name for name, size in zip(self.joint_names, reach, strict=True) if size < least)
+    def still(self, least: np.ndarray) -> tuple[str, ...]:
+        """Names of the joints that move by less than this, ``(n,)``, in [rad] or [m]."""
+        small = np.ptp(self.q, axis=0) < least
+        return tuple(name for name, stands in zip(self.joint_names, small, strict=True) if stands)
 
     def _rows(self, start: int, stop: int) -> Dataset:
         if stop <= start:

@@ -27,8 +27,9 @@ _FACTOR, _SIGMAS = 1.3, 3.0
 # Scales are looked for up to this factor either way.
 _RANGE = 1e2
 # A joint's effort must correlate so much with the prior's rigid-body torque to take part, and so
-# much to be accused: elsewhere the prior hardly says what the torque is.
-_CORRELATED, _TOLD = 0.5, 0.85
+# much to be accused: elsewhere the prior hardly says what the torque is, and the last number of
+# standard deviations is asked for.
+_CORRELATED, _TOLD, _BEYOND_DOUBT = 0.5, 0.85, 4.5
 # Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
 # curvature, and what it has to explain, in squared standard deviations.
 _RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
@@ -91,7 +92,9 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
         worst = int(np.argmax(np.abs(offsets) / deviations))
         rest = np.arange(len(names)) != worst
         seen = plain[worst] - float(np.median(plain[rest]))
-        told = found[names[worst]].correlation > _TOLD and agree(seen, offsets[worst])
+        told = agree(seen, offsets[worst]) and (
+            found[names[worst]].correlation > _TOLD
+            or abs(offsets[worst]) > _BEYOND_DOUBT * deviations[worst])
         if not (told and _is_off(offsets[worst], deviations[worst])):
             break
         odd[names.pop(worst)] = float(offsets[worst])
