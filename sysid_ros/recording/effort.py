@@ -68,12 +68,13 @@ class EffortFinding:
     """What the effort of one joint looks like.
 
     Attributes:
-        joint: Name of the joint.
+        joint: Name of the joint, or 'all joints'.
         kind: What it looks like.
         scale: Recorded effort per torque of the best reading, signed; its sign is wrong when
-            negative.
-        explained: Part of the recorded effort that this reading explains, from 0 to 1.
-        correlation: Correlation of the effort with what this reading predicts.
+            negative. On another clock, of what accelerates the links beside what carries them.
+        explained: Part of the recorded effort that this reading explains, from 0 to 1; NaN of all
+            joints.
+        correlation: Correlation of the effort with what this reading predicts; NaN of all joints.
         suggestion: What to change in the settings, if anything.
     """
 
@@ -87,14 +88,16 @@ class EffortFinding:
     @property
     def wrong_sign(self) -> bool:
         """Whether the sign is wrong, whatever else is."""
-        return not self.kind.usable and self.scale < 0
+        return not self.kind.usable and self.kind is not EffortKind.UNRELATED and self.scale < 0
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
         text = f'{self.joint}: the effort looks like {self.kind.value}'
         if self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
-            text += f': {self.scale:.2g} of the predicted, correlation {self.correlation:.2f}'
+            text += f': {self.scale:.2g} of the predicted'
+            if np.isfinite(self.correlation):
+                text += f', correlation {self.correlation:.2f}'
         return f'{text}. {self.suggestion}' if self.suggestion else text
 
 
@@ -104,8 +107,7 @@ def effort_findings(
 ) -> tuple[EffortFinding, ...]:
     """What the effort of every joint looks like, one finding per joint.
 
-    Where all efforts have one scale that is not 1, one more finding says so.
-
+    Where all efforts have one scale that is not 1, or another clock, one more finding says so.
     Nothing is changed in the data.
 
     Args:
@@ -234,13 +236,13 @@ def _with_scales(
     if scales.all_off:
         scale = float(np.exp(scales.common))
         yield EffortFinding(
-            'all joints', EffortKind.INCONSISTENT, scale, 1.0, 1.0,
+            'all joints', EffortKind.INCONSISTENT, scale, np.nan, np.nan,
             f'Check torque constants and units (recording.effort.scale: {1.0 / scale:.3g} would '
             'fit), and the masses of the description; if these are wrong, set '
             'processing.effort_check to warn')
     if scales.clock_off:
         yield EffortFinding(
-            'all joints', EffortKind.OTHER_CLOCK, float(np.exp(scales.inertial)), 1.0, 1.0,
+            'all joints', EffortKind.OTHER_CLOCK, float(np.exp(scales.inertial)), np.nan, np.nan,
             f'Check unit and rate of the stamps (recording.time; a clock {scales.clock:.3g} times '
             'as fast would explain it), and the units of the positions; if the inertias of the '
             'description are wrong instead, set processing.effort_check to warn')

@@ -155,7 +155,8 @@ class Reading:
         Beside the misfit it counts the room for deviations, so that a scale at which the
         prior could be bent to any torque does not win by that.
         """
-        return self.deviance(scale) - 2.0 * float(np.log(self._fit(scale)[1]).sum())
+        misfit, shrink = self._fit(scale)
+        return float((misfit * shrink) @ (misfit * shrink) - 2.0 * np.log(shrink).sum())
 
     def deviance(self, scale: float) -> float:
         """Squared misfit and deviations of the best fit at a scale, in standard deviations."""

@@ -9,7 +9,12 @@ import pytest
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.recording.align import align
-from sysid_ros.recording.effort import EffortKind, effort_findings, require_right_signs
+from sysid_ros.recording.effort import (
+    EffortFinding,
+    EffortKind,
+    effort_findings,
+    require_right_signs,
+)
 from sysid_ros.recording.masks import faster_than, saturated_runs
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
@@ -121,6 +126,8 @@ def test_16_an_effort_of_noise_or_of_nothing_is_not_taken_for_a_torque(simulated
     assert findings[2].kind is EffortKind.CONSTANT
     assert not findings[2].kind.usable
     require_right_signs(findings)
+    # What nothing explains has no sign that could be wrong.
+    assert not EffortFinding('a', EffortKind.UNRELATED, -1.0, 0.1, 0.1).wrong_sign
     unpowered = effort_findings(
         replace(data, tau=tau), arm.model, unpowered=[arm.joint_names[2]])
     assert unpowered[2].kind is EffortKind.UNKNOWN

@@ -66,6 +66,7 @@ def test_one_sentence_says_it_for_all_joints_with_the_line_to_paste(simulated_ar
     assert every.joint == 'all joints'
     assert 'recording.effort.scale: 0.' in every.suggestion
     assert 'masses of the description' in every.suggestion
+    assert 'correlation' not in every.sentence
 
 
 @pytest.mark.parametrize('room', [True, False])
