@@ -35,6 +35,8 @@ _HARMONICS, _SLOWEST, _AMPLITUDE = 5, 0.1, 0.7
 _BANDWIDTH, _STIFF = 80.0, 300.0
 # Way in [rad] that dry friction yields before it slides.
 _PRESLIDING = 5e-4
+# Friction has turned round after two such ways, and slides after so many.
+_SLIDING = 3.0
 # Friction of a joint that carries next to nothing is that of an acceleration of this, in [rad/s^2].
 _LEAST_ACCELERATION = 2.0
 
@@ -91,17 +93,28 @@ class Plant:
         step = 2.0 * np.pi / 2**self.bits
         return Recorded(t, np.round(q / step) * step, tau)
 
-    def fresh(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """A motion without noise, and its true torque: q, v, a and tau, shape ``(T, n)``."""
+    def fresh(
+        self, number: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """A motion without noise, its true torque, and where joints slide.
+
+        Returns:
+            q, v, a and tau, and True where a joint has gone far enough since it turned for dry
+            friction to be what it is in sliding; shape ``(T, n)`` each.
+        """
         q, v, a = self.reference(number).sampled(20.0)
-        moving = np.abs(v) > 0.05
-        tau = self._rigid(q, v, a) + self.viscous * v + self.dry * np.sign(v) * moving
-        return q, v, a, tau
+        tau = self._rigid(q, v, a) + self.viscous * v + self.dry * np.sign(v)
+        return q, v, a, tau, _way_since_turning(q, v) > _SLIDING * self.dry / self._stiffness
 
     @cached_property
     def _inertia(self) -> np.ndarray:
         """Diagonal of the mass matrix at rest."""
         return np.diag(pin.crba(self.model, self._data, pin.neutral(self.model))).copy()
+
+    @cached_property
+    def _stiffness(self) -> np.ndarray:
+        """Stiffness of friction that sticks, as soft as simulation steps ask for."""
+        return np.minimum(self.dry / _PRESLIDING, self._inertia * _STIFF**2)
 
     def _rigid(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.array([
@@ -113,7 +126,7 @@ class Plant:
         """Computed torque at 1 kHz, against Dahl's friction: it sticks like a stiff spring."""
         dt = 1.0 / (RATE * STEPS)
         wanted, speed, ahead = reference.sampled(seconds, RATE * STEPS)
-        stiffness = np.minimum(self.dry / _PRESLIDING, self._inertia * _STIFF**2)
+        stiffness = self._stiffness
         q, v, friction = wanted[0].copy(), np.zeros(len(self.joints)), np.zeros(len(self.joints))
         kept, drive = np.empty_like(wanted), np.empty_like(wanted)
         for k in range(len(wanted)):
@@ -191,6 +204,15 @@ class Reference:
         q = self._middle + q * (fade**3 * (10.0 - 15.0 * fade + 6.0 * fade**2))
         v = np.gradient(q, 1.0 / rate, axis=0)
         return q, v, np.gradient(v, 1.0 / rate, axis=0)
+
+
+def _way_since_turning(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """How far each joint is from where it last turned or began, shape ``(T, n)``."""
+    turns = np.zeros(q.shape, dtype=bool)
+    turns[0] = True
+    turns[1:] = np.sign(v[1:]) != np.sign(v[:-1])
+    last = np.maximum.accumulate(np.where(turns, np.arange(len(q))[:, None], 0), axis=0)
+    return np.abs(q - np.take_along_axis(q, last, axis=0))
 
 
 def _plain(tree: ET.ElementTree) -> ET.ElementTree:

@@ -109,11 +109,12 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))
         except Exception as error:  # noqa: BLE001 (counted, not raised: the others go on)
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (f'{CRASH}{error!r}',))
-    q, v, a, tau = made.fresh(1000 + seed)
+    q, v, a, tau, slides = made.fresh(1000 + seed)
     found = judged.estimate.parameters
     values = np.array([found[name] for name in model.parameters.names])
+    regressor = model.regressor(q, v, a)
     errors = [
-        np.sqrt(np.mean((np.einsum('tnp,p->tn', model.regressor(q, v, a), theta) - tau) ** 2, 0))
+        np.sqrt(np.mean((np.einsum('tnp,p->tn', regressor, theta) - tau) ** 2, 0, where=slides))
         for theta in (values, model.parameters.prior)]
     size = np.sqrt(np.mean(tau**2, axis=0))
     # A joint that carries next to nothing is predicted by either.
