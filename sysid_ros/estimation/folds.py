@@ -70,6 +70,29 @@ def speed_folds(
     Raises:
         ConfigurationError: As for :func:`time_folds`, or the speeds are not the rows'.
     """
+    slow = _slow(problem, speeds)
+    folds = []
+    for held_out, training in _stretches(problem, count, gap):
+        slow_rows = _of_rows(problem, training[:, None] & slow)
+        folds.append(Fold(slow_rows, _of_rows(problem, held_out[:, None] & ~slow)))
+    return tuple(folds)
+
+
+def slow_rows(problem: RegressionProblem, speeds: np.ndarray) -> RegressionProblem:
+    """The problem with the rows that :func:`speed_folds` fits, of all stretches.
+
+    Args:
+        problem: Rows and prior.
+        speeds: Speed of every joint at every row in [rad/s] or [m/s], shape ``(T, n)``.
+
+    Raises:
+        ConfigurationError: The speeds are not the rows'.
+    """
+    return _of_rows(problem, _slow(problem, speeds))
+
+
+def _slow(problem: RegressionProblem, speeds: np.ndarray) -> np.ndarray:
+    """Where joints are no faster than the median of their usable rows, shape ``(T, n)``."""
     if speeds.shape != problem.torque.shape:
         raise ConfigurationError(
             'the speeds do not belong to the rows', found=speeds.shape,
@@ -79,12 +102,7 @@ def speed_folds(
         np.median(speed[use]) if use.any() else 0.0
         for speed, use in zip(speeds.T, problem.usable.T, strict=True)
     ])
-    slow = speeds <= median
-    folds = []
-    for held_out, training in _stretches(problem, count, gap):
-        slow_rows = _of_rows(problem, training[:, None] & slow)
-        folds.append(Fold(slow_rows, _of_rows(problem, held_out[:, None] & ~slow)))
-    return tuple(folds)
+    return speeds <= median
 
 
 def _of_rows(problem: RegressionProblem, rows: np.ndarray) -> RegressionProblem:

@@ -11,14 +11,16 @@ from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.settings import StrictSettings
 
 FrictionModel = Literal[
-    'coulomb', 'asymmetric', 'smooth_coulomb', 'power', 'stribeck', 'load', 'power_load',
-    'stribeck_load',
+    'viscous', 'dry', 'coulomb', 'asymmetric', 'smooth_coulomb', 'power', 'stribeck', 'load',
+    'power_load', 'stribeck_load',
 ]
 
 _SMOOTH: Mapping[str, Any] = {'coulomb_smoothing': 'identified', 'asymmetric_coulomb': ()}
 # What each candidate changes in the joint terms of the settings. Friction beyond Coulomb's is on
 # the joints that have Coulomb friction.
 _CHANGES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    'viscous': ({'coulomb_friction': ()}, ()),
+    'dry': ({'viscous_friction': ()}, ()),
     'coulomb': ({}, ()),
     'asymmetric': ({}, ('asymmetric_coulomb',)),
     'smooth_coulomb': (_SMOOTH, ()),
@@ -35,6 +37,7 @@ class FrictionSelection(StrictSettings):
 
     Attributes:
         candidates: Friction models to choose from: ``coulomb`` (as the joint terms say),
+            ``viscous`` (that without dry friction), ``dry`` (that without viscous friction),
             ``asymmetric``, ``smooth_coulomb`` (identified smoothing), and with that
             smoothing ``power``, ``stribeck``, ``load``, ``power_load`` and ``stribeck_load``.
         folds: Stretches of time, each held out once for either kind of fold.
@@ -42,8 +45,8 @@ class FrictionSelection(StrictSettings):
     """
 
     candidates: tuple[FrictionModel, ...] = Field(
-        default=('coulomb', 'smooth_coulomb', 'power', 'stribeck', 'load', 'power_load',
-                 'stribeck_load'),
+        default=('viscous', 'dry', 'coulomb', 'smooth_coulomb', 'power', 'stribeck', 'load',
+                 'power_load', 'stribeck_load'),
         min_length=1,
     )
     folds: int = Field(default=5, ge=2)

@@ -25,6 +25,7 @@ from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.shape_search import find_shapes, held
 from sysid_ros.robot.parameters import ParameterSet
@@ -85,10 +86,18 @@ class OuterIteration:
             The values; None when the fit did not converge.
         """
         if problem.source is None:
-            estimate = self.estimator.fit(problem)
+            values, status = self._values(problem)
         else:
-            estimate, _ = self._settled(problem, find_shapes(problem, start, self.search_tolerance))
-        return estimate.parameters.values if estimate.status.ok else None
+            settled = self._settled(problem, find_shapes(problem, start, self.search_tolerance))
+            values, status = settled.values, settled.status
+        return values if status.ok else None
+
+    def _values(self, problem: RegressionProblem) -> tuple[np.ndarray, Status]:
+        """Fitted values of a linear problem, and how the fit ended."""
+        if isinstance(self.estimator, ConsistentLeastSquares):
+            return self.estimator.values(problem)
+        estimate = self.estimator.fit(problem)
+        return estimate.parameters.values, estimate.status
 
     def fit(self, problem: RegressionProblem, start: np.ndarray | None = None) -> Estimate:
         """Fit the problem.
@@ -104,9 +113,13 @@ class OuterIteration:
         if problem.source is None:
             return self.estimator.fit(problem)
         found = find_shapes(problem, start, self.search_tolerance)
-        estimate, iterations = self._settled(problem, found)
+        settled = self._settled(problem, found)
+        estimate = self.estimator.fit(settled.linear)
+        if settled.status is not estimate.status:
+            estimate = estimate.with_status(settled.status)
         estimate = replace(
-            estimate, iterations=iterations,
+            estimate, iterations=settled.iterations, notes=(*estimate.notes, *settled.notes),
+            parameters=estimate.parameters.with_values(settled.values),
             settings={**estimate.settings, 'outer_tolerance': self.tolerance},
         )
         if estimate.status.ok:
@@ -122,28 +135,25 @@ class OuterIteration:
             residuals=residual_statistics(problem, values),
         )
 
-    def _settled(
-        self, problem: RegressionProblem, theta: np.ndarray
-    ) -> tuple[Estimate, int]:
+    def _settled(self, problem: RegressionProblem, theta: np.ndarray) -> _Settled:
         """Run the estimator until loads and gains no longer change what it predicts."""
         gains = tuple(name for name in problem.model.shapes if name.endswith('.drive_gain'))
-        settled = not gains and not any(
+        once = not gains and not any(
             isinstance(term, LoadFriction) for term in problem.model.terms)
         size = max(_size(problem, problem.torque), np.finfo(float).tiny)
         predicted, last, step = problem.predicted(theta), np.inf, 1.0
         for iteration in range(1, self.max_iterations + 1):
-            estimate = self.estimator.fit(_linear(problem, theta, gains))
-            if settled or not estimate.status.found_values:
-                return estimate, iteration
-            found = _updated(problem, theta, estimate, gains)
-            if not estimate.status.ok:
-                best = estimate.parameters.with_values(found)
-                return replace(estimate, parameters=best), iteration
+            linear = _linear(problem, theta, gains)
+            values, status = self._values(linear)
+            if once or not status.found_values:
+                return _Settled(linear, values, status, iteration)
+            found = _updated(problem, theta, values, gains)
+            if not status.ok:
+                return _Settled(linear, found, status, iteration)
             change = _size(problem, problem.predicted(found) - predicted)
             if change <= self.tolerance * size:
                 # At the values themselves, so that load and inertial parameters agree.
-                final = replace(estimate, parameters=estimate.parameters.with_values(found))
-                return final, iteration
+                return _Settled(linear, found, status, iteration)
             if change > _STALLED * last:
                 step = max(0.5 * step, _SHORTEST)
             theta, last = theta + step * (found - theta), change
@@ -152,10 +162,7 @@ class OuterIteration:
             f'Loads or drive gains did not settle in {self.max_iterations} iterations; the last '
             f'changed predicted torques by {100.0 * last / size:.2g} %.'
         )
-        return replace(
-            estimate.with_status(Status.ITERATION_LIMIT), notes=(*estimate.notes, note),
-            parameters=estimate.parameters.with_values(theta),
-        ), self.max_iterations
+        return _Settled(linear, theta, Status.ITERATION_LIMIT, self.max_iterations, (note,))
 
     def _with_joint_uncertainty(
         self, problem: RegressionProblem, estimate: Estimate
@@ -195,11 +202,30 @@ class OuterIteration:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """Where loads and gains no longer change what a model predicts, or how that failed.
+
+    Attributes:
+        linear: The linear problem that was solved last.
+        values: Parameter values, shape ``(p,)``.
+        status: How it ended.
+        iterations: Linear problems solved.
+        notes: Why it did not settle, in words.
+    """
+
+    linear: RegressionProblem
+    values: np.ndarray
+    status: Status
+    iterations: int
+    notes: tuple[str, ...] = ()
+
+
 def _updated(
-    problem: RegressionProblem, theta: np.ndarray, estimate: Estimate, gains: tuple[str, ...]
+    problem: RegressionProblem, theta: np.ndarray, values: np.ndarray, gains: tuple[str, ...]
 ) -> np.ndarray:
     """Values after a run of the estimator; gains, which it gives as changes, in their range."""
-    values = estimate.parameters.values.copy()
+    values = values.copy()
     bounds = problem.parameters
     for column in (bounds.index(name) for name in gains):
         # An estimator without bounds may step outside; a gain of zero divides torques.

@@ -1,18 +1,9 @@
-"""Which friction a robot has, told by how well other and faster motion is predicted.
-
-More columns always fit better and often predict worse, so candidates are compared on rows they
-were not fitted to: stretches of time, and the fast half of every joint's rows predicted from the
-slow half of other stretches. The simplest candidate that is not worse than the best one by more
-than one standard error of their difference is chosen (Breiman et al. 1984, section 3.4.3;
-Hastie, Tibshirani and Friedman 2009, section 7.10). A difference below a part in a hundred is
-none, however sure it is.
-"""
+"""Which friction a robot has, told by how well other and faster motion is predicted."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +11,6 @@ import numpy as np
 from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.folds import Fold, speed_folds, time_folds
 from sysid_ros.estimation.friction_models import (
     FrictionModel,
     FrictionSelection,
@@ -32,36 +22,13 @@ from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.row_source import RowSource
-from sysid_ros.estimation.shape_search import find_shapes
+from sysid_ros.evaluation.candidates import (
+    CandidateErrors,
+    as_good_as_best,
+    candidate_errors,
+    excess_over_best,
+)
 from sysid_ros.robot.model import RobotModel
-
-# Errors that differ by less than this part are the same; fits of folds need few digits more.
-_SAME = 0.01
-_COARSE = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateErrors:
-    """How a friction model predicted what it was not fitted to.
-
-    Attributes:
-        name: The friction model.
-        parameters: Number of its free joint-term parameters, shapes included.
-        stretches: Relative torque error per held-out stretch of time, shape ``(folds,)``.
-        faster: The same for fast rows predicted from slow ones, shape ``(folds,)``.
-        seconds: Time that all its fits took.
-    """
-
-    name: FrictionModel
-    parameters: int
-    stretches: np.ndarray
-    faster: np.ndarray
-    seconds: float
-
-    @property
-    def errors(self) -> np.ndarray:
-        """All errors, shape ``(2 folds,)``; infinite where a fit failed."""
-        return np.concatenate([self.stretches, self.faster])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +49,11 @@ class FrictionChoice:
     excess: np.ndarray
 
     @property
-    def best(self) -> FrictionModel:
+    def best(self) -> str:
         """The candidate with the smallest errors, which need not be the chosen one."""
         return self.candidates[int(np.argmin(self.excess[:, 0]))].name
 
-    def reason(self, name: FrictionModel) -> str:
+    def reason(self, name: str) -> str:
         """Why a candidate was chosen or not, in words."""
         k = [each.name for each in self.candidates].index(name)
         if name == self.chosen:
@@ -97,7 +64,7 @@ class FrictionChoice:
             return 'the best, but a simpler one is as good'
         if not np.isfinite(self.excess[k, 0]):
             return 'not fitted to every fold'
-        return 'as good, but not the simplest' if _as_good(self.excess)[k] else 'worse'
+        return 'as good, but not the simplest' if as_good_as_best(self.excess)[k] else 'worse'
 
     @property
     def note(self) -> str:
@@ -185,68 +152,23 @@ def select_friction(
         ConfigurationError: There are fewer rows than folds.
         EstimationError: No candidate could be fitted to all folds.
     """
-    quick = replace(estimator, tolerance=_COARSE, search_tolerance=_COARSE)
     candidates = []
     for name in dict.fromkeys(settings.candidates):
         joint_terms = friction_candidate(terms, name).described(robot).build(robot)
-        problem = rows(TorqueModel(robot, joint_terms))
-        candidates.append(_candidate(name, problem, speeds, quick, settings))
+        candidates.append(candidate_errors(
+            name, rows(TorqueModel(robot, joint_terms)), speeds, estimator,
+            folds=settings.folds, gap=settings.gap))
     candidates.sort(key=lambda each: (each.parameters, each.errors.mean()))
-    excess = _excess(candidates)
-    good = np.flatnonzero(_as_good(excess))
+    excess = excess_over_best(candidates)
+    good = np.flatnonzero(as_good_as_best(excess))
     if not len(good):
         raise EstimationError(
             'no friction model could be fitted to all folds', found=', '.join(settings.candidates),
             fix='Take fewer folds, or record longer',
         )
-    chosen = candidates[int(good[0])].name
+    simplest = candidates[int(good[0])].name
+    chosen = next(name for name in settings.candidates if name == simplest)
     return FrictionChoice(chosen, friction_candidate(terms, chosen), tuple(candidates), excess)
-
-
-def _candidate(
-    name: FrictionModel, problem: RegressionProblem, speeds: np.ndarray,
-    estimator: OuterIteration, settings: FrictionSelection,
-) -> CandidateErrors:
-    begin = time.perf_counter()
-    # Shapes of folds are searched from those of all rows, which only spares the way to them.
-    start = None if problem.source is None else find_shapes(problem)
-    stretches, faster = (
-        np.array([_error(fold, estimator, start) for fold in folds]) for folds in (
-            time_folds(problem, settings.folds, settings.gap),
-            speed_folds(problem, speeds, settings.folds, settings.gap),
-        )
-    )
-    bodies = 10 * len(problem.model.robot.body_names)
-    return CandidateErrors(
-        name, int(problem.free[bodies:].sum()), stretches, faster, time.perf_counter() - begin
-    )
-
-
-def _error(fold: Fold, estimator: OuterIteration, start: np.ndarray | None) -> float:
-    """Relative torque error of the held-out rows, infinite where there is no fit."""
-    values = estimator.values(fold.training, start)
-    if values is None:
-        return np.inf
-    held_out = fold.held_out
-    torque = np.where(held_out.usable, held_out.torque, 0.0)
-    return float(np.linalg.norm(held_out.residuals(values)) / np.linalg.norm(torque))
-
-
-def _excess(candidates: Sequence[CandidateErrors]) -> np.ndarray:
-    """Mean logarithm of errors over the best candidate's, and its standard error."""
-    logarithms = np.log([candidate.errors for candidate in candidates])
-    best = logarithms[int(np.argmin(logarithms.mean(axis=1)))]
-    with np.errstate(invalid='ignore'):
-        over = np.where(np.isfinite(logarithms), logarithms - best, np.inf)
-        mean = over.mean(axis=1)
-        error = over.std(axis=1, ddof=1) / np.sqrt(over.shape[1])
-    return np.stack([mean, np.where(np.isfinite(mean), error, np.inf)], axis=1)
-
-
-def _as_good(excess: np.ndarray) -> np.ndarray:
-    """Candidates that are not worse than the best, given their excess and its standard error."""
-    mean, error = excess.T
-    return np.isfinite(mean) & (mean <= np.maximum(error, _SAME))
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

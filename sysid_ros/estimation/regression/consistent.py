@@ -67,6 +67,12 @@ class ConsistentLeastSquares(ABC):
             notes=(*notes, *(self._held_back(allowed, z) if status.ok else ())),
         )
 
+    def values(self, problem: RegressionProblem) -> tuple[np.ndarray, Status]:
+        """Fitted values alone, shape ``(p,)``, and how the solver ended; no intervals."""
+        directions, _ = weighted_directions(problem)
+        z, status, _ = self.checked(directions, feasible_set(problem, self.plausibility))
+        return parameters_of(problem, z), status
+
     def minimise_each(
         self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
     ) -> Iterator[tuple[np.ndarray, Status]]:

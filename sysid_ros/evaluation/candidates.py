@@ -1,0 +1,148 @@
+"""Torque models compared by what they predict of rows they were not fitted to.
+
+More columns always fit better and often predict worse, so candidates are compared on rows they
+were not fitted to: stretches of time, and the fast half of every joint's rows predicted from the
+slow half of other stretches. The simplest candidate that is not worse than the best one by more
+than one standard error of their difference is chosen (Breiman et al. 1984, section 3.4.3;
+Hastie, Tibshirani and Friedman 2009, section 7.10). A difference below a part in a hundred is
+none, however sure it is.
+
+What is not linear, shapes and loads, is found once from all rows for the stretches, and once from
+all slow rows for the fast ones: a few numbers that a fold more or less hardly moves. So every
+fold is one linear fit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_ros.estimation.folds import Fold, slow_rows, speed_folds, time_folds
+from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.shape_search import held
+
+#: Errors that differ by less than this part are the same.
+SAME = 0.01
+# Fits for a comparison need few digits more.
+_COARSE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateErrors:
+    """How a torque model predicted what it was not fitted to.
+
+    Attributes:
+        name: What it is called.
+        parameters: Number of its free joint-term parameters, shapes included.
+        stretches: Relative torque error per held-out stretch of time, shape ``(folds,)``.
+        faster: The same for fast rows predicted from slow ones, shape ``(folds,)``; empty where
+            speed does not matter.
+        seconds: Time that all its fits took.
+    """
+
+    name: str
+    parameters: int
+    stretches: np.ndarray
+    faster: np.ndarray
+    seconds: float
+
+    @property
+    def errors(self) -> np.ndarray:
+        """All errors; infinite where a fit failed."""
+        return np.concatenate([self.stretches, self.faster])
+
+
+def candidate_errors(
+    name: str, problem: RegressionProblem, speeds: np.ndarray | None, estimator: OuterIteration,
+    *, folds: int = 5, gap: float = 0.5, judged_by: np.ndarray | None = None,
+) -> CandidateErrors:
+    """Errors of a candidate on what its folds leave out.
+
+    Args:
+        name: What it is called.
+        problem: Its rows.
+        speeds: Speed of every joint at every row in [rad/s] or [m/s], shape ``(T, n)``; without
+            them only stretches are left out.
+        estimator: The estimator that will fit.
+        folds: Stretches of time, each held out once.
+        gap: Time beside a held-out stretch that is not used at all in [s].
+        judged_by: Rows that errors are taken from, shape ``(T, n)``; all that are fitted, where
+            left out.
+
+    Raises:
+        ConfigurationError: There are fewer rows than folds.
+        EstimationError: There are too few rows.
+    """
+    begin = time.perf_counter()
+    quick = replace(estimator, tolerance=_COARSE, search_tolerance=_COARSE)
+    linear, whole = _linear(problem, problem, quick, None)
+    stretches = _errors(
+        None if linear is None else time_folds(linear, folds, gap), quick, folds, judged_by)
+    faster = np.zeros(0)
+    if speeds is not None:
+        linear, _ = _linear(problem, slow_rows(problem, speeds), quick, whole)
+        faster = _errors(
+            None if linear is None else speed_folds(linear, speeds, folds, gap), quick, folds,
+            judged_by)
+    bodies = 10 * len(problem.model.robot.body_names)
+    return CandidateErrors(
+        name, int(problem.free[bodies:].sum()), stretches, faster, time.perf_counter() - begin)
+
+
+def _linear(
+    problem: RegressionProblem, fitted: RegressionProblem, estimator: OuterIteration,
+    start: np.ndarray | None,
+) -> tuple[RegressionProblem | None, np.ndarray | None]:
+    """The problem with shapes and loads that a fit to some of its rows finds, and that fit."""
+    if problem.source is None:
+        return problem, None
+    values = estimator.values(fitted, start)
+    if values is None:
+        return None, None
+    return held(problem, values, problem.model.shapes), values
+
+
+def _errors(
+    folds: Sequence[Fold] | None, estimator: OuterIteration, count: int,
+    judged_by: np.ndarray | None,
+) -> np.ndarray:
+    """Relative torque error of each fold's held-out rows, infinite where there is no fit."""
+    if folds is None:
+        return np.full(count, np.inf)
+    return np.array([_error(fold, estimator, judged_by) for fold in folds])
+
+
+def _error(fold: Fold, estimator: OuterIteration, judged_by: np.ndarray | None) -> float:
+    values = estimator.values(fold.training)
+    if values is None:
+        return np.inf
+    held_out = fold.held_out
+    rows = held_out.usable if judged_by is None else held_out.usable & judged_by
+    residual = held_out.torque - held_out.regressor @ values
+    torque = np.linalg.norm(held_out.torque[rows])
+    return float(np.linalg.norm(residual[rows]) / torque) if torque > 0.0 else np.inf
+
+
+def excess_over_best(candidates: Sequence[CandidateErrors]) -> np.ndarray:
+    """Mean logarithm of errors over the best candidate's, and its standard error, ``(k, 2)``.
+
+    Infinite where a fit failed.
+    """
+    with np.errstate(divide='ignore'):
+        logarithms = np.log([candidate.errors for candidate in candidates])
+    best = logarithms[int(np.argmin(logarithms.mean(axis=1)))]
+    with np.errstate(invalid='ignore'):
+        over = np.where(np.isfinite(logarithms), logarithms - best, np.inf)
+        mean = over.mean(axis=1)
+        error = over.std(axis=1, ddof=1) / np.sqrt(over.shape[1])
+    return np.stack([mean, np.where(np.isfinite(mean), error, np.inf)], axis=1)
+
+
+def as_good_as_best(excess: np.ndarray) -> np.ndarray:
+    """Candidates that are not worse than the best, given their excess and its standard error."""
+    mean, error = excess.T
+    return np.isfinite(mean) & (mean <= np.maximum(error, SAME))
