@@ -36,6 +36,10 @@ _TERMS = {
 }
 
 
+# Where one of them was identified, the joint has nothing of the other, whatever is described.
+_FRICTION = ('viscous_friction', 'coulomb_friction')
+
+
 @dataclass(frozen=True)
 class DescriptionExport:
     """A robot description to hand over.
@@ -238,11 +242,14 @@ def _changed_terms(
         for joint, total in zip(
             robot.joint_names, described_dynamics(robot, word), strict=True
         ):
-            if f'{joint}.{field}' not in parameters:
+            if f'{joint}.{field}' in parameters:
+                value = parameters[f'{joint}.{field}']
+            elif field in _FRICTION and _has_friction(parameters, joint):
+                value = 0.0
+            else:
                 continue
             group = [joint, *followers[joint]]
             now = {member: getattr(robot.described_joints[member], word) for member in group}
-            value = parameters[f'{joint}.{field}']
             if value == total and min(now.values()) >= 0.0:
                 continue
             for member in group:
@@ -250,6 +257,11 @@ def _changed_terms(
                 if new != now[member]:
                     changes.setdefault(member, {})[name] = repr(float(new))
     yield from changes.items()
+
+
+def _has_friction(parameters: ParameterSet, joint: str) -> bool:
+    """Whether friction of a joint was identified."""
+    return any(f'{joint}.{field}' in parameters for field in _FRICTION)
 
 
 def _followers(robot: RobotModel) -> dict[str, list[str]]:

@@ -54,4 +54,13 @@ def test_friction_of_the_wrong_sign_is_written_anew():
         link='a', name='j', more='<dynamics damping="-1" friction="-2"/>') + '</robot>'
     robot = RobotModel.from_urdf(text)
     exported = export_description(robot, TorqueModel(robot, [ViscousFriction()]).parameters)
-    assert '<dynamics damping="0.0" friction="-2"/>' in exported.xml.decode()
+    assert '<dynamics damping="0.0" friction="0.0"/>' in exported.xml.decode()
+
+
+def test_a_joint_whose_friction_was_identified_has_nothing_else_of_it_as_described(gripper):
+    model = TorqueModel(gripper, [CoulombFriction()])
+    exported = export_description(gripper, model.parameters)
+    reloaded = RobotModel.from_urdf(exported.xml.decode())
+    np.testing.assert_array_equal(described_dynamics(reloaded, 'damping'), [0.0])
+    np.testing.assert_array_equal(described_dynamics(reloaded, 'friction'), [0.2 + 2 * 0.1])
+    verify_export(gripper, model.parameters, exported)
