@@ -18,10 +18,12 @@ class Fold:
     Attributes:
         training: The problem with the rows to fit.
         held_out: The problem with the rows to predict.
+        stretch: The samples that were held out, whether their rows are usable or not, ``(T,)``.
     """
 
     training: RegressionProblem
     held_out: RegressionProblem
+    stretch: np.ndarray
 
 
 def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> tuple[Fold, ...]:
@@ -45,7 +47,8 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
     stretches = _stretches(problem, count, gap)
     pieces = _Pieces.of(problem, [rows for stretch in stretches for rows in stretch])
     return tuple(
-        Fold(pieces.joined(training), pieces.joined(held_out)) for held_out, training in stretches
+        Fold(pieces.joined(training), pieces.joined(held_out), held_out)
+        for held_out, training in stretches
     )
 
 
@@ -74,7 +77,8 @@ def speed_folds(
     folds = []
     for held_out, training in _stretches(problem, count, gap):
         slow_rows = _of_rows(problem, training[:, None] & slow)
-        folds.append(Fold(slow_rows, _of_rows(problem, held_out[:, None] & ~slow)))
+        fast_rows = _of_rows(problem, held_out[:, None] & ~slow)
+        folds.append(Fold(slow_rows, fast_rows, held_out))
     return tuple(folds)
 
 

@@ -74,28 +74,34 @@ class OuterIteration:
             )
 
     def values(
-        self, problem: RegressionProblem, start: np.ndarray | None = None
+        self, problem: RegressionProblem, start: np.ndarray | None = None,
+        sigma: np.ndarray | None = None,
     ) -> np.ndarray | None:
         """Fitted values alone, shape ``(p,)``, for many fits of parts of the same data.
 
         Args:
             problem: Rows and prior.
             start: As for :meth:`fit`.
+            sigma: Torque noise per joint in [N·m] or [N], shape ``(n,)``, by which estimators
+                with consistent bodies then weigh the joints.
 
         Returns:
             The values; None when the fit did not converge.
         """
         if problem.source is None:
-            values, status = self._values(problem)
+            values, status = self._values(problem, sigma)
         else:
-            settled = self._settled(problem, find_shapes(problem, start, self.search_tolerance))
+            settled = self._settled(
+                problem, find_shapes(problem, start, self.search_tolerance), sigma)
             values, status = settled.values, settled.status
         return values if status.ok else None
 
-    def _values(self, problem: RegressionProblem) -> tuple[np.ndarray, Status]:
+    def _values(
+        self, problem: RegressionProblem, sigma: np.ndarray | None
+    ) -> tuple[np.ndarray, Status]:
         """Fitted values of a linear problem, and how the fit ended."""
         if isinstance(self.estimator, ConsistentLeastSquares):
-            return self.estimator.values(problem)
+            return self.estimator.values(problem, sigma)
         estimate = self.estimator.fit(problem)
         return estimate.parameters.values, estimate.status
 
@@ -135,7 +141,9 @@ class OuterIteration:
             residuals=residual_statistics(problem, values),
         )
 
-    def _settled(self, problem: RegressionProblem, theta: np.ndarray) -> _Settled:
+    def _settled(
+        self, problem: RegressionProblem, theta: np.ndarray, sigma: np.ndarray | None = None
+    ) -> _Settled:
         """Run the estimator until loads and gains no longer change what it predicts."""
         gains = tuple(name for name in problem.model.shapes if name.endswith('.drive_gain'))
         once = not gains and not any(
@@ -144,7 +152,7 @@ class OuterIteration:
         predicted, last, step = problem.predicted(theta), np.inf, 1.0
         for iteration in range(1, self.max_iterations + 1):
             linear = _linear(problem, theta, gains)
-            values, status = self._values(linear)
+            values, status = self._values(linear, sigma)
             if once or not status.found_values:
                 return _Settled(linear, values, status, iteration)
             found = _updated(problem, theta, values, gains)

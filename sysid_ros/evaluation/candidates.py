@@ -23,6 +23,7 @@ import numpy as np
 from sysid_ros.estimation.folds import Fold, slow_rows, speed_folds, time_folds
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.estimation.shape_search import held
 
 #: Errors that differ by less than this part are the same.
@@ -58,7 +59,7 @@ class CandidateErrors:
 
 def candidate_errors(
     name: str, problem: RegressionProblem, speeds: np.ndarray | None, estimator: OuterIteration,
-    *, folds: int = 5, gap: float = 0.5, judged_by: np.ndarray | None = None,
+    *, folds: int = 5, gap: float = 0.5, judged: np.ndarray | None = None,
 ) -> CandidateErrors:
     """Errors of a candidate on what its folds leave out.
 
@@ -70,7 +71,7 @@ def candidate_errors(
         estimator: The estimator that will fit.
         folds: Stretches of time, each held out once.
         gap: Time beside a held-out stretch that is not used at all in [s].
-        judged_by: Rows that errors are taken from, shape ``(T, n)``; all that are fitted, where
+        judged: Rows that errors are taken from, shape ``(T, n)``; those that are fitted, where
             left out.
 
     Raises:
@@ -79,15 +80,17 @@ def candidate_errors(
     """
     begin = time.perf_counter()
     quick = replace(estimator, tolerance=_COARSE, search_tolerance=_COARSE)
-    linear, whole = _linear(problem, problem, quick, None)
-    stretches = _errors(
-        None if linear is None else time_folds(linear, folds, gap), quick, folds, judged_by)
-    faster = np.zeros(0)
-    if speeds is not None:
-        linear, _ = _linear(problem, slow_rows(problem, speeds), quick, whole)
-        faster = _errors(
-            None if linear is None else speed_folds(linear, speeds, folds, gap), quick, folds,
-            judged_by)
+    linear, whole = _linear(problem, problem, quick, None, None)
+    stretches, faster = np.full(folds, np.inf), np.full(0 if speeds is None else folds, np.inf)
+    if linear is not None:
+        # The joints' noise, which only weighs them, is that of all rows in all folds.
+        parts = time_folds(linear, folds, gap)
+        sigma = weighted_directions(linear)[0].sigma
+        stretches = _errors(parts, quick, sigma, judged)
+        if speeds is not None:
+            linear, _ = _linear(problem, slow_rows(problem, speeds), quick, whole, sigma)
+            if linear is not None:
+                faster = _errors(speed_folds(linear, speeds, folds, gap), quick, sigma, None)
     bodies = 10 * len(problem.model.robot.body_names)
     return CandidateErrors(
         name, int(problem.free[bodies:].sum()), stretches, faster, time.perf_counter() - begin)
@@ -95,33 +98,33 @@ def candidate_errors(
 
 def _linear(
     problem: RegressionProblem, fitted: RegressionProblem, estimator: OuterIteration,
-    start: np.ndarray | None,
+    start: np.ndarray | None, sigma: np.ndarray | None,
 ) -> tuple[RegressionProblem | None, np.ndarray | None]:
     """The problem with shapes and loads that a fit to some of its rows finds, and that fit."""
     if problem.source is None:
         return problem, None
-    values = estimator.values(fitted, start)
+    values = estimator.values(fitted, start, sigma)
     if values is None:
         return None, None
     return held(problem, values, problem.model.shapes), values
 
 
 def _errors(
-    folds: Sequence[Fold] | None, estimator: OuterIteration, count: int,
-    judged_by: np.ndarray | None,
+    folds: Sequence[Fold], estimator: OuterIteration, sigma: np.ndarray,
+    judged: np.ndarray | None,
 ) -> np.ndarray:
     """Relative torque error of each fold's held-out rows, infinite where there is no fit."""
-    if folds is None:
-        return np.full(count, np.inf)
-    return np.array([_error(fold, estimator, judged_by) for fold in folds])
+    return np.array([_error(fold, estimator, sigma, judged) for fold in folds])
 
 
-def _error(fold: Fold, estimator: OuterIteration, judged_by: np.ndarray | None) -> float:
-    values = estimator.values(fold.training)
+def _error(
+    fold: Fold, estimator: OuterIteration, sigma: np.ndarray, judged: np.ndarray | None
+) -> float:
+    values = estimator.values(fold.training, sigma=sigma)
     if values is None:
         return np.inf
     held_out = fold.held_out
-    rows = held_out.usable if judged_by is None else held_out.usable & judged_by
+    rows = held_out.usable if judged is None else judged & fold.stretch[:, None]
     residual = held_out.torque - held_out.regressor @ values
     torque = np.linalg.norm(held_out.torque[rows])
     return float(np.linalg.norm(residual[rows]) / torque) if torque > 0.0 else np.inf
@@ -140,6 +143,12 @@ def excess_over_best(candidates: Sequence[CandidateErrors]) -> np.ndarray:
         mean = over.mean(axis=1)
         error = over.std(axis=1, ddof=1) / np.sqrt(over.shape[1])
     return np.stack([mean, np.where(np.isfinite(mean), error, np.inf)], axis=1)
+
+
+def simplest(excess: np.ndarray) -> int | None:
+    """The first candidate that is as good as the best; None where none could be fitted."""
+    good = np.flatnonzero(as_good_as_best(excess))
+    return int(good[0]) if len(good) else None
 
 
 def as_good_as_best(excess: np.ndarray) -> np.ndarray:

@@ -27,8 +27,14 @@ from sysid_ros.evaluation.candidates import (
     as_good_as_best,
     candidate_errors,
     excess_over_best,
+    simplest,
 )
+from sysid_ros.recording.masks import faster_than
 from sysid_ros.robot.model import RobotModel
+
+# Part of the speed below which rows are not fitted down to which they are predicted: a curve that
+# fits fast rows alone may go anywhere below.
+_SLOWER = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +126,14 @@ def choose_friction(
             fix='Cut the bag or raise recording.memory_limit',
         )
     dataset = measured.motion(0.0, stop)
-    source = RowSource(Motion(dataset, identification.settings.processing.parallel_filter))
+    parallel = identification.settings.processing.parallel_filter
+    speeds = RowSource(Motion(dataset, parallel)).speeds()
+    slowest = tuple(_SLOWER * np.atleast_1d(np.asarray(fit.minimum_velocity, dtype=float)))
+    judged = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments) & faster_than(
+        speeds, slowest, dataset.joint_names)
     return select_friction(
         measured.model.robot, terms, lambda model: identification.problem(model, dataset),
-        source.speeds(), fit.build(estimator), fit.friction_selection or FrictionSelection(),
-    )
+        speeds, fit.build(estimator), fit.friction_selection or FrictionSelection(), judged)
 
 
 def select_friction(
@@ -134,6 +143,7 @@ def select_friction(
     speeds: np.ndarray,
     estimator: OuterIteration,
     settings: FrictionSelection,
+    judged: np.ndarray | None = None,
 ) -> FrictionChoice:
     """Choose a friction model by cross-validation.
 
@@ -144,6 +154,8 @@ def select_friction(
         speeds: Speed of every joint at every row in [rad/s] or [m/s], shape ``(T, n)``.
         estimator: The estimator that will fit.
         settings: Candidates and folds.
+        judged: Rows that are to be predicted in stretches of time, shape ``(T, n)``; those that
+            are fitted, where left out.
 
     Returns:
         The choice.
@@ -157,17 +169,16 @@ def select_friction(
         joint_terms = friction_candidate(terms, name).described(robot).build(robot)
         candidates.append(candidate_errors(
             name, rows(TorqueModel(robot, joint_terms)), speeds, estimator,
-            folds=settings.folds, gap=settings.gap))
+            folds=settings.folds, gap=settings.gap, judged=judged))
     candidates.sort(key=lambda each: (each.parameters, each.errors.mean()))
     excess = excess_over_best(candidates)
-    good = np.flatnonzero(as_good_as_best(excess))
-    if not len(good):
+    best = simplest(excess)
+    if best is None:
         raise EstimationError(
             'no friction model could be fitted to all folds', found=', '.join(settings.candidates),
             fix='Take fewer folds, or record longer',
         )
-    simplest = candidates[int(good[0])].name
-    chosen = next(name for name in settings.candidates if name == simplest)
+    chosen = next(name for name in settings.candidates if name == candidates[best].name)
     return FrictionChoice(chosen, friction_candidate(terms, chosen), tuple(candidates), excess)
 
 

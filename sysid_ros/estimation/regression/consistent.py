@@ -67,9 +67,24 @@ class ConsistentLeastSquares(ABC):
             notes=(*notes, *(self._held_back(allowed, z) if status.ok else ())),
         )
 
-    def values(self, problem: RegressionProblem) -> tuple[np.ndarray, Status]:
-        """Fitted values alone, shape ``(p,)``, and how the solver ended; no intervals."""
-        directions, _ = weighted_directions(problem)
+    def values(
+        self, problem: RegressionProblem, sigma: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Status]:
+        """Fitted values alone, without intervals.
+
+        Args:
+            problem: Rows and prior.
+            sigma: Torque noise per joint in [N·m] or [N], shape ``(n,)``, where it is known;
+                otherwise what weighted least squares finds.
+
+        Returns:
+            Values, shape ``(p,)``, and how the solver ended.
+        """
+        if sigma is None:
+            directions, _ = weighted_directions(problem)
+        else:
+            problem.require_rows()
+            directions = DataDirections(problem, sigma)
         z, status, _ = self.checked(directions, feasible_set(problem, self.plausibility))
         return parameters_of(problem, z), status
 
