@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     with stage('Loading the robot'):
         model = fitted.model()
     with stage('Reading the recording, predicting and simulating it'):
-        measured = other.measurement(model)
-        efforts = other.effort_findings(model, measured.dataset)
+        measured = other.measurement(model).evenly_stamped()
+        efforts = measured.identification.effort_findings(model, measured.dataset)
         delays = delays_of(measured.dataset, model)
         held_out = HeldOut.of(measured)
         problem = held_out.problem

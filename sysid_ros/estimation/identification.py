@@ -28,7 +28,9 @@ from sysid_ros.recording.effort import (
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.long_bag import LongBag, is_long
 from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing_choice import filled_from
 from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.tracks import evenly_sampled, joint_track
 from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
@@ -42,6 +44,8 @@ class IdentificationSettings(StrictSettings):
     Attributes:
         preset: Name of settings for ``processing`` and ``fit`` that hold where the file says
             nothing, one of :data:`~sysid_ros.estimation.presets.PRESETS`.
+        automatic: Whether a fit by regression chooses what ``robot: terms``, ``processing`` and
+            ``fit`` leave open, by the data; otherwise that has the defaults written there.
         robot: The robot and its joint terms.
         folder: Folder of the recording's files, relative to the settings file.
         recording: What was recorded.
@@ -50,6 +54,7 @@ class IdentificationSettings(StrictSettings):
     """
 
     preset: str | None = None
+    automatic: bool = True
     robot: RobotSettings | None = None
     folder: str = '.'
     recording: RecordingSettings
@@ -111,12 +116,15 @@ class Identification:
         """Another recording of this robot, fitted rows made the same way.
 
         Args:
-            other: Settings that name the recording; its own processing is kept, since it
-                may have other rates, but rows count by this one's fit settings.
+            other: Settings that name the recording; what they say of its processing is kept, since
+                it may have other rates, and filters are this one's where they say nothing; rows
+                count by this one's fit settings.
         """
-        settings = other.settings.model_copy(
-            update={'robot': self.settings.robot, 'fit': self.settings.fit}
-        )
+        processing = other.settings.processing
+        if other.settings.automatic:
+            processing = filled_from(processing, self.settings.processing)
+        settings = other.settings.model_copy(update={
+            'robot': self.settings.robot, 'fit': self.settings.fit, 'processing': processing})
         return Identification(settings, other.base, other.path)
 
     @property
@@ -234,6 +242,16 @@ class Identification:
         told = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
         return tuple(one for one in findings if one.kind not in told)
 
+    def with_processing(self, processing: Processing) -> Identification:
+        """The same with the recording processed in another way."""
+        return replace(
+            self, settings=self.settings.model_copy(update={'processing': processing}))
+
+    def with_fit(self, **changes: Any) -> Identification:
+        """The same with some settings of the fit changed."""
+        fit = self.settings.fit.model_copy(update=changes)
+        return replace(self, settings=self.settings.model_copy(update={'fit': fit}))
+
     def with_terms(self, terms: TermSettings) -> Identification:
         """The same with other joint terms, among which friction is not chosen again.
 
@@ -302,6 +320,38 @@ class Measurement:
     recording: Recording
     dataset: Dataset
     bag: LongBag | None
+
+    def with_processing(self, processing: Processing) -> Measurement:
+        """The same recording, processed in another way.
+
+        Raises:
+            RecordingError: It does not fit.
+        """
+        identification = self.identification.with_processing(processing)
+        if self.bag is not None:
+            return identification.measurement(self.model)
+        return replace(
+            self, identification=identification,
+            dataset=identification.dataset(self.model, self.recording))
+
+    def evenly_stamped(self) -> Measurement:
+        """The recording with its stamps taken as even, where that is open and positions show it.
+
+        Raises:
+            RecordingError: It does not fit.
+        """
+        settings = self.identification.settings
+        if (
+            not settings.automatic or 'stamps' in settings.processing.model_fields_set
+            or self.bag is not None
+        ):
+            return self
+        joint = self.model.robot.joint_names[0]
+        if not evenly_sampled(
+            joint_track(self.recording, joint, 'position', settings.processing)):
+            return self
+        return self.with_processing(
+            settings.processing.model_copy(update={'stamps': 'uniform'}))
 
     def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
         """Aligned samples of a part of the recording; of a long bag one window of the part.

@@ -61,8 +61,10 @@ class Measurements:
         Raises:
             RecordingError: A recording cannot be read or does not fit.
         """
-        sources = (identification, *(identification.recording_of(other) for other in others))
-        return cls(tuple(source.measurement(model) for source in sources))
+        first = identification.measurement(model)
+        return cls((first, *(
+            identification.recording_of(other).measurement(model).evenly_stamped()
+            for other in others)))
 
     @property
     def identification(self) -> Identification:

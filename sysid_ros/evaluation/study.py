@@ -27,7 +27,8 @@ from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
 from sysid_ros.evaluation.evaluation import Evaluation, HeldOut, evaluate
-from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
+from sysid_ros.evaluation.friction_selection import FrictionChoice
+from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
@@ -42,7 +43,7 @@ class Study:
     """What to fit and what to judge by.
 
     Attributes:
-        identification: The settings; where friction was chosen, with its terms.
+        identification: The settings, with what was chosen.
         training: Rows to fit.
         held_out: Data to judge by, if there is any.
         qualities: What can be said of each recording.
@@ -50,7 +51,7 @@ class Study:
         delays: Delays of their torques, where they tell.
         still: Joints that did not move in what is fitted.
         folds: Number of stretches for cross-validation; 0 for none.
-        friction: How the friction model was chosen; None where the settings gave it.
+        choice: What the settings left open, and how it was chosen.
         trajectory: What sensors measured, where states are to be sought with the parameters.
     """
 
@@ -62,7 +63,7 @@ class Study:
     delays: tuple[TorqueDelays, ...] = ()
     still: tuple[str, ...] = ()
     folds: int = 0
-    friction: FrictionChoice | None = None
+    choice: ModelChoice | None = None
     trajectory: TrajectoryProblem | None = None
 
     @classmethod
@@ -77,7 +78,7 @@ class Study:
         folds: int = 0,
         estimator: str | None = None,
     ) -> Study:
-        """Read recordings and build their rows, with the friction model chosen if asked for.
+        """Read recordings and build their rows, with what the settings leave open chosen.
 
         Args:
             identification: Settings of the recording to fit.
@@ -98,34 +99,38 @@ class Study:
         """
         by_states = estimator in TRAJECTORY_ESTIMATORS
         _check(holdout, folds, by_states)
-        measured = Measurements.read(identification, others, model)
+        measured, end = Measurements.read(identification, others, model), 1.0 - (holdout or 0.0)
         if not (by_states or measured.driven):
             raise EstimationError(
                 'nothing drove the robot, and without torques regression finds nothing',
                 where=measured.dataset.source,
                 fix='Use an estimator of states and parameters, collocation or shooting')
+        choice = choose_model(measured, end, estimator)
+        measured = choice.measured
         findings = measured.effort_findings()
         delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)
         qualities = tuple(map(_quality, measured.parts, findings, delays))
-        held_out, friction, end = None, None, 1.0 - (holdout or 0.0)
-        if identification.settings.fit.friction_selection is not None:
-            friction = choose_friction(measured, end, estimator)
-            measured = measured.with_terms(friction.terms)
+        held_out = None
         if holdout is not None:
             held_out = HeldOut.of(measured, end, 1.0)
         elif validation is not None:
-            other = Measurements.read(
-                measured.identification.recording_of(validation), (), measured.model)
+            other = choice.read(validation)
             other.effort_findings()
             held_out = HeldOut.of(other)
         return cls(
-            identification=measured.identification, training=measured.problem(0.0, end),
+            identification=choice.settled if choice.choices else measured.identification,
+            training=measured.problem(0.0, end),
             held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)),
             delays=tuple(found for found in delays if found is not None),
-            still=_still(measured.dataset, measured.model), folds=folds,
-            friction=friction,
+            still=still_joints(measured.dataset, measured.model), folds=folds,
+            choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
         )
+
+    @property
+    def friction(self) -> FrictionChoice | None:
+        """How the friction model was chosen; None where the settings gave it."""
+        return None if self.choice is None else self.choice.friction
 
     @property
     def settings(self) -> FitSettings:
@@ -190,7 +195,7 @@ def _check(holdout: float | None, folds: int, by_states: bool) -> None:
             fix='Keep a part of the recording back with --holdout')
 
 
-def _still(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
+def still_joints(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
     """Names of the joints that did not move."""
     return dataset.still(np.array([
         _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types]))

@@ -142,21 +142,41 @@ def _measured(
     return _tracks(recording, joints, quantity, processing)
 
 
+def evenly_sampled(track: Track) -> bool:
+    """Whether stamps jitter, but samples were taken evenly, as their smoothness shows.
+
+    Args:
+        track: Positions with their stamps as measured.
+    """
+    return _jitter(track) >= _JITTER and _smoother_evenly(track)
+
+
+def _jitter(track: Track) -> float:
+    """Largest distance of a step without a gap from the period, in periods."""
+    period = mean_period(track.t)
+    steps = np.diff(track.t)
+    regular = steps[steps < 1.5 * period]
+    return float(np.abs(regular - period).max(initial=0.0)) / period
+
+
+def _smoother_evenly(track: Track) -> bool:
+    """Whether positions lie on smoother curves when their stamps are taken as even."""
+    steps, x = np.diff(track.t), track.values
+    before, after = steps[:-1], steps[1:]
+    measured = x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after)
+    even = x[1:-1] - (x[:-2] + x[2:]) / 2
+    return bool(np.linalg.norm(even) < 0.5 * np.linalg.norm(measured))
+
+
 def _report_jitter(
     positions: list[Track], processing: Processing, warnings: list[str]
 ) -> None:
     track = positions[0]
-    period = mean_period(track.t)
-    steps = np.diff(track.t)
-    regular = steps[steps < 1.5 * period]
-    jitter = float(np.abs(regular - period).max(initial=0.0)) / period
+    jitter = _jitter(track)
     if processing.stamps == 'uniform' or jitter < _JITTER:
         return
     text = f'stamps stray by up to {100 * jitter:.0f} % of the sampling period'
-    x, before, after = track.values, steps[:-1], steps[1:]
-    measured = x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after)
-    even = x[1:-1] - (x[:-2] + x[2:]) / 2
-    if np.linalg.norm(even) < 0.5 * np.linalg.norm(measured):
+    if _smoother_evenly(track):
         text += (
             ', but the positions look evenly sampled: processing.stamps: uniform will give '
             'better derivatives'

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import yaml
 
 from sysid_ros.estimation.regression.prior_strength import StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison, Contender
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
+from sysid_ros.recording.processing_choice import Choice
 from sysid_ros.report.tables import number, percent, table
+
+_WIDTH = 98
 
 
 def folds_section(folds: CrossValidation) -> str:
@@ -108,6 +116,34 @@ def comparison_section(comparison: Comparison) -> str:
     ]
     lines.append(f'  Recommended: {comparison.reason}')
     return '\n'.join(lines)
+
+
+def choices_section(choices: Sequence[Choice], left: Sequence[str] = ()) -> str:
+    """What the settings left open and the data decided: lines for a settings file, and why.
+
+    Args:
+        choices: What was chosen.
+        left: What could not be chosen, and why, in words.
+    """
+    lines = ['Chosen by the data, as the settings leave it open; settings.yaml in the run folder '
+             'has it all']
+    for choice in choices:
+        value = yaml.safe_dump(
+            _plain(choice.value), default_flow_style=True, width=10_000, sort_keys=False,
+        ).removesuffix('...\n').strip()
+        lines += textwrap.wrap(
+            f'{choice.key}: {value}', _WIDTH, initial_indent='  ', subsequent_indent='      ')
+        lines += textwrap.wrap(
+            choice.reason, _WIDTH, initial_indent='    ', subsequent_indent='    ')
+    for reason in left:
+        lines += textwrap.wrap(
+            f'not chosen, as written: {reason}', _WIDTH, initial_indent='  ',
+            subsequent_indent='    ')
+    return '\n'.join(lines)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def friction_section(choice: FrictionChoice) -> str:

@@ -11,12 +11,13 @@ from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.evaluation.friction_selection import FrictionChoice
+from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.recording.quality import DataQuality
 from sysid_ros.report.evidence import (
+    choices_section,
     comparison_section,
     folds_section,
     friction_section,
@@ -33,7 +34,7 @@ _ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 def summary(
     evaluation: Evaluation, qualities: Sequence[DataQuality],
     comparison: Comparison | None = None,
-    friction: FrictionChoice | None = None,
+    choice: ModelChoice | None = None,
 ) -> str:
     """The whole summary.
 
@@ -41,7 +42,7 @@ def summary(
         evaluation: The estimate with its evidence and verdict.
         qualities: What can be said of each recording; warnings are among the remarks.
         comparison: How it does beside other estimators, if they were compared.
-        friction: How the friction model was chosen, if it was.
+        choice: What the settings left open, and how it was chosen.
 
     Returns:
         Text for a terminal, at most about a hundred columns wide.
@@ -54,7 +55,9 @@ def summary(
         _fit(estimate),
         _strengths(estimate),
         _ERRORS + errors_table(predictions),
-        friction_section(friction) if friction else '',
+        choices_section(choice.choices, choice.left) if choice and (
+            choice.choices or choice.left) else '',
+        friction_section(choice.friction) if choice and choice.friction else '',
         folds_section(evaluation.folds) if evaluation.folds else '',
         simulation_section(evaluation.simulation) if evaluation.simulation else '',
         _bodies(estimate),

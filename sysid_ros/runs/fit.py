@@ -78,15 +78,13 @@ def fit_to_folder(
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
     run_folder.write_others(others)
-    friction = identification.settings.fit.friction_selection is not None
     recordings = 'recordings' if others else 'recording'
-    with stage(f'Reading the {recordings}' + ', choosing the friction model' * friction
-               + ' and building the regressor'):
+    with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
         study = Study.load(
             identification, model, others=others, validation=validation, holdout=holdout,
             folds=folds, estimator=None if estimator == ALL else estimator,
         )
-    if friction:
+    if study.identification is not identification:
         run_folder.write_inputs(study.identification, study.training.model)
     comparison = None
     if estimator == ALL:

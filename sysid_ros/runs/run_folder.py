@@ -135,7 +135,7 @@ class RunFolder:
         """
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
-        text = summary(evaluation, study.qualities, comparison, study.friction)
+        text = summary(evaluation, study.qualities, comparison, study.choice)
         self._write('summary.txt', text.encode())
         self._write_json(
             'verdict.json', evaluation.verdict.to_json() | {KEY: digests(self.path)})

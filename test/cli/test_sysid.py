@@ -98,9 +98,9 @@ def fitted(recordings, tmp_path_factory):
 def test_a_fit_leaves_everything_in_the_run_folder(fitted):
     names = {path.name for path in fitted.iterdir()}
     assert names == {
-        'estimate.json', 'evaluation.json', 'identified.urdf', 'identified.yaml', 'prior.urdf',
-        'settings.yaml', 'simulation.png', 'summary.txt', 'torque_held_out.png',
-        'torque_training.png', 'verdict.json',
+        'estimate.json', 'evaluation.json', 'friction.json', 'friction.txt', 'identified.urdf',
+        'identified.yaml', 'prior.urdf', 'settings.yaml', 'simulation.png', 'summary.txt',
+        'torque_held_out.png', 'torque_training.png', 'verdict.json',
     }
     assert json.loads((fitted / 'verdict.json').read_text())['committable'] is True
     summary = (fitted / 'summary.txt').read_text()

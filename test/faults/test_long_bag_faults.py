@@ -17,6 +17,7 @@ LIMIT = 0.4
 ALL = 100.0
 
 SETTINGS = """\
+automatic: {automatic}
 robot:
   urdf: arm.urdf
 recording:
@@ -42,10 +43,11 @@ def identification(tmp_path_factory, simulated_arm):
         tau += 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
         write_bag(folder / name, t, arm.joint_names, q, v, tau, start=1.7e9)
 
-    def load(limit, bag='bag'):
+    def load(limit, bag='bag', automatic='false'):
         file = folder / f'{bag}_{limit:g}.yaml'
         joints = ', '.join(arm.joint_names)
-        file.write_text(SETTINGS.format(bag=bag, joints=joints, limit=limit), encoding='utf-8')
+        file.write_text(SETTINGS.format(
+            bag=bag, joints=joints, limit=limit, automatic=automatic), encoding='utf-8')
         return Identification.load(file)
     return load
 
@@ -76,6 +78,16 @@ def test_50_what_is_fitted_does_not_depend_on_the_memory_there_is(identification
         windows.estimate.parameters.values, whole.estimate.parameters.values, atol=1e-6)
     assert windows.estimate.status is whole.estimate.status
     assert any('the whole bag takes' in warning for warning in study.qualities[0].warnings)
+
+
+def test_50_what_a_bag_larger_than_memory_leaves_open_is_said(identification):
+    settings = identification(LIMIT, automatic='true')
+    study = Study.load(settings, settings.model())
+    assert study.friction is None
+    assert 'the friction model' in study.choice.left[-1]
+    assert 'Cut the bag or raise recording.memory_limit' in study.choice.left[-1]
+    # What is told by a part of it is chosen.
+    assert [choice.key for choice in study.choice.choices] == ['fit.minimum_velocity']
 
 
 def peak(identification):

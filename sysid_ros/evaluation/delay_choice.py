@@ -1,0 +1,76 @@
+"""Torques that arrive late, moved back where that predicts other motion better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.row_source import RowSource
+from sysid_ros.evaluation.candidates import candidate_errors, excess_over_best, simplest
+from sysid_ros.recording.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.processing_choice import Choice
+
+
+def choose_delays(
+    measured: Measurements, stop: float, estimator: OuterIteration
+) -> tuple[Measurements, Choice] | None:
+    """Recordings whose torques are moved back, where that is beyond doubt and helps.
+
+    Delays are found without the model, joint by joint, where friction that lags looks like one.
+    So they are judged inside the model: none, the same for all joints, and each joint's own.
+
+    Args:
+        measured: The recordings.
+        stop: Where the data to fit ends, as a fraction of each recording.
+        estimator: The estimator that will fit.
+
+    Returns:
+        The recordings and the choice; None where there is no delay that helps.
+
+    Raises:
+        ConfigurationError: There are fewer rows than folds.
+        EstimationError: There are too few rows.
+        RecordingError: A part of the recordings holds too little.
+    """
+    found = estimate_delays(measured.motion(0.0, stop), measured.model)
+    own = found.setting()
+    if not own:
+        return None
+    tried: list[tuple[str, Mapping[str, float]]] = [
+        ('none', {}), ('common', _common(found)), ('own', own)]
+    moved = [measured, *(_moved(measured, delays) for _, delays in tried[1:])]
+    candidates = []
+    for (name, _), each in zip(tried, moved, strict=True):
+        dataset = each.motion(0.0, stop)
+        speeds = RowSource(
+            Motion(dataset, each.identification.settings.processing.parallel_filter)).speeds()
+        candidates.append(candidate_errors(
+            name, each.identification.problem(each.model, dataset), speeds, estimator))
+    excess = excess_over_best(candidates)
+    best = simplest(excess)
+    if not best:
+        return None
+    gained = 1.0 - np.exp(excess[best, 0] - excess[0, 0])
+    return moved[best], Choice(
+        'processing.torque_delay', dict(tried[best][1]),
+        f'torques arrive late; moved back, other and faster motion is predicted '
+        f'{100.0 * gained:.2g} % better')
+
+
+def _common(found: TorqueDelays) -> dict[str, float]:
+    """The mean of the delays that are told, by how sure they are, for all joints."""
+    told = found.significant
+    weights = 1.0 / found.deviation[told] ** 2
+    mean = float(found.seconds[told] @ weights / weights.sum())
+    return dict.fromkeys(found.joint_names, round(mean, 7))
+
+
+def _moved(measured: Measurements, delays: Mapping[str, float]) -> Measurements:
+    return Measurements(tuple(
+        part.with_processing(part.identification.settings.processing.model_copy(
+            update={'torque_delay': dict(delays)}))
+        for part in measured.parts))

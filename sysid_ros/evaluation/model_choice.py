@@ -1,0 +1,207 @@
+"""What settings leave open of a model, chosen by the data that is fitted.
+
+In this order, each step with what those before have chosen: whether stamps jitter on arrival,
+filters, the speed below which rows say more of stiction than of the robot, torques that arrive
+late, drive inertia and springs, and the friction model. Whatever a settings file says stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
+from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
+from sysid_ros.estimation.friction_models import FrictionSelection
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.evaluation.delay_choice import choose_delays
+from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
+from sysid_ros.evaluation.row_choice import choose_minimum_velocity
+from sysid_ros.evaluation.term_choice import choose_terms
+from sysid_ros.recording.processing_choice import Choice, choose_filters, filled_from
+
+Found = TypeVar('Found')
+
+# Terms that say what friction a joint has: who sets one of them sets all.
+_FRICTION = frozenset({
+    'viscous_friction', 'coulomb_friction', 'coulomb_smoothing', 'asymmetric_coulomb',
+    'stribeck_friction', 'stribeck_exponent', 'power_friction', 'load_friction', 'drive_gain'})
+
+
+@dataclass(frozen=True, eq=False)
+class ModelChoice:
+    """Recordings with settings that leave nothing open.
+
+    Attributes:
+        measured: The recordings, processed as chosen, with the chosen terms.
+        choices: What was chosen, and why.
+        left: What was left as it is since the data does not allow a choice, in words.
+        friction: How the friction model was chosen; None where the settings gave it.
+    """
+
+    measured: Measurements
+    choices: tuple[Choice, ...] = ()
+    left: tuple[str, ...] = ()
+    friction: FrictionChoice | None = None
+
+    @property
+    def identification(self) -> Identification:
+        """The settings of the first recording."""
+        return self.measured.identification
+
+    def read(self, other: Identification) -> Measurements:
+        """Another recording of the robot, processed alike where its settings say nothing.
+
+        Raises:
+            RecordingError: It cannot be read or does not fit.
+        """
+        part = self.identification.recording_of(other).measurement(self.measured.model)
+        return Measurements((part.evenly_stamped(),))
+
+    @property
+    def settled(self) -> Identification:
+        """The settings of the first recording, with nothing left to choose."""
+        settings = self.identification.settings.model_copy(update={'automatic': False})
+        return replace(self.identification, settings=settings)
+
+
+def choose_model(
+    measured: Measurements, stop: float = 1.0, estimator: str | None = None
+) -> ModelChoice:
+    """Choose what the settings of recordings leave open.
+
+    Args:
+        measured: The recordings, with the settings as they are.
+        stop: Where the data to fit ends, as a fraction of each recording; what comes after is
+            not looked at.
+        estimator: Estimator to use in place of the one in the settings.
+
+    Returns:
+        The choice; of trajectory estimators, which see the samples themselves, and where
+        ``automatic`` is false, only of a friction model that the settings ask to be chosen.
+
+    Raises:
+        ConfigurationError: A friction model cannot be chosen as the settings ask.
+        EstimationError: No friction model could be fitted to all folds.
+        RecordingError: A recording does not fit.
+    """
+    settings = measured.identification.settings
+    by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
+    choice = ModelChoice(measured)
+    if settings.automatic and by_regression:
+        for step in (_stamps, _filters, _rows, _delays, _terms):
+            choice = step(choice, stop, estimator)
+    return _friction(choice, settings, stop, estimator, settings.automatic and by_regression)
+
+
+def _added(choice: ModelChoice, measured: Measurements, *chosen: Choice) -> ModelChoice:
+    return replace(choice, measured=measured, choices=(*choice.choices, *chosen))
+
+
+def _stamps(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    parts = tuple(part.evenly_stamped() for part in choice.measured.parts)
+    if all(new is old for new, old in zip(parts, choice.measured.parts, strict=True)):
+        return choice
+    return _added(choice, Measurements(parts), Choice(
+        'processing.stamps', 'uniform', 'stamps jitter, but positions are smooth by their number'))
+
+
+def _filters(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    first, *others = choice.measured.parts
+    processing, chosen = choose_filters(
+        first.motion(0.0, stop), first.identification.settings.processing)
+    if not chosen:
+        return choice
+    try:
+        parts = [first.with_processing(processing)] + [
+            other.with_processing(
+                filled_from(other.identification.settings.processing, processing))
+            for other in others]
+    except RecordingError:
+        # Too many gaps for filters: what was asked for is fitted as it is.
+        return choice
+    return _added(choice, Measurements(tuple(parts)), *chosen)
+
+
+def _rows(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    measured, fit = choice.measured, choice.identification.settings.fit
+    if 'minimum_velocity' in fit.model_fields_set:
+        return choice
+    choice, chosen = _attempted(choice, 'the slowest rows', lambda: choose_minimum_velocity(
+        measured, stop, fit.build(estimator)))
+    if chosen is None:
+        return choice
+    return _added(choice, _each(measured, lambda i: i.with_fit(minimum_velocity=chosen.value)),
+                  chosen)
+
+
+def _delays(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    measured, settings = choice.measured, choice.identification.settings
+    if 'torque_delay' in settings.processing.model_fields_set:
+        return choice
+    choice, found = _attempted(choice, 'delays', lambda: choose_delays(
+        measured, stop, settings.fit.build(estimator)))
+    return choice if found is None else _added(choice, *found)
+
+
+def _terms(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    measured, fit = choice.measured, choice.identification.settings.fit
+    choice, found = _attempted(choice, 'joint terms', lambda: choose_terms(
+        measured, stop, fit.build(estimator)))
+    if found is None or not found[1]:
+        return choice
+    return _added(choice, measured.with_terms(found[0]), *found[1])
+
+
+def _friction(
+    choice: ModelChoice, settings: IdentificationSettings, stop: float, estimator: str | None,
+    automatic: bool,
+) -> ModelChoice:
+    """The friction model, where the settings as they were ask for that or leave it open."""
+    asked, robot = settings.fit.friction_selection, settings.robot
+    given = 'friction_selection' in settings.fit.model_fields_set or (
+        robot is not None and robot.terms.model_fields_set & _FRICTION)
+    if asked is None and (given or not automatic):
+        return choice
+    measured = _each(
+        choice.measured, lambda i: i.with_fit(friction_selection=asked or FrictionSelection()))
+    found: FrictionChoice | None
+    if asked is not None:
+        found = choose_friction(measured, stop, estimator)
+    else:
+        choice, found = _attempted(
+            choice, 'the friction model', lambda: choose_friction(measured, stop, estimator))
+    if found is None:
+        return choice
+    return replace(
+        _added(choice, measured.with_terms(found.terms), Choice(
+            'robot.terms', _shown(found.terms),
+            f'the friction model {found.chosen}: {found.reason(found.chosen)}')),
+        friction=found)
+
+
+def _shown(terms: TermSettings) -> dict[str, Any]:
+    """Keys of terms that are not as they are where a file says nothing."""
+    return terms.model_dump(mode='json', exclude_defaults=True) | {
+        key: getattr(terms, key) for key in ('viscous_friction', 'coulomb_friction')}
+
+
+def _each(
+    measured: Measurements, change: Callable[[Identification], Identification]
+) -> Measurements:
+    """Recordings with their settings changed, where that does not change how they are read."""
+    return Measurements(tuple(
+        replace(part, identification=change(part.identification)) for part in measured.parts))
+
+
+def _attempted(
+    choice: ModelChoice, what: str, choose: Callable[[], Found]
+) -> tuple[ModelChoice, Found | None]:
+    """What was chosen; None where the data does not allow that, as when it is too short."""
+    try:
+        return choice, choose()
+    except (ConfigurationError, EstimationError, RecordingError) as error:
+        return replace(choice, left=(*choice.left, f'{what}: {error}')), None

@@ -1,0 +1,100 @@
+"""Drive inertia, springs and coupled drives, where the settings leave them open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.dynamics.configuration import CoupledAxisSettings, TermSettings
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.row_source import RowSource
+from sysid_ros.evaluation.candidates import candidate_errors, excess_over_best, simplest
+from sysid_ros.recording.processing_choice import Choice
+
+_WHAT = {'armature': 'drive inertia', 'stiffness': 'springs'}
+
+
+def choose_terms(
+    measured: Measurements, stop: float, estimator: OuterIteration
+) -> tuple[TermSettings, tuple[Choice, ...]]:
+    """Joint terms with drives that couple joints, and with drive inertia and springs that help.
+
+    A motor that turns with several joints, as the transmission says, has friction and inertia of
+    its own. Drive inertia and springs are taken where other and faster motion is predicted better
+    with them.
+
+    Args:
+        measured: The recordings.
+        stop: Where the data to fit ends, as a fraction of each recording.
+        estimator: The estimator that will fit.
+
+    Returns:
+        The terms, and what was chosen.
+
+    Raises:
+        ConfigurationError: There are fewer rows than folds.
+        EstimationError: There are too few rows.
+        RecordingError: A part of the recordings holds too little.
+    """
+    identification, robot = measured.identification, measured.model.robot
+    terms, chosen = identification.robot().terms, []
+    axes = _coupled_axes(identification, robot.joint_names)
+    if axes and 'coupled_axes' not in terms.model_fields_set:
+        terms = terms.model_copy(update={'coupled_axes': axes})
+        chosen.append(Choice(
+            'robot.terms.coupled_axes', [axis.model_dump() for axis in axes],
+            'motors that turn with several joints, as the transmission says'))
+    open_keys = [
+        key for key in _WHAT if key not in terms.model_fields_set
+        and not getattr(terms.described(robot), key)]
+    if not open_keys:
+        return terms, tuple(chosen)
+    dataset = measured.motion(0.0, stop)
+    speeds = RowSource(
+        Motion(dataset, identification.settings.processing.parallel_filter)).speeds()
+    tried = [{key: 'all' for key in keys} for keys in _subsets(open_keys)]
+    candidates = []
+    for added in tried:
+        joint_terms = terms.model_copy(update=added).described(robot).build(robot)
+        problem = identification.problem(TorqueModel(robot, joint_terms), dataset)
+        candidates.append(candidate_errors(' and '.join(added), problem, speeds, estimator))
+    excess = excess_over_best(candidates)
+    best = simplest(excess)
+    if best:
+        terms = terms.model_copy(update=tried[best])
+        gained = 1.0 - np.exp(excess[best, 0] - excess[0, 0])
+        chosen += [Choice(
+            f'robot.terms.{key}', value,
+            f'{_WHAT[key]}: other and faster motion is predicted {100.0 * gained:.2g} % better'
+            + (' with both' if len(tried[best]) > 1 else ''))
+            for key, value in tried[best].items()]
+    return terms, tuple(chosen)
+
+
+def _subsets(keys: list[str]) -> list[tuple[str, ...]]:
+    """None of them, each alone, and all: the simplest first."""
+    return [(), *((key,) for key in keys), *([tuple(keys)] if len(keys) > 1 else [])]
+
+
+def _coupled_axes(
+    identification: Identification, joint_names: tuple[str, ...]
+) -> tuple[CoupledAxisSettings, ...]:
+    """Axes of the motors that turn with several joints."""
+    recording = identification.settings.recording
+    if recording.transmission is None:
+        return ()
+    axes = []
+    for joint, row in zip(
+        recording.joints, recording.transmission.build().motor_per_joint, strict=True
+    ):
+        weights: dict[str, Any] = {
+            name: float(ratio / np.abs(row).max())
+            for name, ratio in zip(recording.joints, row, strict=True) if ratio != 0.0}
+        if len(weights) > 1 and set(weights) <= set(joint_names):
+            axes.append(CoupledAxisSettings(name=f'motor_of_{joint}', weights=weights))
+    return tuple(axes)

@@ -1,0 +1,196 @@
+"""What settings leave open is chosen by the data, and what they say stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.study import Study
+from sysid_ros.recording.recording import Channel
+from sysid_ros.report.evidence import choices_section
+
+RATE = 200.0
+
+
+def written(folder, name, arm, recording, **sections):
+    """A recording and its settings as files."""
+    t = recording.channel('position').t
+    np.savez(folder / f'{name}.npz', t=t, q=recording.channel('position').values,
+             tau=recording.channel('effort').values)
+    (folder / 'arm.urdf').write_text(arm.description)
+    settings = {
+        'robot': {'urdf': 'arm.urdf'},
+        'recording': {
+            'format': 'npz', 'file': f'{name}.npz', 'time': {'array': 't'},
+            'position': {'array': 'q'}, 'effort': {'array': 'tau'},
+            'joints': list(arm.joint_names)},
+    } | sections
+    (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
+    return Identification.load(folder / f'{name}.yaml')
+
+
+def study(identification, **options):
+    return Study.load(identification, identification.model(), **options)
+
+
+def chosen(found):
+    return {choice.key: choice.value for choice in found.choice.choices}
+
+
+def sticking(arm, recording):
+    """Efforts of joints whose dry friction sticks: beside a turn it is anything but sliding's."""
+    q, tau = recording.channel('position'), recording.channel('effort')
+    v = np.gradient(q.values, 1.0 / RATE, axis=0)
+    dry = arm.truth[[arm.model.parameters.index(f'{name}.coulomb_friction')
+                     for name in arm.joint_names]]
+    slow = np.clip(v / 0.1, -1.0, 1.0)
+    effort = tau.values - dry * np.sign(v) + dry * slow
+    return type(recording)(
+        (q, Channel('effort', tau.names, 'N·m', tau.t, effort)), 'simulated', '')
+
+
+@pytest.fixture(scope='module')
+def arm(simulated_arm):
+    return simulated_arm(4)
+
+
+@pytest.fixture(scope='module')
+def found(arm, tmp_path_factory):
+    """A study of an arm with friction that sticks, nothing but robot and recording given."""
+    folder = tmp_path_factory.mktemp('open')
+    recording = sticking(arm, arm.recording(20.0, RATE, bits=17))
+    return study(written(folder, 'first', arm, recording), holdout=0.25)
+
+
+def test_filters_and_the_slowest_rows_are_chosen(found):
+    keys = chosen(found)
+    assert {'processing.position_filter', 'processing.parallel_filter',
+            'fit.minimum_velocity'} <= set(keys)
+    assert (np.array(keys['fit.minimum_velocity']) > 0.02).all()
+
+
+def test_the_model_that_is_found_is_better_than_with_rows_at_standstill(found, arm):
+    as_written = found.identification.with_fit(minimum_velocity=0.0).with_terms(TermSettings())
+    other = study(as_written, holdout=0.25)
+    truth = arm.truth
+    masses = [k for k, name in enumerate(arm.model.parameters.names)
+              if name.endswith('coulomb_friction')]
+
+    def worst(fitted):
+        values = [fitted.estimate.parameters[arm.model.parameters.names[k]] for k in masses]
+        return np.abs(np.array(values) / truth[masses] - 1.0).max()
+
+    ours, theirs = found.fit('wls'), other.fit('wls')
+    assert worst(ours) < 0.3 * worst(theirs)
+    assert ours.verdict.committable
+
+
+def test_the_settings_of_a_run_fit_the_same_again(found):
+    assert not found.identification.settings.automatic
+    again = study(found.identification, holdout=0.25)
+    assert again.choice.choices == ()
+    np.testing.assert_array_equal(again.training.torque, found.training.torque)
+    np.testing.assert_array_equal(again.training.regressor, found.training.regressor)
+    assert again.training.model.parameters.names == found.training.model.parameters.names
+
+
+def test_every_choice_has_its_line_and_its_reason(found):
+    text = choices_section(found.choice.choices)
+    for choice in found.choice.choices:
+        assert f'  {choice.key}: ' in text
+    assert 'fast ones are predicted' in text or 'faster ones' in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_what_is_given_stays(arm, tmp_path):
+    given = written(
+        tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=17),
+        robot={'urdf': 'arm.urdf', 'terms': {
+            'coulomb_friction': 'all', 'armature': [], 'stiffness': []}},
+        processing={'position_filter': {'cutoff': 30.0}, 'stamps': 'measured',
+                    'torque_delay': 0.0},
+        fit={'minimum_velocity': 0.03})
+    found = study(given, holdout=0.25)
+    assert found.choice.choices == ()
+    assert found.identification.settings == given.settings
+
+
+def test_automatic_false_takes_the_defaults(arm, tmp_path):
+    plain = written(tmp_path, 'first', arm, arm.recording(12.0, RATE), automatic=False)
+    found = study(plain, holdout=0.25)
+    assert found.choice.choices == ()
+    assert found.training.rate == RATE
+
+
+def test_stamps_that_jitter_on_arrival_are_taken_as_even(arm, tmp_path):
+    recording = arm.recording(12.0, RATE, bits=17)
+    jitter = 0.3 / RATE * np.random.default_rng(2).uniform(-1.0, 1.0, round(12.0 * RATE))
+    late = type(recording)(tuple(
+        Channel(c.quantity, c.names, c.unit, c.t + jitter, c.values)
+        for c in recording.channels), 'simulated', '')
+    options = {'fit': {'minimum_velocity': 0.0}, 'robot': {
+        'urdf': 'arm.urdf', 'terms': {'coulomb_friction': 'all', 'armature': [], 'stiffness': []}}}
+    found = study(written(tmp_path, 'first', arm, late, **options), holdout=0.25)
+    assert chosen(found)['processing.stamps'] == 'uniform'
+    # Another recording is judged by its own stamps: those that are exact stay.
+    exact = written(tmp_path, 'second', arm, recording, **options)
+    assert found.choice.read(exact).parts[0].identification.settings.processing.stamps == 'measured'
+    again = written(tmp_path, 'third', arm, late, **options)
+    assert found.choice.read(again).parts[0].identification.settings.processing.stamps == 'uniform'
+
+
+def test_late_torques_are_moved_back(arm, tmp_path):
+    late = arm.recording(20.0, RATE, bits=17, delays=np.full(len(arm.joint_names), 0.03))
+    first = written(tmp_path, 'first', arm, late)
+    found = study(first, holdout=0.25)
+    delays = chosen(found)['processing.torque_delay']
+    assert list(delays) == list(arm.joint_names)
+    np.testing.assert_allclose(list(delays.values()), 0.03, atol=0.002)
+    assert found.fit('entropic').verdict.committable
+
+
+def test_drive_inertia_and_springs_are_found_where_they_are(arm, tmp_path):
+    recording = arm.recording(20.0, RATE, bits=18)
+    t = recording.channel('position').t
+    q, _, a = arm.motion(t)
+    tau = recording.channel('effort')
+    size = np.sqrt(np.mean(tau.values**2, axis=0))
+    # The drive of the last joint turns fast; the first has a spring.
+    effort = tau.values.copy()
+    effort[:, -1] += 0.5 * size[-1] * a[:, -1] / a[:, -1].std()
+    effort[:, 0] += 0.5 * size[0] * q[:, 0] / q[:, 0].std()
+    more = type(recording)(
+        (recording.channel('position'), Channel('effort', tau.names, 'N·m', t, effort)),
+        'simulated', '')
+    found = study(written(tmp_path, 'first', arm, more), holdout=0.25)
+    assert chosen(found)['robot.terms.stiffness'] == 'all'
+    plain = study(written(tmp_path, 'second', arm, recording), holdout=0.25)
+    assert 'robot.terms.stiffness' not in chosen(plain)
+
+
+def test_coupled_drives_come_from_the_transmission(arm, tmp_path):
+    recording = arm.recording(12.0, RATE, bits=17)
+    gears = np.diag(np.full(len(arm.joint_names), 50.0))
+    gears[-1, -2] = 50.0
+    path = written(tmp_path, 'first', arm, recording, fit={'minimum_velocity': 0.0})
+    settings = yaml.safe_load(path.path.read_text())
+    settings['recording']['transmission'] = {'motor_per_joint': gears.tolist()}
+    path.path.write_text(yaml.safe_dump(settings))
+    axes = chosen(study(Identification.load(path.path), holdout=0.25))['robot.terms.coupled_axes']
+    before, last = arm.joint_names[-2:]
+    assert axes == [{'name': f'motor_of_{last}', 'weights': {before: 1.0, last: 1.0}}]
+
+
+def test_a_recording_too_short_to_choose_from_is_fitted_as_it_is(arm, tmp_path):
+    short = written(tmp_path, 'first', arm, arm.recording(2.0, RATE, bits=17))
+    found = study(short)
+    assert 'fit.minimum_velocity' not in chosen(found)
+
+
+def test_estimators_of_states_choose_nothing(arm, tmp_path):
+    plain = written(tmp_path, 'first', arm, arm.recording(3.0, RATE, bits=17))
+    found = study(plain, holdout=0.25, estimator='collocation')
+    assert found.choice.choices == ()
