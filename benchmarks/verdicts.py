@@ -1,7 +1,8 @@
 """How often a wrong model is called committable: published robots, spoilt recordings.
 
-Each fit takes the whole path: a settings file, recordings as files, a fit with the settings of
-README's first one, a verdict by a second recording that is spoilt in the same way. *Wrong* is a
+Each fit takes the whole path: a settings file that names robot and recording alone, recordings as
+files, what is left open chosen by the data, a fit, a verdict by a second recording that is spoilt
+in the same way. *Wrong* is a
 model that may be committed and predicts the true torque of a clean fresh motion worse than the
 prior, in all or, by half, at a joint. Clean recordings tell how many good models are refused, and
 how many good sensors accused.
@@ -134,10 +135,6 @@ def _write(folder: Path, name: str, made: Plant, data: Recorded) -> None:
             'format': 'npz', 'file': f'{name}.npz', 'time': {'array': 't'},
             'position': {'array': 'q'}, 'effort': {'array': 'tau'},
             'joints': list(made.joints)},
-        # README's recipe for a first fit.
-        'processing': {
-            'position_filter': {'cutoff': 20.0},
-            'parallel_filter': {'cutoff': 10.0, 'decimate_to': 25.0}},
     }
     (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
 

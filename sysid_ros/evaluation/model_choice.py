@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
-from sysid_ros.estimation.friction_models import FrictionSelection
+from sysid_ros.estimation.friction_models import FrictionModel, FrictionSelection
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.delay_choice import choose_delays
@@ -29,6 +29,9 @@ Found = TypeVar('Found')
 _FRICTION = frozenset({
     'viscous_friction', 'coulomb_friction', 'coulomb_smoothing', 'asymmetric_coulomb',
     'stribeck_friction', 'stribeck_exponent', 'power_friction', 'load_friction', 'drive_gain'})
+
+# Friction models whose parameters a revision has a place for.
+_PLAIN: tuple[FrictionModel, ...] = ('viscous', 'dry', 'coulomb')
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,8 @@ class ModelChoice:
 
 
 def choose_model(
-    measured: Measurements, stop: float = 1.0, estimator: str | None = None
+    measured: Measurements, stop: float = 1.0, estimator: str | None = None,
+    handed_over: bool = False,
 ) -> ModelChoice:
     """Choose what the settings of recordings leave open.
 
@@ -78,6 +82,8 @@ def choose_model(
         stop: Where the data to fit ends, as a fraction of each recording; what comes after is
             not looked at.
         estimator: Estimator to use in place of the one in the settings.
+        handed_over: Whether the model is for controllers, which know links and plain joint terms
+            alone.
 
     Returns:
         The choice; of trajectory estimators, which see the samples themselves, and where
@@ -92,9 +98,13 @@ def choose_model(
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
     if settings.automatic and by_regression:
-        for step in (_stamps, _filters, _rows, _delays, _terms):
+        for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
-    return _friction(choice, settings, stop, estimator, settings.automatic and by_regression)
+        choice = _terms(choice, stop, estimator, handed_over)
+    candidates = _PLAIN if handed_over else FrictionSelection().candidates
+    return _friction(
+        choice, settings, stop, estimator,
+        FrictionSelection(candidates=candidates) if settings.automatic and by_regression else None)
 
 
 def _added(choice: ModelChoice, measured: Measurements, *chosen: Choice) -> ModelChoice:
@@ -147,10 +157,12 @@ def _delays(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCho
     return choice if found is None else _added(choice, *found)
 
 
-def _terms(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+def _terms(
+    choice: ModelChoice, stop: float, estimator: str | None, handed_over: bool
+) -> ModelChoice:
     measured, fit = choice.measured, choice.identification.settings.fit
     choice, found = _attempted(choice, 'joint terms', lambda: choose_terms(
-        measured, stop, fit.build(estimator)))
+        measured, stop, fit.build(estimator), coupled=not handed_over))
     if found is None or not found[1]:
         return choice
     return _added(choice, measured.with_terms(found[0]), *found[1])
@@ -158,16 +170,16 @@ def _terms(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoi
 
 def _friction(
     choice: ModelChoice, settings: IdentificationSettings, stop: float, estimator: str | None,
-    automatic: bool,
+    default: FrictionSelection | None,
 ) -> ModelChoice:
     """The friction model, where the settings as they were ask for that or leave it open."""
     asked, robot = settings.fit.friction_selection, settings.robot
     given = 'friction_selection' in settings.fit.model_fields_set or (
         robot is not None and robot.terms.model_fields_set & _FRICTION)
-    if asked is None and (given or not automatic):
+    if asked is None and (given or default is None):
         return choice
     measured = _each(
-        choice.measured, lambda i: i.with_fit(friction_selection=asked or FrictionSelection()))
+        choice.measured, lambda i: i.with_fit(friction_selection=asked or default))
     found: FrictionChoice | None
     if asked is not None:
         found = choose_friction(measured, stop, estimator)

@@ -77,6 +77,7 @@ class Study:
         holdout: float | None = None,
         folds: int = 0,
         estimator: str | None = None,
+        handed_over: bool = False,
     ) -> Study:
         """Read recordings and build their rows, with what the settings leave open chosen.
 
@@ -88,6 +89,8 @@ class Study:
             holdout: Last part of each recording to judge by in its place, between 0 and 1.
             folds: Number of stretches for cross-validation; 0 for none.
             estimator: Estimator that is to be used; None where several are.
+            handed_over: Whether the model is for controllers, which know links and plain joint
+                terms alone; nothing else is chosen then.
 
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
@@ -105,7 +108,7 @@ class Study:
                 'nothing drove the robot, and without torques regression finds nothing',
                 where=measured.dataset.source,
                 fix='Use an estimator of states and parameters, collocation or shooting')
-        choice = choose_model(measured, end, estimator)
+        choice = choose_model(measured, end, estimator, handed_over)
         measured = choice.measured
         findings = measured.effort_findings()
         delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)

@@ -20,7 +20,7 @@ _WHAT = {'armature': 'drive inertia', 'stiffness': 'springs'}
 
 
 def choose_terms(
-    measured: Measurements, stop: float, estimator: OuterIteration
+    measured: Measurements, stop: float, estimator: OuterIteration, *, coupled: bool = True
 ) -> tuple[TermSettings, tuple[Choice, ...]]:
     """Joint terms with drives that couple joints, and with drive inertia and springs that help.
 
@@ -32,6 +32,7 @@ def choose_terms(
         measured: The recordings.
         stop: Where the data to fit ends, as a fraction of each recording.
         estimator: The estimator that will fit.
+        coupled: Whether drives that couple joints may be taken.
 
     Returns:
         The terms, and what was chosen.
@@ -43,7 +44,7 @@ def choose_terms(
     """
     identification, robot = measured.identification, measured.model.robot
     terms, chosen = identification.robot().terms, []
-    axes = _coupled_axes(identification, robot.joint_names)
+    axes = _coupled_axes(identification, robot.joint_names) if coupled else ()
     if axes and 'coupled_axes' not in terms.model_fields_set:
         terms = terms.model_copy(update={'coupled_axes': axes})
         chosen.append(Choice(

@@ -49,7 +49,7 @@ def carry_out(job: FitJob, report: Report) -> dict[str, Any]:
         identification, job.folder,
         estimator=job.estimator or identification.settings.fit.estimator,
         validation=validation, holdout=job.holdout if validation is None else None,
-        stage=_stages(report),
+        handed_over=True, stage=_stages(report),
     )
     result = _result(run)
     _write_provenance(job, run, identification, result)

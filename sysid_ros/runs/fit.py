@@ -53,6 +53,7 @@ def fit_to_folder(
     validation: Identification | None = None,
     holdout: float | None = None,
     folds: int = 0,
+    handed_over: bool = False,
     stage: Stage = _silent,
 ) -> Run:
     """Fit recordings, judge the fit on held-out data, and leave a run folder.
@@ -65,6 +66,8 @@ def fit_to_folder(
         validation: Settings of another recording to predict.
         holdout: Last part of each recording to predict in its place, between 0 and 1.
         folds: Stretches of the recordings for cross-validation; 0 for none.
+        handed_over: Whether the model is for controllers; see
+            :meth:`~sysid_ros.evaluation.study.Study.load`.
         stage: Entered for each step, with what is being done in words.
 
     Raises:
@@ -83,6 +86,7 @@ def fit_to_folder(
         study = Study.load(
             identification, model, others=others, validation=validation, holdout=holdout,
             folds=folds, estimator=None if estimator == ALL else estimator,
+            handed_over=handed_over,
         )
     if study.identification is not identification:
         run_folder.write_inputs(study.identification, study.training.model)

@@ -194,3 +194,11 @@ def test_estimators_of_states_choose_nothing(arm, tmp_path):
     plain = written(tmp_path, 'first', arm, arm.recording(3.0, RATE, bits=17))
     found = study(plain, holdout=0.25, estimator='collocation')
     assert found.choice.choices == ()
+
+
+def test_a_model_for_controllers_has_plain_friction(arm, tmp_path):
+    recording = sticking(arm, arm.recording(12.0, RATE, bits=17))
+    first = written(tmp_path, 'first', arm, recording, fit={'minimum_velocity': 0.0})
+    found = study(first, holdout=0.25, handed_over=True)
+    assert {each.name for each in found.friction.candidates} == {'viscous', 'dry', 'coulomb'}
+    assert not found.training.model.shapes
