@@ -104,19 +104,19 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
             training, validation = (
                 Identification.load(Path(folder) / f'{name}.yaml')
                 for name in ('training', 'validation'))
-            model = training.model()
-            judged = Study.load(training, model, validation=validation).fit('entropic')
+            prior = training.model()
+            study = Study.load(training, prior, validation=validation)
+            judged = study.fit('entropic')
         except SysidError as error:
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))
         except Exception as error:  # noqa: BLE001 (counted, not raised: the others go on)
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (f'{CRASH}{error!r}',))
     q, v, a, tau, slides = made.fresh(1000 + seed)
-    found = judged.estimate.parameters
-    values = np.array([found[name] for name in model.parameters.names])
-    regressor = model.regressor(q, v, a)
+    found = study.training.model.at(judged.estimate.parameters.values)
     errors = [
-        np.sqrt(np.mean((np.einsum('tnp,p->tn', regressor, theta) - tau) ** 2, 0, where=slides))
-        for theta in (values, model.parameters.prior)]
+        np.sqrt(np.mean((predicted - tau) ** 2, 0, where=slides)) for predicted in (
+            found.torque(judged.estimate.parameters.values, q, v, a),
+            prior.torque(prior.parameters.prior, q, v, a))]
     size = np.sqrt(np.mean(tau**2, axis=0))
     # A joint that carries next to nothing is predicted by either.
     telling = np.maximum(errors[1], 0.02 * size + 1e-3 * size.max())

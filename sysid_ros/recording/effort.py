@@ -204,7 +204,9 @@ def _contradicted(kind: EffortKind, scale: float, plain: Reading, plausible: flo
         return True
     if scale < 0.0:
         return plain.correlation > _CORRELATED
-    if plain.deviance(plausible) < _DECISIVE:
+    # A wrong prior explains it as well.
+    at_best = plain.deviance(scale) if kind is EffortKind.SCALED else 0.0
+    if plain.deviance(plausible) < at_best + _DECISIVE:
         return True
     if kind is not EffortKind.SCALED:
         return False

@@ -30,6 +30,9 @@ _RANGE = 1e2
 # much to be accused: elsewhere the prior hardly says what the torque is, and the last number of
 # standard deviations is asked for.
 _CORRELATED, _TOLD, _BEYOND_DOUBT = 0.5, 0.85, 4.5
+# Where the prior explains less than this of an effort, it stands for far larger torques, of which
+# nearly nothing is left in truth: that, too, says little. The second is for efforts that correlate.
+_CANCELLED, _FAR = -1.0, -20.0
 # Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
 # curvature, and what it has to explain, in squared standard deviations.
 _RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
@@ -79,7 +82,9 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
         joints: Each joint's effort beside the torque of the prior.
     """
     found = {
-        name: reading for name, reading in joints.items() if reading.correlation > _CORRELATED}
+        name: reading for name, reading in joints.items()
+        if reading.by_prior > (_FAR if reading.correlation > _TOLD else _CANCELLED)
+        and reading.correlation > _CORRELATED}
     names, odd = list(found), {}
     if not found:
         return EffortScales(0.0, np.inf, {})
