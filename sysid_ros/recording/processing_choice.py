@@ -1,7 +1,7 @@
 """How a recording is filtered where its settings leave that open, told by the recording itself.
 
 Regressor and torque are filtered where encoder noise begins to count in accelerations, and
-positions, before they are differentiated, at twice that frequency. Torques that hold less than that
+positions, before they are differentiated, at three times that frequency. Torques that hold less
 were filtered by their driver; the regressor is, too, then.
 """
 
@@ -27,7 +27,7 @@ _ROWS = ('parallel_filter',)
 _LOWEST, _HIGHEST = 2.0, 20.0
 # Cut-off of positions in bandwidths of the rows, and highest part of the sampling rate at which
 # filtering is of use. Rows per second in bandwidths.
-_WIDER, _USEFUL, _DENSE = 2.0, 0.4, 2.5
+_WIDER, _USEFUL, _DENSE = 3.0, 0.4, 2.5
 # Torques count as filtered by their driver where their band, times this, is below the motion's.
 _TORQUE_BANDS = 3.0
 # Samples in a row that spectra need.

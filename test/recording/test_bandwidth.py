@@ -98,7 +98,7 @@ def test_filters_follow_the_motion():
         recorded(8.0, noise=1e-2, torque=jumps), Processing())
     expected = where_noise_counts(recorded(8.0).q, 1e-2).mean()
     assert processing.parallel_filter.cutoff == pytest.approx(expected, rel=0.15)
-    assert processing.position_filter.cutoff == 2.0 * processing.parallel_filter.cutoff
+    assert processing.position_filter.cutoff == 3.0 * processing.parallel_filter.cutoff
     assert processing.parallel_filter.decimate_to == 2.5 * processing.parallel_filter.cutoff
     assert [choice.key for choice in chosen] == [
         'processing.position_filter', 'processing.parallel_filter']
