@@ -10,8 +10,9 @@ from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import HeldOut, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
-from sysid_ros.evaluation.study import delays_of
+from sysid_ros.evaluation.study import FINGERPRINTS, delays_of
 from sysid_ros.evaluation.verdict import judge
+from sysid_ros.recording.fingerprint import is_known
 from sysid_ros.report.summary import prediction_summary
 from sysid_ros.runs.run_folder import RunFolder
 
@@ -39,7 +40,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         delays = delays_of(measured.dataset, model)
         held_out = HeldOut.of(measured)
         problem = held_out.problem
-        unseen = not estimate.has_seen(str(problem.provenance['sha256']))
+        known = estimate.provenance.get(FINGERPRINTS, ())
+        unseen = not (
+            estimate.has_seen(str(problem.provenance['sha256']))
+            or is_known(measured.recording, model.robot.joint_names, known))
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
     verdict = judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from sysid_ros.estimation.trajectory.from_recording import problem_from_recordin
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.fingerprint import fingerprints, is_known
 from sysid_ros.recording.long_bag import LongBag
 
 
@@ -111,6 +112,18 @@ class Measurements:
         """
         return tuple(
             part.identification.effort_findings(self.model, part.dataset) for part in self.parts)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """What all recordings are known again by, whatever their names and formats."""
+        names = self.model.robot.joint_names
+        return tuple(dict.fromkeys(
+            digest for part in self.parts for digest in fingerprints(part.recording, names)))
+
+    def holds(self, known: Collection[str]) -> bool:
+        """Whether a recording has samples of those with these fingerprints."""
+        names = self.model.robot.joint_names
+        return any(is_known(part.recording, names, known) for part in self.parts)
 
     def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
         """Aligned samples of the same part of each recording; see :meth:`Measurement.motion`.

@@ -34,6 +34,8 @@ from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.quality import DataQuality, assess_quality
 
+#: Key of a provenance: what the fitted recordings are known again by.
+FINGERPRINTS = 'fingerprints'
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
 _STILL, _STILL_PRISMATIC = 0.02, 0.002
 
@@ -53,6 +55,7 @@ class Study:
         folds: Number of stretches for cross-validation; 0 for none.
         choice: What the settings left open, and how it was chosen.
         trajectory: What sensors measured, where states are to be sought with the parameters.
+        fingerprints: What the fitted recordings are known again by.
     """
 
     identification: Identification
@@ -65,6 +68,7 @@ class Study:
     folds: int = 0
     choice: ModelChoice | None = None
     trajectory: TrajectoryProblem | None = None
+    fingerprints: tuple[str, ...] = ()
 
     @classmethod
     def load(
@@ -94,7 +98,7 @@ class Study:
 
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
-                twice.
+                twice, under whatever name.
             EstimationError: No friction model could be fitted, or nothing drove the robot and the
                 estimator needs torques.
             RecordingError: A recording cannot be read, its efforts have the wrong sign, or
@@ -118,6 +122,12 @@ class Study:
             held_out = HeldOut.of(measured, end, 1.0)
         elif validation is not None:
             other = choice.read(validation)
+            if other.holds(measured.fingerprints):
+                raise ConfigurationError(
+                    'the recording to judge by holds samples that are fitted',
+                    where=other.dataset.source, found=measured.dataset.source,
+                    fix='Validate by another recording, or keep the last part of this one back '
+                    'with --holdout')
             other.effort_findings()
             held_out = HeldOut.of(other)
         return cls(
@@ -128,6 +138,7 @@ class Study:
             still=still_joints(measured.dataset, measured.model), folds=folds,
             choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
+            fingerprints=measured.fingerprints,
         )
 
     @property
@@ -152,6 +163,7 @@ class Study:
         """
         if self.trajectory is not None:
             estimate, motion = self.settings.build_trajectory(name).fitted(self.trajectory)
+            estimate = self._with_fingerprints(estimate)
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
@@ -165,6 +177,7 @@ class Study:
     def evaluate(self, estimator: Estimator, estimate: Estimate) -> Evaluation:
         """Judge what an estimator found, and say what would tell more."""
         estimate = with_identifiability(self.training, estimate)
+        estimate = self._with_fingerprints(estimate)
         if self.friction is not None:
             estimate = replace(estimate, notes=(*estimate.notes, self.friction.note))
         folds = None
@@ -173,6 +186,10 @@ class Study:
         return evaluate(
             estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
             delays=self.delays, still=self.still)
+
+    def _with_fingerprints(self, estimate: Estimate) -> Estimate:
+        return replace(estimate, provenance={
+            **estimate.provenance, FINGERPRINTS: list(self.fingerprints)})
 
     def compare(self) -> Comparison:
         """Fit with every registered estimator and judge what they find."""

@@ -242,6 +242,19 @@ def test_validating_on_the_fitted_recording_itself_proves_nothing(fitted, record
         (fitted / name).unlink()
 
 
+def test_nor_does_a_copy_of_it_in_another_file(fitted, recordings, tmp_path, capsys):
+    first = recordings[0].with_suffix('.csv')
+    header = first.read_text().splitlines()[0]
+    np.savetxt(tmp_path / 'other.csv', np.loadtxt(first, delimiter=',', skiprows=1),
+               delimiter=',', header=header, comments='', fmt='%.10g')
+    other = tmp_path / 'other.yaml'
+    other.write_text(SETTINGS.format(name='other'))
+    assert main(['validate', str(fitted), str(other)]) == ExitCode.NOT_COMMITTABLE
+    assert 'not tried on data the fit has not seen' in capsys.readouterr().out
+    for path in fitted.glob('*_other.*'):
+        path.unlink()
+
+
 def test_export_writes_urdf_and_yaml(fitted, tmp_path, capsys):
     urdf, yaml = tmp_path / 'out.urdf', tmp_path / 'out.yaml'
     assert main(['export', str(fitted), '-o', str(urdf), '--yaml', str(yaml)]) == ExitCode.OK

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.recording import Channel
@@ -202,3 +203,25 @@ def test_a_model_for_controllers_has_plain_friction(arm, tmp_path):
     found = study(first, holdout=0.25, handed_over=True)
     assert {each.name for each in found.friction.candidates} == {'viscous', 'dry', 'coulomb'}
     assert not found.training.model.shapes
+
+
+def as_text(identification, folder):
+    """The same recording as a table of text, with its settings."""
+    with np.load(folder / f'{identification.settings.recording.file}') as data:
+        columns = np.column_stack([data['t'], data['q'], data['tau']])
+    names = list(identification.settings.recording.joints)
+    header = ','.join(['t', *names, *(f'tau_{name}' for name in names)])
+    np.savetxt(folder / 'copy.csv', columns, delimiter=',', header=header, comments='', fmt='%.8g')
+    settings = {'recording': {
+        'format': 'csv', 'file': 'copy.csv', 'time': {'column': 't'}, 'joints': names,
+        'position': {'columns': names}, 'effort': {'columns': [f'tau_{n}' for n in names]}}}
+    (folder / 'copy.yaml').write_text(yaml.safe_dump(settings))
+    return Identification.load(folder / 'copy.yaml')
+
+
+def test_the_fitted_recording_is_no_validation_under_another_name_or_format(arm, tmp_path):
+    first = written(tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=17))
+    renamed = written(tmp_path, 'renamed', arm, arm.recording(12.0, RATE, bits=17))
+    for copy in (renamed, as_text(first, tmp_path)):
+        with pytest.raises(ConfigurationError, match='holds samples that are fitted'):
+            study(first, validation=copy)
