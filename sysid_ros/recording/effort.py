@@ -43,6 +43,12 @@ _EXPLAINED = 0.5
 _BY_PRIOR = 0.75
 
 
+# The slow part of an effort is missing where it is less than this of the fast part, each in parts
+# of what the prior predicts; by so many standard deviations that the prior's own make, which are
+# those of a prior that is likely wrong; and where the fast part correlates so much.
+_MISSING, _SURE, _SEEN = 0.75, 1.3, 0.8
+
+
 class EffortKind(enum.Enum):
     """What an effort looks like; the values are clauses for sentences."""
 
@@ -51,6 +57,7 @@ class EffortKind(enum.Enum):
     MOTOR_SIDE = 'a torque at the motor, before the gears'
     SCALED = 'a current or a motor-side torque'
     GRAVITY_COMPENSATED = 'a torque without the part that carries gravity'
+    FILTERED = 'a torque whose slow part is missing'
     INCONSISTENT = 'a torque of another scale than the masses of the description'
     OTHER_CLOCK = 'a torque on another clock than the motion'
     CONSTANT = 'a constant, whatever the joint does'
@@ -186,7 +193,18 @@ def _judge(
     elif explained < _EXPLAINED:
         # A joint that stands still may feel nothing but noise.
         kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
+    if kind.usable and _lacks_slow_part(readings[0]):
+        kind = EffortKind.FILTERED
     return EffortFinding(name, kind, scale, explained, correlation, _suggestion(kind, scale))
+
+
+def _lacks_slow_part(plain: Reading) -> bool:
+    """Whether an effort follows the prior's fast torques, but not its slow ones."""
+    slow, fast = plain.slow, plain.fast
+    if not (fast.correlation > _SEEN and fast.slope > 0.0):
+        return False
+    missing = 1.0 - slow.slope / fast.slope
+    return missing > max(1.0 - _MISSING, _SURE * float(np.hypot(slow.doubt, fast.doubt)))
 
 
 def _contradicted(kind: EffortKind, scale: float, plain: Reading, plausible: float) -> bool:
@@ -262,17 +280,16 @@ def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKin
 
 def _suggestion(kind: EffortKind, scale: float) -> str:
     sign = ' and recording.effort.sign to -1' if scale < 0 else ''
-    if kind is EffortKind.WRONG_SIGN:
-        return 'Set recording.effort.sign to -1 for this joint'
-    if kind is EffortKind.MOTOR_SIDE:
-        return f'Set recording.effort.side to motor{sign}, with the transmission'
-    if kind is EffortKind.SCALED:
-        return (
-            f'Set recording.effort.scale to the torque per unit at this joint, about '
-            f'{1 / abs(scale):.2g}{sign}, or side to motor if the gears are left out'
-        )
-    if kind is EffortKind.GRAVITY_COMPENSATED:
-        return 'Record the whole torque: masses cannot be told without the load of gravity'
-    if kind is EffortKind.UNRELATED:
-        return "Check that the columns are in the order of recording.joints, and the robot's base"
-    return ''
+    return {
+        EffortKind.WRONG_SIGN: 'Set recording.effort.sign to -1 for this joint',
+        EffortKind.MOTOR_SIDE: f'Set recording.effort.side to motor{sign}, with the transmission',
+        EffortKind.SCALED:
+            'Set recording.effort.scale to the torque per unit at this joint, about '
+            f'{1 / abs(scale):.2g}{sign}, or side to motor if the gears are left out',
+        EffortKind.GRAVITY_COMPENSATED:
+            'Record the whole torque: masses cannot be told without the load of gravity',
+        EffortKind.FILTERED:
+            'Record the whole torque: a driver or a filter takes off what changes slowly',
+        EffortKind.UNRELATED:
+            "Check that the columns are in the order of recording.joints, and the robot's base",
+    }.get(kind, '')

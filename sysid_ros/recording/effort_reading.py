@@ -7,6 +7,7 @@ negative, so that a wrong prior by itself speaks for no scale but 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -120,8 +121,10 @@ class Reading:
         #: What even parameters without any prior leave of the effort, its norm.
         self.misfit = float(abs(triangle[-1, -1]))
         # Viscous and dry friction are taken out, drive inertia is not: it moves like the links.
-        bare = _without(np.column_stack([free, friction[:, :2]]), np.column_stack([prior, tau]))
-        norms = np.linalg.norm(bare, axis=0)
+        bare = _without(
+            np.column_stack([free, friction[:, :2]]), np.column_stack([prior, tau, spread]))
+        bands = _halves(bare[:, 0], bare[:, 1], bare[:, 2:])
+        norms = np.linalg.norm(bare[:, :2], axis=0)
         mixed = float(bare[:, 0] @ bare[:, 1])
         #: Correlation of effort and prior prediction, both without friction and offset.
         self.correlation = mixed / norms.prod() if norms.all() else 0.0
@@ -131,6 +134,8 @@ class Reading:
         self.by_prior = (
             1.0 - float(np.sum((bare[:, 1] - bare[:, 0]) ** 2)) / norms[1] ** 2
             if norms.all() else 0.0)
+        #: The same of the slow half of the prior's power and of the fast half.
+        self.slow, self.fast = bands
 
     def rows(self, ratio: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weighted effect of deviations, prior and effort, without the joint's own terms.
@@ -178,6 +183,38 @@ class Reading:
         explained = 1.0 - float((self.tau - predicted) @ (self.tau - predicted)) / size
         norm = float(np.linalg.norm(predicted)) * np.sqrt(size)
         return max(explained, 0.0), float(predicted @ self.tau) / norm if norm > 0 else 0.0
+
+
+class Band(NamedTuple):
+    """An effort beside the prior's prediction in a band of frequencies.
+
+    Attributes:
+        slope: Effort per prediction.
+        correlation: Correlation of both.
+        doubt: Standard deviation of the slope that deviations of the prior make.
+    """
+
+    slope: float
+    correlation: float
+    doubt: float
+
+
+def _halves(prior: np.ndarray, tau: np.ndarray, spread: np.ndarray) -> tuple[Band, Band]:
+    """Slow and fast parts of an effort: each holds half of the power of the prior's prediction."""
+    spectra = np.fft.rfft(np.column_stack([prior, tau, spread]), axis=0)
+    power = np.cumsum(np.abs(spectra[:, 0]) ** 2)
+    middle = int(np.searchsorted(power, 0.5 * power[-1])) + 1
+    return _band(spectra[:middle]), _band(spectra[middle:])
+
+
+def _band(spectra: np.ndarray) -> Band:
+    prior, tau, spread = spectra[:, 0], spectra[:, 1], spectra[:, 2:]
+    predicted, felt = float(np.linalg.norm(prior)), float(np.linalg.norm(tau))
+    if not (predicted > 0.0 and felt > 0.0):
+        return Band(1.0, 0.0, np.inf)
+    mixed = float(np.real(np.vdot(prior, tau)))
+    doubt = float(np.linalg.norm(np.real(prior.conj() @ spread))) / predicted**2
+    return Band(mixed / predicted**2, mixed / (predicted * felt), doubt)
 
 
 def _without(columns: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -31,8 +31,9 @@ _RANGE = 1e2
 # standard deviations is asked for.
 _CORRELATED, _TOLD, _BEYOND_DOUBT = 0.5, 0.85, 4.5
 # Where the prior explains less than this of an effort, it stands for far larger torques, of which
-# nearly nothing is left in truth: that, too, says little. The second is for efforts that correlate.
-_CANCELLED, _FAR = -1.0, -20.0
+# nearly nothing is left in truth: that, too, says little. Where efforts correlate, it does so where
+# the effort is less than this of what that of other joints is, in parts of the prediction.
+_CANCELLED, _REST = -1.0, 0.15
 # Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
 # curvature, and what it has to explain, in squared standard deviations.
 _RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
@@ -81,10 +82,7 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     Args:
         joints: Each joint's effort beside the torque of the prior.
     """
-    found = {
-        name: reading for name, reading in joints.items()
-        if reading.by_prior > (_FAR if reading.correlation > _TOLD else _CANCELLED)
-        and reading.correlation > _CORRELATED}
+    found = _telling(joints)
     names, odd = list(found), {}
     if not found:
         return EffortScales(0.0, np.inf, {})
@@ -114,6 +112,16 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     if best < _TOLD or not agree(float(np.median(plain)), common):
         deviation = np.inf
     return EffortScales(common, deviation, odd, *_inertial_ratio([found[name] for name in names]))
+
+
+def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Joints of which the prior says what the torque is."""
+    clear = [one.slope for one in joints.values() if one.correlation > _TOLD]
+    usual = float(np.median(clear)) if clear else 0.0
+    return {
+        name: one for name, one in joints.items() if (
+            one.slope > _REST * usual if one.correlation > _TOLD
+            else one.correlation > _CORRELATED and one.by_prior > _CANCELLED)}
 
 
 def _shared(logarithm: np.ndarray, information: np.ndarray) -> tuple[float, float]:
