@@ -84,6 +84,7 @@ def evaluate(
     efforts: Sequence[EffortFinding] = (),
     delays: Sequence[TorqueDelays] = (),
     still: Sequence[str] = (),
+    coarse: Sequence[str] = (),
 ) -> Evaluation:
     """Try an estimate on all data there is, and judge it.
 
@@ -95,6 +96,7 @@ def evaluate(
         efforts: What the efforts of the fitted recording look like.
         delays: Delays of its torques, by recording.
         still: Joints that did not move in it.
+        coarse: Joints whose accelerations its positions do not tell.
 
     Returns:
         The evaluation. Where nothing can be simulated, a remark says why.
@@ -108,7 +110,7 @@ def evaluate(
     fitted = predict(estimate, training, held_out=False)
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, efforts=efforts,
-        training=fitted, delays=delays, still=still)
+        training=fitted, delays=delays, still=still, coarse=coarse)
     return Evaluation(
         estimate=estimate, training=fitted,
         held_out=prediction, folds=folds, simulation=simulation,

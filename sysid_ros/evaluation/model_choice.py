@@ -21,7 +21,13 @@ from sysid_ros.evaluation.delay_choice import choose_delays
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
-from sysid_ros.recording.processing_choice import Choice, choose_filters, filled_from
+from sysid_ros.recording.processing_choice import (
+    Choice,
+    choose_filters,
+    filled_from,
+    open_filters,
+    too_coarse,
+)
 
 Found = TypeVar('Found')
 
@@ -42,12 +48,14 @@ class ModelChoice:
         measured: The recordings, processed as chosen, with the chosen terms.
         choices: What was chosen, and why.
         left: What was left as it is since the data does not allow a choice, in words.
+        coarse: Joints whose accelerations the positions do not tell.
         friction: How the friction model was chosen; None where the settings gave it.
     """
 
     measured: Measurements
     choices: tuple[Choice, ...] = ()
     left: tuple[str, ...] = ()
+    coarse: tuple[str, ...] = ()
     friction: FrictionChoice | None = None
 
     @property
@@ -121,8 +129,11 @@ def _stamps(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCho
 
 def _filters(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
     first, *others = choice.measured.parts
-    processing, chosen = choose_filters(
-        first.motion(0.0, stop), first.identification.settings.processing)
+    if not open_filters(first.identification.settings.processing):
+        return choice
+    dataset = first.motion(0.0, stop)
+    choice = replace(choice, coarse=too_coarse(dataset))
+    processing, chosen = choose_filters(dataset, first.identification.settings.processing)
     if not chosen:
         return choice
     try:

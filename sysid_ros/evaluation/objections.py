@@ -51,6 +51,7 @@ def find_objections(
     training: TorquePrediction | None = None,
     delays: Sequence[TorqueDelays] = (),
     still: Sequence[str] = (),
+    coarse: Sequence[str] = (),
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
@@ -63,11 +64,12 @@ def find_objections(
         training: Errors on the rows it was fitted to; None where they are not at hand.
         delays: Delays of the torques, by recording.
         still: Joints that did not move in what was fitted.
+        coarse: Joints whose accelerations the positions of what was fitted do not tell.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_motion(estimate, still), *_data(efforts), *_delays(delays), *_solver(estimate),
-        *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
+        *_motion(estimate, still), *_encoders(coarse), *_data(efforts), *_delays(delays),
+        *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_training(estimate, training), *_held_out(estimate, unseen, folds), *_folds(folds),
         *_simulation(simulation),
     )
@@ -89,6 +91,17 @@ def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
             f'{", ".join(guessed)} did not move, so that nothing tells the friction found for '
             f'{"it" if len(guessed) == 1 else "them"}.',
             f'Record a motion that moves every joint{hold if every - set(guessed) else ""}.',
+        )
+
+
+def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
+    """Positions too coarse or too noisy to be differentiated twice."""
+    if coarse:
+        yield Objection(
+            f'The positions of {", ".join(coarse)} are too coarse: what they say of accelerations '
+            'is mostly noise, which biases inertia and friction.',
+            'Record positions of higher resolution (encoder counts, not rounded angles), or faster '
+            'motion.',
         )
 
 

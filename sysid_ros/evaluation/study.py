@@ -147,6 +147,11 @@ class Study:
         return None if self.choice is None else self.choice.friction
 
     @property
+    def coarse(self) -> tuple[str, ...]:
+        """Joints whose accelerations the positions do not tell, as far as that was looked at."""
+        return () if self.choice is None else self.choice.coarse
+
+    @property
     def settings(self) -> FitSettings:
         """How it is fitted."""
         return self.identification.settings.fit
@@ -169,7 +174,7 @@ class Study:
                 self.training, estimate.parameters.values))
             judged = evaluate(
                 estimate, self.training, self.held_out, efforts=self.efforts, delays=self.delays,
-                still=self.still)
+                still=self.still, coarse=self.coarse)
             return replace(judged, motion=motion)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
@@ -185,7 +190,7 @@ class Study:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
         return evaluate(
             estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
-            delays=self.delays, still=self.still)
+            delays=self.delays, still=self.still, coarse=self.coarse)
 
     def _with_fingerprints(self, estimate: Estimate) -> Estimate:
         return replace(estimate, provenance={

@@ -66,6 +66,7 @@ def judge(
     training: TorquePrediction | None = None,
     delays: Sequence[TorqueDelays] = (),
     still: Sequence[str] = (),
+    coarse: Sequence[str] = (),
 ) -> Verdict:
     """Judge an estimate by its own status and by data that it has not seen.
 
@@ -80,12 +81,13 @@ def judge(
         training: Errors on the rows it was fitted to; None where they are not at hand.
         delays: Delays of the torques, by recording.
         still: Joints that did not move in what was fitted.
+        coarse: Joints whose accelerations the positions of what was fitted do not tell.
 
     Returns:
         The verdict. Without held-out data or folds nothing is committable.
     """
     objections = find_objections(
-        estimate, prediction, folds, simulation, efforts, training, delays, still)
+        estimate, prediction, folds, simulation, efforts, training, delays, still, coarse)
     return Verdict(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),

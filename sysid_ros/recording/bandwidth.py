@@ -12,16 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.quality import resolution
 
 # Length of the pieces in [s] whose periodograms are averaged (Welch 1967), part of the longest
 # segment that they may be, and their least number of samples.
 _PIECE, _SHARE, _FEWEST = 4.0, 0.25, 64
 # Part of the band, at its upper end, whose median density is the floor, and density above which
-# there is motion, in floors.
-_TOP, _ABOVE = 0.3, 4.0
-# Largest part of noise in accelerations: parameters are off by its square. A joint of which less
-# than so many [Hz] are told did not move.
-_NOISE, _STILL = 0.03, 1.0
+# there is motion, in floors; the second where the steps of an encoder make the floor.
+_TOP, _ABOVE, _ABOVE_STEPS = 0.3, 4.0, 100.0
+# Largest part of noise in accelerations: parameters are off by its square.
+_NOISE = 0.03
 # Part of a torque's power that its band holds.
 _HELD = 0.999
 
@@ -30,11 +30,12 @@ def motion_bandwidth(dataset: Dataset) -> np.ndarray:
     """Frequency up to which noise is a small part of each joint's acceleration, in [Hz], ``(n,)``.
 
     Args:
-        dataset: Positions, not filtered; a joint that did not move has zero, one without noise
-            half the sampling rate.
+        dataset: Positions, not filtered; a joint that did not move has next to nothing, one
+            without noise half the sampling rate.
     """
-    return np.array([_where_noise_counts(*_density_of_positions(dataset, joint))
-                     for joint in range(dataset.q.shape[1])])
+    return np.array([
+        _where_noise_counts(*_density_of_positions(dataset, joint), _steps(dataset, joint))
+        for joint in range(dataset.q.shape[1])])
 
 
 def torque_bandwidth(dataset: Dataset) -> np.ndarray:
@@ -86,14 +87,29 @@ def _floor(density: np.ndarray) -> float:
     return float(np.median(density[-max(round(_TOP * len(density)), 1):]))
 
 
-def _where_noise_counts(frequency: np.ndarray, density: np.ndarray) -> float:
-    """Frequency below which noise has its part of the acceleration, in [Hz]; zero at standstill."""
-    floor = _floor(density)
+def _steps(dataset: Dataset, joint: int) -> float:
+    """Spectral density of the rounding of a quantised encoder, were it white; zero for others.
+
+    The error of coarse steps is no white noise: the upper end of the band hardly has any of it.
+    """
+    step = resolution(dataset.q[:, joint]) or 0.0
+    return step**2 / 6.0 / dataset.rate
+
+
+def _where_noise_counts(frequency: np.ndarray, density: np.ndarray, least: float) -> float:
+    """Frequency below which noise has its part of the acceleration, in [Hz]; zero at standstill.
+
+    Args:
+        frequency: Frequencies in [Hz].
+        density: Spectral density of the positions.
+        least: What the noise's density is at least.
+    """
+    floor = max(_floor(density), least)
     # A tone is as wide as the window's main lobe; a single frequency is chance.
     smooth = np.median([density[:-2], density[1:-1], density[2:]], axis=0)
-    moves = np.pad(smooth > _ABOVE * floor, 1)
+    # The steps of a coarse encoder are crossed at steady rates, which stand out of the noise, too.
+    moves = np.pad(smooth > (_ABOVE if floor > least else _ABOVE_STEPS) * floor, 1)
     acceleration = np.sum((density - floor)[moves] * frequency[moves] ** 4)
     noise = np.cumsum(floor * frequency**4)
     told = np.flatnonzero(noise <= _NOISE**2 * acceleration)
-    band = float(frequency[told[-1]]) if moves.any() and len(told) else 0.0
-    return band if band >= _STILL else 0.0
+    return float(frequency[told[-1]]) if moves.any() and len(told) else 0.0

@@ -30,6 +30,9 @@ _LOWEST, _HIGHEST = 2.0, 20.0
 _WIDER, _USEFUL, _DENSE = 3.0, 0.4, 2.5
 # Torques count as filtered by their driver where their band, times this, is below the motion's.
 _TORQUE_BANDS = 3.0
+# A joint whose motion tells accelerations up to less than this, in [Hz], tells none; and one that
+# moves by so much, in [rad] or [m], should.
+_TOLD, _MOVES = 1.25, 0.1
 # Samples in a row that spectra need.
 _FEWEST = 64
 
@@ -70,7 +73,8 @@ def choose_filters(
     longest = max(stop - start for start, stop in dataset.segments)
     if not open_filters(processing) or longest < _FEWEST:
         return processing, ()
-    motion, torque = _middle(motion_bandwidth(dataset)), _middle(torque_bandwidth(dataset))
+    bands, torque = motion_bandwidth(dataset), _middle(torque_bandwidth(dataset))
+    motion = _middle(np.where(bands < _TOLD, 0.0, bands))
     if not motion > 0.0:
         return processing, ()
     told = min(motion, _HIGHEST)
@@ -90,6 +94,18 @@ def choose_filters(
     return processing.model_copy(update=chosen), tuple(
         Choice(f'processing.{key}', value.model_dump(exclude_unset=True), reason)
         for key, value in sorted(chosen.items(), reverse=True))
+
+
+def too_coarse(dataset: Dataset) -> tuple[str, ...]:
+    """Joints that move, but whose accelerations drown in the noise or the steps of their encoder.
+
+    Args:
+        dataset: The recording without filters.
+    """
+    if max(stop - start for start, stop in dataset.segments) < _FEWEST:
+        return ()
+    drowned = (motion_bandwidth(dataset) < _TOLD) & (np.ptp(dataset.q, axis=0) > _MOVES)
+    return tuple(name for name, is_so in zip(dataset.joint_names, drowned, strict=True) if is_so)
 
 
 def filled_from(processing: Processing, other: Processing) -> Processing:
