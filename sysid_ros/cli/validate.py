@@ -8,7 +8,7 @@ from pathlib import Path
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation.evaluation import HeldOut, simulate_held_out
+from sysid_ros.evaluation.evaluation import HeldOut, range_remarks, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.study import FINGERPRINTS, delays_of
 from sysid_ros.evaluation.verdict import judge
@@ -46,6 +46,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             or is_known(measured.recording, model.robot.joint_names, known))
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
+        remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     verdict = judge(
         estimate, prediction, simulation=simulation if unseen else None, efforts=efforts,
         delays=() if delays is None else (delays,),

@@ -19,6 +19,10 @@ from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.motion_range import MotionRange
+
+#: Keys of a provenance: how far the motion goes that was fitted, and the one that was judged by.
+FITTED_RANGE, JUDGED_RANGE = 'fitted_range', 'judged_range'
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,7 @@ def evaluate(
     if held_out is not None:
         prediction = predict(estimate, held_out.problem)
         simulation, remarks = simulate_held_out(estimate, held_out)
+        remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     fitted = predict(estimate, training, held_out=False)
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, efforts=efforts,
@@ -116,6 +121,22 @@ def evaluate(
         held_out=prediction, folds=folds, simulation=simulation,
         verdict=verdict.with_remarks(remarks),
     )
+
+
+def range_remarks(estimate: Estimate, dataset: Dataset) -> tuple[str, ...]:
+    """What is said of a motion that goes beyond the one an estimate was fitted to.
+
+    Args:
+        estimate: The estimate, with the range of its motion in its provenance.
+        dataset: The motion.
+    """
+    joints = dataset.joint_names
+    fitted = MotionRange.from_json(estimate.provenance.get(FITTED_RANGE, {}), joints)
+    further = () if fitted is None else MotionRange.of(dataset).beyond(fitted)
+    return (
+        'This motion goes beyond the one that was fitted: ' + ', '.join(further) + '. What it '
+        'says of the model holds up to there; nothing is known of faster or more loaded motion.',
+    ) if further else ()
 
 
 def simulate_held_out(

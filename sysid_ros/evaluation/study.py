@@ -26,12 +26,19 @@ from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
-from sysid_ros.evaluation.evaluation import Evaluation, HeldOut, evaluate
+from sysid_ros.evaluation.evaluation import (
+    FITTED_RANGE,
+    JUDGED_RANGE,
+    Evaluation,
+    HeldOut,
+    evaluate,
+)
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.recording.quality import DataQuality, assess_quality
 
 #: Key of a provenance: what the fitted recordings are known again by.
@@ -56,6 +63,7 @@ class Study:
         choice: What the settings left open, and how it was chosen.
         trajectory: What sensors measured, where states are to be sought with the parameters.
         fingerprints: What the fitted recordings are known again by.
+        fitted_range: How far, how fast and under which load the fitted motion goes.
     """
 
     identification: Identification
@@ -69,6 +77,7 @@ class Study:
     choice: ModelChoice | None = None
     trajectory: TrajectoryProblem | None = None
     fingerprints: tuple[str, ...] = ()
+    fitted_range: MotionRange | None = None
 
     @classmethod
     def load(
@@ -139,6 +148,7 @@ class Study:
             choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
+            fitted_range=MotionRange.of(measured.motion(0.0, end)),
         )
 
     @property
@@ -168,7 +178,7 @@ class Study:
         """
         if self.trajectory is not None:
             estimate, motion = self.settings.build_trajectory(name).fitted(self.trajectory)
-            estimate = self._with_fingerprints(estimate)
+            estimate = self._with_provenance(estimate)
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
@@ -182,7 +192,7 @@ class Study:
     def evaluate(self, estimator: Estimator, estimate: Estimate) -> Evaluation:
         """Judge what an estimator found, and say what would tell more."""
         estimate = with_identifiability(self.training, estimate)
-        estimate = self._with_fingerprints(estimate)
+        estimate = self._with_provenance(estimate)
         if self.friction is not None:
             estimate = replace(estimate, notes=(*estimate.notes, self.friction.note))
         folds = None
@@ -192,9 +202,13 @@ class Study:
             estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
             delays=self.delays, still=self.still, coarse=self.coarse)
 
-    def _with_fingerprints(self, estimate: Estimate) -> Estimate:
+    def _with_provenance(self, estimate: Estimate) -> Estimate:
+        """The estimate with what its recordings are known by, and how far it was tried."""
+        ranges = {} if self.fitted_range is None else {FITTED_RANGE: self.fitted_range.to_json()}
+        if self.held_out is not None:
+            ranges[JUDGED_RANGE] = MotionRange.of(self.held_out.dataset).to_json()
         return replace(estimate, provenance={
-            **estimate.provenance, FINGERPRINTS: list(self.fingerprints)})
+            **estimate.provenance, FINGERPRINTS: list(self.fingerprints), **ranges})
 
     def compare(self) -> Comparison:
         """Fit with every registered estimator and judge what they find."""

@@ -10,7 +10,7 @@ import numpy as np
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
-from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
 from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
@@ -64,6 +64,7 @@ def summary(
         _joint_terms(estimate),
         _known(estimate),
         *_data(qualities),
+        _ranges(estimate),
         _remarks(evaluation.verdict),
     ]
     return '\n\n'.join(part for part in parts if part) + '\n'
@@ -193,6 +194,26 @@ def _joint_terms(estimate: Estimate) -> str:
     return 'Joint terms, with 95 % intervals\n' + table(
         ['parameter', 'value', '±', 'prior', 'unit'], rows
     )
+
+
+def _ranges(estimate: Estimate) -> str:
+    """How far the motions go that the estimate was fitted to and judged by."""
+    fitted = estimate.provenance.get(FITTED_RANGE)
+    if not fitted:
+        return ''
+    judged = estimate.provenance.get(JUDGED_RANGE, {})
+    rows = []
+    for joint, own in fitted.items():
+        other = judged.get(joint)
+        row = [joint, *(f'{bound:.2f}' for bound in own['position'])]
+        for key in ('speed', 'acceleration', 'torque'):
+            row += [f'{own[key]:.3g}', f'{other[key]:.3g}' if other else '-']
+        rows.append(row)
+    header = ['joint', 'from', 'to']
+    for quantity in ('speed', 'acceleration', 'torque'):
+        header += [quantity, 'judged']
+    return 'Fitted, and judged, up to: beyond that the model is not known to hold\n' + table(
+        header, rows)
 
 
 def _known(estimate: Estimate) -> str:

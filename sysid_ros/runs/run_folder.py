@@ -17,7 +17,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.comparison import Comparison
-from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
@@ -163,7 +163,9 @@ class RunFolder:
         provenance = {
             'estimator': estimate.estimator, 'estimate': _ESTIMATE,
             'data_sha256': str(estimate.provenance.get('sha256', '')),
-        }
+        } | {
+            key: estimate.provenance[key] for key in (FITTED_RANGE, JUDGED_RANGE)
+            if key in estimate.provenance}
         self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
         try:
             file = self.path / _IDENTIFIED[robot.description.format]

@@ -234,3 +234,25 @@ def test_encoders_too_coarse_for_accelerations_are_no_evidence(arm, tmp_path):
     verdict = found.fit('entropic').verdict
     assert not verdict.committable
     assert any('are too coarse' in reason for reason in verdict.reasons)
+
+
+def test_a_motion_beyond_the_fitted_one_is_said(arm, simulated_arm, tmp_path):
+    options = {'automatic': False, 'processing': {
+        'position_filter': {'cutoff': 20.0}, 'parallel_filter': {
+            'cutoff': 10.0, 'decimate_to': 25.0}}}
+    recording = arm.recording(12.0, RATE, bits=17)
+    first = written(tmp_path, 'first', arm, recording, **options)
+    # The same way in half the time.
+    fast = arm.recording(24.0, RATE / 2.0, bits=17, noise=0.02)
+    faster = written(tmp_path, 'faster', arm, type(recording)(tuple(
+        Channel(c.quantity, c.names, c.unit, c.t / 2.0, c.values) for c in fast.channels),
+        'simulated', ''), **options)
+    judged = study(first, validation=faster).fit('wls')
+    said = [text for text in judged.verdict.remarks if 'goes beyond' in text]
+    assert len(said) == 1
+    assert 'times the speed (' in said[0]
+    fitted, tried = (judged.estimate.provenance[key] for key in ('fitted_range', 'judged_range'))
+    for name in arm.joint_names:
+        assert tried[name]['speed'] == pytest.approx(2.0 * fitted[name]['speed'], rel=0.25)
+    own = study(first, holdout=0.3).fit('wls')
+    assert not any('2.0 times' in text for text in own.verdict.remarks)
