@@ -50,6 +50,7 @@ HERE = Path(__file__).parent
 SimulatedArm = runpy.run_path(str(HERE.parent / 'test' / 'simulated_arm.py'))['SimulatedArm']
 
 SETTINGS = """\
+automatic: false
 robot:
   urdf: arm.urdf
 recording:

@@ -65,6 +65,7 @@ def tx40() -> list[dict[str, Any]]:
         print('TX40: no recording; set SYSID_DATA to the folder of the measurements')
         return []
     plain = Identification.load(PROJECT / 'test' / 'reproduction' / 'tx40.yaml', folder)
+    plain = replace(plain, settings=plain.settings.model_copy(update={'automatic': False}))
     fit = plain.settings.fit.model_copy(update={'friction_selection': FrictionSelection()})
     asked = replace(plain, settings=plain.settings.model_copy(update={'fit': fit}))
     start = time.perf_counter()
