@@ -1,12 +1,16 @@
 """What a user gets who gives robot, recording, units and gears, and nothing else.
 
-`sysid fit` as a process of its own, with all that the settings leave open chosen by the data: a
-TX40 whose last third is held out, and one run of a KUKA LWR4+ that predicts another. Then how long
-it takes to choose among the friction models alone, compiled.
+`sysid fit` as a process of its own, on one core, with all that the settings leave open chosen by
+the data: a TX40 whose last third is held out, and one run of a KUKA LWR4+ that predicts another.
+Then how long it takes to choose among the friction models alone, compiled.
 """
 
 from __future__ import annotations
 
+# isort: off
+import _one_core  # noqa: F401 (pins before NumPy is loaded)
+
+# isort: on
 import json
 import os
 import subprocess

@@ -74,6 +74,8 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """Verdict and evidence as plain values for JSON."""
         return self.verdict.to_json() | {
+            'training': self.training.to_json(),
+            'held_out': None if self.held_out is None else self.held_out.to_json(),
             'folds': None if self.folds is None else self.folds.to_json(),
             'simulation': None if self.simulation is None else self.simulation.to_json(),
         }

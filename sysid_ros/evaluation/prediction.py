@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,22 @@ class TorquePrediction:
     same_recording: bool = False
     spread: np.ndarray | None = None
     advantage: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Relative errors as plain values; what is not finite as null."""
+        def plain(value: float) -> float | None:
+            return float(value) if np.isfinite(value) else None
+
+        return {
+            'source': self.source,
+            'relative_error': plain(self.candidate.relative_error),
+            'prior_relative_error': plain(self.prior.relative_error),
+            'joints': {
+                name: {'relative_error': plain(ours), 'prior_relative_error': plain(prior)}
+                for name, ours, prior in zip(
+                    self.joint_names, self.candidate.relative_per_joint,
+                    self.prior.relative_per_joint, strict=True)},
+        }
 
     @property
     def better(self) -> bool:

@@ -31,11 +31,12 @@ COMPLETE = SETTINGS + 'recording: {format: rosbag, file: bag, joints: [swing, sl
 def folder(tmp_path_factory):
     """A bag, and settings with and without it."""
     folder = tmp_path_factory.mktemp('bags')
-    HELPERS['write_recording'](folder, 'table', 1)
-    columns = np.loadtxt(folder / 'table.csv', delimiter=',', skiprows=1).T
-    t, q1, q2, v1, v2, _, _, f1, f2 = columns
-    write_bag(folder / 'bag', t, ['swing', 'slide'], *(
-        np.stack(pair, axis=1) for pair in ((q1, q2), (v1, v2), (f1, f2))))
+    for seed, (table, bag) in enumerate((('table', 'bag'), ('another', 'another_bag')), start=1):
+        HELPERS['write_recording'](folder, table, seed)
+        columns = np.loadtxt(folder / f'{table}.csv', delimiter=',', skiprows=1).T
+        t, q1, q2, v1, v2, _, _, f1, f2 = columns
+        write_bag(folder / bag, t, ['swing', 'slide'], *(
+            np.stack(pair, axis=1) for pair in ((q1, q2), (v1, v2), (f1, f2))))
     (folder / 'robot_only.yaml').write_text(SETTINGS)
     (folder / 'complete.yaml').write_text(COMPLETE)
     return folder
@@ -131,6 +132,14 @@ def test_48_a_bag_of_another_robot_is_refused_and_its_joints_are_listed(
 
 def test_another_bag_can_be_judged_by(folder, tmp_path, capsys):
     code, _ = fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
-                  '--validate', folder / 'bag', '-o', tmp_path / 'run')
+                  '--validate', folder / 'another_bag', '-o', tmp_path / 'run')
     assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE)
     assert (tmp_path / 'run' / 'torque_held_out.png').is_file()
+
+
+def test_the_fitted_bag_itself_is_no_other(folder, tmp_path, capsys):
+    code, text = fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
+                     '--validate', folder / 'bag', '-o', tmp_path / 'run')
+    assert code == ExitCode.BAD_INPUT
+    assert 'holds samples that are fitted' in text
+    assert '--holdout' in text
