@@ -69,7 +69,7 @@ class Plant:
 
     def __init__(self, path: Path, seed: int) -> None:
         self._tree = _plain(ET.parse(path))
-        self.model = pin.buildModelFromXML(ET.tostring(self._tree.getroot(), encoding='unicode'))
+        self.model = pin.buildModelFromXML(self.description)
         self._data = self.model.createData()
         self._random = np.random.default_rng(seed)
         self.bits = int(self._random.integers(14, 20))
@@ -80,6 +80,11 @@ class Plant:
         self.dry = _DRY * rigid * self._random.uniform(0.5, 1.5, size)
         self.viscous = _VISCOUS * rigid * self._random.uniform(0.5, 1.5, size)
         self.prior = self._prior()
+
+    @property
+    def description(self) -> str:
+        """The truth as a URDF."""
+        return ET.tostring(self._tree.getroot(), encoding='unicode')
 
     def reference(self, number: int) -> Reference:
         """The motion of a number; each begins and ends at rest."""
