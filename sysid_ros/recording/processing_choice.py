@@ -32,7 +32,7 @@ _WIDER, _USEFUL, _DENSE = 3.0, 0.4, 2.5
 _TORQUE_BANDS = 3.0
 # A joint whose motion tells accelerations up to less than this, in [Hz], tells none; and one that
 # moves by so much, in [rad] or [m], should.
-_TOLD, _MOVES = 1.25, 0.1
+_TOLD, _MOVES = 1.0, 0.1
 # Samples in a row that spectra need.
 _FEWEST = 64
 
