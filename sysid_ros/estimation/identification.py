@@ -346,12 +346,10 @@ class Measurement:
             or self.bag is not None
         ):
             return self
-        joint = self.model.robot.joint_names[0]
-        if not evenly_sampled(
-            joint_track(self.recording, joint, 'position', settings.processing)):
+        joint, processing = self.model.robot.joint_names[0], settings.processing
+        if not evenly_sampled(joint_track(self.recording, joint, 'position', processing)):
             return self
-        return self.with_processing(
-            settings.processing.model_copy(update={'stamps': 'uniform'}))
+        return self.with_processing(processing.model_copy(update={'stamps': 'uniform'}))
 
     def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
         """Aligned samples of a part of the recording; of a long bag one window of the part.

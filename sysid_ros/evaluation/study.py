@@ -126,23 +126,11 @@ class Study:
         findings = measured.effort_findings()
         delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)
         qualities = tuple(map(_quality, measured.parts, findings, delays))
-        held_out = None
-        if holdout is not None:
-            held_out = HeldOut.of(measured, end, 1.0)
-        elif validation is not None:
-            other = choice.read(validation)
-            if other.holds(measured.fingerprints):
-                raise ConfigurationError(
-                    'the recording to judge by holds samples that are fitted',
-                    where=other.dataset.source, found=measured.dataset.source,
-                    fix='Validate by another recording, or keep the last part of this one back '
-                    'with --holdout')
-            other.effort_findings()
-            held_out = HeldOut.of(other)
         return cls(
             identification=choice.settled if choice.choices else measured.identification,
             training=measured.problem(0.0, end),
-            held_out=held_out, qualities=qualities, efforts=tuple(chain(*findings)),
+            held_out=_held_out(choice, validation, holdout), qualities=qualities,
+            efforts=tuple(chain(*findings)),
             delays=tuple(found for found in delays if found is not None),
             still=still_joints(measured.dataset, measured.model), folds=folds,
             choice=choice,
@@ -216,6 +204,26 @@ class Study:
         return compare(
             makers, self.training, self.evaluate, preferred=self.settings.estimator
         )
+
+
+def _held_out(
+    choice: ModelChoice, validation: Identification | None, holdout: float | None
+) -> HeldOut | None:
+    """Data to judge by: the last part of each recording, or another one."""
+    measured = choice.measured
+    if holdout is not None:
+        return HeldOut.of(measured, 1.0 - holdout, 1.0)
+    if validation is None:
+        return None
+    other = choice.read(validation)
+    if other.holds(measured.fingerprints):
+        raise ConfigurationError(
+            'the recording to judge by holds samples that are fitted',
+            where=other.dataset.source, found=measured.dataset.source,
+            fix='Validate by another recording, or keep the last part of this one back with '
+            '--holdout')
+    other.effort_findings()
+    return HeldOut.of(other)
 
 
 def _check(holdout: float | None, folds: int, by_states: bool) -> None:
