@@ -22,8 +22,8 @@ from sysid_ros.estimation.regression.interior_point.program import ConstrainedLe
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
 PartsOf = runpy.run_path(str(Path(__file__).parents[1] / 'compiled_parts.py'))['PartsOf']
-matrices, newton, scaling = (
-    PartsOf(getattr(interior_point, name)) for name in ('matrices', 'newton', 'scaling'))
+dense, matrices, newton, scaling = (
+    PartsOf(getattr(interior_point, name)) for name in ('dense', 'matrices', 'newton', 'scaling'))
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
@@ -117,16 +117,16 @@ def test_the_triangle_is_that_of_numpys_qr(rng, size):
     expected = np.linalg.qr(rows[:, :12].T, mode='r')
     expected *= np.sign(np.diag(expected))[:, None]
     triangle = np.zeros((size, size))
-    assert newton.triangle_of(rows.copy(), 12, triangle)
+    assert dense.triangle_of(rows.copy(), 12, triangle)
     np.testing.assert_allclose(triangle, expected, rtol=1e-9, atol=1e-15)
     right = rng.normal(size=(size, 7))
     scratch, result = np.empty((size, 7)), np.empty((7, size))
-    newton.divide(triangle, right, scratch, result)
+    dense.divide(triangle, right, scratch, result)
     np.testing.assert_allclose(triangle.T @ result.T, right, atol=1e-12)
 
 
 def test_a_column_of_zeros_has_no_triangle():
-    assert not newton.triangle_of(np.zeros((2, 5)), 5, np.zeros((2, 2)))
+    assert not dense.triangle_of(np.zeros((2, 5)), 5, np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize(('count', 'size'), [(1, 1), (3, 2), (4, 7), (30, 20), (91, 66)])
@@ -134,19 +134,30 @@ def test_squares_are_factored_as_by_numpy(rng, count, size):
     rows = rng.normal(size=(size, count))
     square = np.eye(size) + rows @ rows.T
     matrix = np.eye(size)
-    newton.add_square(rows, matrix)
+    dense.add_square(rows, matrix)
     np.testing.assert_allclose(np.triu(matrix), np.triu(square), rtol=1e-12, atol=1e-12)
-    assert newton.cholesky(matrix)
+    assert dense.cholesky(matrix)
     np.testing.assert_allclose(np.triu(matrix), np.linalg.cholesky(square).T, atol=1e-11)
     right = rng.normal(size=size)
     x = right.copy()
-    newton.solve_cholesky(matrix, x)
+    dense.solve_cholesky(matrix, x)
     np.testing.assert_allclose(square @ x, right, atol=1e-10)
 
 
+@pytest.mark.parametrize(('size', 'count'), [(1, 1), (3, 2), (4, 7), (66, 91)])
+def test_products_with_vectors_are_those_of_numpy(rng, size, count):
+    matrix, x, y = rng.normal(size=(size, count)), rng.normal(size=count), rng.normal(size=size)
+    result = np.full(size, np.nan)
+    dense.product(matrix, x, result)
+    np.testing.assert_allclose(result, matrix @ x, atol=1e-12)
+    total = x.copy()
+    dense.add_product(matrix, y, total)
+    np.testing.assert_allclose(total, x + matrix.T @ y, atol=1e-12)
+
+
 def test_an_indefinite_matrix_has_no_factor():
-    assert not newton.cholesky(np.diag([1.0, -1.0]))
-    assert not newton.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert not dense.cholesky(np.diag([1.0, -1.0]))
+    assert not dense.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
 @pytest.mark.parametrize('robot', simulated.NAMES)

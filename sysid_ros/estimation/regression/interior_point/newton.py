@@ -9,19 +9,22 @@ With the curvature :math:`D` of prior and constraints, block by group, and the f
 
 where B are the rows of the data and of inequalities that couple groups, E their inverse
 squared weights and e the residual over the weight. D is eliminated first.
-
-Called through BLAS with several threads, matrices of less than a hundred rows wait longer than
-they compute. So the factors are loops over contiguous rows, which the compiler turns into
-vector instructions; those that begin anywhere count in unsigned numbers, as it would not, if it
-had to test for negative indices.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy import uint64
 
+from sysid_ros.estimation.regression.interior_point.dense import (
+    add_product,
+    add_square,
+    cholesky,
+    divide,
+    product,
+    solve_cholesky,
+    triangle_of,
+)
 from sysid_ros.estimation.regression.interior_point.state import (
     BODY,
     DIAGONAL,
@@ -221,16 +224,13 @@ def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
     error, force, rest = np.zeros(size), np.zeros(size), np.empty(size)
     error[:len(point.residual)] = point.residual
     for _ in range(1 + point.effort[REFINEMENTS]):
+        product(point.whitened, right, rest)
         for b in range(size):
-            product = 0.0
-            for f in range(len(right)):
-                product += point.whitened[b, f] * right[f]
-            rest[b] = error[b] - point.spread[b] * force[b] - product
+            rest[b] = error[b] - point.spread[b] * force[b] - rest[b]
         solve_cholesky(point.schur, rest)
+        add_product(point.whitened, rest, right)
         for b in range(size):
             force[b] += rest[b]
-            for f in range(len(right)):
-                right[f] += point.whitened[b, f] * rest[b]
     decrement = 0.0
     for b in range(size):
         # What the step changes in the rows, by the second line of the system.
@@ -247,11 +247,11 @@ def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
 def _recover(program: Program, point: Point, step: Step) -> None:
     """Steps of slacks, matrices and multipliers that belong to a step of z."""
     for i in range(len(point.slack)):
-        product = 0.0
+        change = 0.0
         for f in range(program.span[i, 0], program.span[i, 1]):
-            product += program.matrix[i, f] * step.z[f]
-        step.slack[i] = -product
-        step.y[i] += point.y[i] * (product / point.slack[i] - 1.0)
+            change += program.matrix[i, f] * step.z[f]
+        step.slack[i] = -change
+        step.y[i] += point.y[i] * (change / point.slack[i] - 1.0)
     for g in range(len(program.body)):
         c = program.body[g]
         if c < 0:
@@ -265,133 +265,3 @@ def _recover(program: Program, point: Point, step: Step) -> None:
             step.dual[c, k] -= step.primal[c, k]
         for i in range(4):
             step.dual[c, DIAGONAL[i]] -= point.values[c, i]
-
-
-@njit(**PART)
-def triangle_of(rows: np.ndarray, count: int, triangle: np.ndarray) -> bool:
-    r"""Upper triangular R with :math:`R^T R = A^T A`, by modified Gram–Schmidt.
-
-    Squaring A instead would lose the small curvatures beside those at a boundary.
-
-    Args:
-        rows: Transposed A, one column of A a row; overwritten.
-        count: Rows of A in use.
-        triangle: Filled with R.
-
-    Returns:
-        False when a column is a combination of those before it.
-    """
-    size = len(triangle)
-    for j in range(size):
-        square = 0.0
-        for k in range(count):
-            square += rows[j, k] * rows[j, k]
-        if not square > 0.0:
-            return False
-        norm = np.sqrt(square)
-        triangle[j, j] = norm
-        for k in range(count):
-            rows[j, k] /= norm
-        for i in range(j + 1, size):
-            product = 0.0
-            for k in range(count):
-                product += rows[j, k] * rows[i, k]
-            triangle[j, i] = product
-            for k in range(count):
-                rows[i, k] -= product * rows[j, k]
-    return True
-
-
-@njit(**PART)
-def divide(triangle: np.ndarray, rows: np.ndarray, scratch: np.ndarray, result: np.ndarray) -> None:
-    r"""Write the transpose of :math:`R^{-T} B` for an upper triangular R.
-
-    Args:
-        triangle: R, shape ``(n, n)``.
-        rows: B, shape ``(n, k)``.
-        scratch: Overwritten, at least ``(n, k)``.
-        result: Filled, shape ``(k, n)``.
-    """
-    size, count = rows.shape
-    for j in range(size):
-        for k in range(count):
-            scratch[j, k] = rows[j, k]
-        for i in range(j):
-            factor = triangle[i, j]
-            for k in range(count):
-                scratch[j, k] -= factor * scratch[i, k]
-        scale = 1.0 / triangle[j, j]
-        for k in range(count):
-            scratch[j, k] *= scale
-            result[k, j] = scratch[j, k]
-
-
-@njit(**PART)
-def add_square(rows: np.ndarray, result: np.ndarray) -> None:
-    r"""Add :math:`U U^T` to the upper triangle of the result, U of shape ``(k, f)``.
-
-    Two by two entries at a time, so that each number is used twice once it is loaded.
-    """
-    size, count = rows.shape
-    even = size - size % 2
-    for i in range(0, even, 2):
-        x, y = rows[i], rows[i + 1]
-        for j in range(i, even, 2):
-            u, v = rows[j], rows[j + 1]
-            xu, xv, yu, yv = 0.0, 0.0, 0.0, 0.0
-            for f in range(count):
-                xu += x[f] * u[f]
-                xv += x[f] * v[f]
-                yu += y[f] * u[f]
-                yv += y[f] * v[f]
-            result[i, j] += xu
-            result[i, j + 1] += xv
-            result[i + 1, j] += yu
-            result[i + 1, j + 1] += yv
-    if even < size:
-        for i in range(size):
-            product = 0.0
-            for f in range(count):
-                product += rows[i, f] * rows[even, f]
-            result[i, even] += product
-
-
-@njit(**PART)
-def cholesky(matrix: np.ndarray) -> bool:
-    r"""Upper factor R of :math:`R^T R` in place of an upper triangle; False unless it exists."""
-    size = len(matrix)
-    for i in range(size):
-        row = matrix[i]
-        whole = i - i % 4
-        for k in range(0, whole, 4):
-            r0, r1, r2, r3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
-            a0, a1, a2, a3 = r0[i], r1[i], r2[i], r3[i]
-            for j in range(uint64(i), uint64(size)):
-                row[j] -= a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
-        for k in range(whole, i):
-            factor, other = matrix[k, i], matrix[k]
-            for j in range(uint64(i), uint64(size)):
-                row[j] -= factor * other[j]
-        if not row[i] > 0.0:
-            return False
-        scale = 1.0 / np.sqrt(row[i])
-        for j in range(uint64(i), uint64(size)):
-            row[j] *= scale
-    return True
-
-
-@njit(**PART)
-def solve_cholesky(factor: np.ndarray, x: np.ndarray) -> None:
-    """Solve with the factor of :func:`cholesky`, in place."""
-    size = len(x)
-    for i in range(size):
-        row = factor[i]
-        value = x[i] / row[i]
-        x[i] = value
-        for k in range(uint64(i + 1), uint64(size)):
-            x[k] -= row[k] * value
-    for i in range(size - 1, -1, -1):
-        row, rest = factor[i], x[i]
-        for k in range(uint64(i + 1), uint64(size)):
-            rest -= row[k] * x[k]
-        x[i] = rest / row[i]

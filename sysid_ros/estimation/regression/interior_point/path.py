@@ -12,7 +12,7 @@ from numba import njit
 from sysid_ros import compiled
 from sysid_ros.compiled import ENTRY, MAKES_ARRAYS
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.interior_point import matrices, newton, scaling, state
+from sysid_ros.estimation.regression.interior_point import dense, matrices, newton, scaling, state
 from sysid_ros.estimation.regression.interior_point.newton import direction, predictor
 from sysid_ros.estimation.regression.interior_point.scaling import (
     advance,
@@ -48,7 +48,7 @@ _HOLDING = 10.0
 _ROUNDING = 1e-10
 
 #: Files that are compiled into the iteration.
-SOURCES = (compiled, matrices, newton, scaling, state)
+SOURCES = (compiled, dense, matrices, newton, scaling, state)
 
 # How the compiled iteration says that it ended.
 _ENDINGS = (Status.CONVERGED, Status.FAILED, Status.INACCURATE, Status.ITERATION_LIMIT)
