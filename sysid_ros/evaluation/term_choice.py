@@ -12,6 +12,8 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.conditioning import WARNED, Conditioning
 from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.evaluation.candidates import candidate_errors, excess_over_best, simplest
 from sysid_ros.recording.processing_choice import Choice
@@ -26,7 +28,7 @@ def choose_terms(
 
     A motor that turns with several joints, as the transmission says, has friction and inertia of
     its own. Drive inertia and springs are taken where other and faster motion is predicted better
-    with them.
+    with them, and where the motion tells them from the links.
 
     Args:
         measured: The recordings.
@@ -58,13 +60,17 @@ def choose_terms(
     dataset = measured.motion(0.0, stop)
     speeds = RowSource(
         Motion(dataset, identification.settings.processing.parallel_filter)).speeds()
-    tried = [{key: 'all' for key in keys} for keys in _subsets(open_keys)]
-    candidates = []
-    for added in tried:
+    tried, problems = [], []
+    for keys in _subsets(open_keys):
+        added = dict.fromkeys(keys, 'all')
         joint_terms = terms.model_copy(update=added).described(robot).build(robot)
         problem = identification.problem(TorqueModel(robot, joint_terms), dataset)
-        candidates.append(candidate_errors(' and '.join(added), problem, speeds, estimator))
-    excess = excess_over_best(candidates)
+        if not problems or _told_apart(problem, problems[0]):
+            tried.append(added)
+            problems.append(problem)
+    excess = excess_over_best([
+        candidate_errors(' and '.join(added), problem, speeds, estimator)
+        for added, problem in zip(tried, problems, strict=True)])
     best = simplest(excess)
     if best:
         terms = terms.model_copy(update=tried[best])
@@ -75,6 +81,16 @@ def choose_terms(
             + (' with both' if len(tried[best]) > 1 else ''))
             for key, value in tried[best].items()]
     return terms, tuple(chosen)
+
+
+def _told_apart(problem: RegressionProblem, plain: RegressionProblem) -> bool:
+    """Whether the motion tells added terms from links, or the links alone are ill-conditioned.
+
+    Drive inertia beside the inertia of a link that turns about the same axis may predict well and
+    leave both unknown.
+    """
+    number = Conditioning.of(problem).number
+    return number <= WARNED or number <= Conditioning.of(plain).number
 
 
 def _subsets(keys: list[str]) -> list[tuple[str, ...]]:
