@@ -24,6 +24,7 @@ import yaml
 
 from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.friction_selection import choose_friction
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -77,7 +78,7 @@ def figures(
 def choice(name: str, identification: Identification, stop: float) -> dict[str, Any]:
     """Time to choose among the friction models, compiled."""
     asked = identification.with_fit(friction_selection=FrictionSelection())
-    measured = asked.measurement(asked.model())
+    measured = Measurement.read(asked, asked.model())
     choose_friction(measured, stop)
     begin = time.perf_counter()
     found = choose_friction(measured, stop)

@@ -75,6 +75,7 @@ def our_results(folder):
 
     from sysid_ros.estimation.friction_models import FrictionSelection
     from sysid_ros.estimation.identification import Identification
+    from sysid_ros.estimation.measurement import Measurement
     from sysid_ros.evaluation.friction_selection import choose_friction
     from sysid_ros.evaluation.prediction import predict
 
@@ -82,7 +83,7 @@ def our_results(folder):
     fit = plain.settings.fit.model_copy(update={'friction_selection': FrictionSelection()})
     asked = Identification(plain.settings.model_copy(update={'fit': fit}), folder)
     start = time.perf_counter()
-    choice = choose_friction(asked.measurement(asked.model()), 1.0 - HELD_OUT)
+    choice = choose_friction(Measurement.read(asked, asked.model()), 1.0 - HELD_OUT)
     chosen_in = time.perf_counter() - start
     rows, parts = [], {}
     for label, identification in (
@@ -90,7 +91,7 @@ def our_results(folder):
                              plain.with_terms(choice.terms)),
     ):
         model = identification.model()
-        measured = identification.measurement(model)
+        measured = Measurement.read(identification, model)
         data = {'training': measured.motion(0.0, 1.0 - HELD_OUT),
                 'test': measured.motion(1.0 - HELD_OUT, 1.0)}
         problems = {part: identification.problem(model, motion) for part, motion in data.items()}

@@ -13,6 +13,7 @@ import numpy as np
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import ResidualStatistics
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.release.atomic import write_atomically
@@ -58,7 +59,7 @@ def held_out_errors(folder: Path, estimate: str, motion: str) -> HeldOutErrors:
     fitted = run.identification()
     recording = fitted.recording_of(load_source(folder / 'data' / 'recordings' / motion))
     model = fitted.model()
-    problem = recording.measurement(model).problem()
+    problem = Measurement.read(recording, model).problem()
     names = problem.parameters.names
     found = run.estimate().parameters
     truth = TorqueModel(

@@ -20,6 +20,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.collected import collected_information
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.excitation import Excitation, Motion
@@ -148,7 +149,7 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
     for path in runs:
         folder = RunFolder.open(path)
         fitted = folder.identification()
-        problem = fitted.measurement(fitted.model()).problem()
+        problem = Measurement.read(fitted, fitted.model()).problem()
         if problem.parameters.names != names:
             other = sorted(set(problem.parameters.names) ^ set(names))
             raise ConfigurationError(

@@ -8,9 +8,11 @@ from pathlib import Path
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.evaluation.data_findings import DataFindings, delays_of
 from sysid_ros.evaluation.evaluation import HeldOut, range_remarks, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
-from sysid_ros.evaluation.study import FINGERPRINTS, delays_of
+from sysid_ros.evaluation.study import FINGERPRINTS
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.recording.fingerprint import is_known
 from sysid_ros.report.summary import prediction_summary
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     with stage('Loading the robot'):
         model = fitted.model()
     with stage('Reading the recording, predicting and simulating it'):
-        measured = other.measurement(model).evenly_stamped()
+        measured = Measurement.read(other, model).evenly_stamped()
         efforts = measured.identification.effort_findings(model, measured.dataset)
         delays = delays_of(measured.dataset, model)
         held_out = HeldOut.of(measured)
@@ -48,8 +50,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     verdict = judge(
-        estimate, prediction, simulation=simulation if unseen else None, efforts=efforts,
-        delays=() if delays is None else (delays,),
+        estimate, prediction, simulation=simulation if unseen else None,
+        data=DataFindings(efforts, () if delays is None else (delays,)),
     ).with_remarks(remarks)
     name = options.settings.stem
     folder.write_validation(name, estimate, verdict, problem, simulation)

@@ -26,11 +26,10 @@ from sysid_ros.recording.effort import (
     require_right_signs,
 )
 from sysid_ros.recording.load import load_recording
-from sysid_ros.recording.long_bag import LongBag, is_long
+from sysid_ros.recording.long_bag import LongBag
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.processing_choice import filled_from
 from sysid_ros.recording.recording import Recording
-from sysid_ros.recording.tracks import evenly_sampled, joint_track
 from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
@@ -181,28 +180,6 @@ class Identification:
             before, recording, robot.joint_names, processing, _continuous(robot),
             _effort_limits(robot))
 
-    def measurement(self, model: TorqueModel) -> Measurement:
-        """What was recorded, in memory or, where it is too much for that, read in windows.
-
-        Args:
-            model: The torque model.
-
-        Raises:
-            RecordingError: The recording cannot be read or does not fit.
-        """
-        base = self.base / self.settings.folder
-        if not is_long(self.settings.recording, base):
-            recording = self.recording()
-            return Measurement(self, model, recording, self.dataset(model, recording), None)
-        bag = LongBag.survey(self.described, base)
-        recording, dataset = self.windows(model, bag, 0.0, 1.0).sample()
-        looked_at = (
-            f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '
-            f'{dataset.t[-1]:.4g} s; the whole bag takes {bag.duration:.4g} s'
-        )
-        dataset = replace(dataset, warnings=(*dataset.warnings, looked_at))
-        return Measurement(self, model, recording, dataset, bag)
-
     def windows(
         self, model: TorqueModel, bag: LongBag, start: float, stop: float
     ) -> AlignedWindows:
@@ -301,92 +278,6 @@ class Identification:
             minimum_velocity=fit.minimum_velocity,
             parameters=model.parameters.fixed(*fit.fixed),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """A recording on its way to problems.
-
-    Attributes:
-        identification: Its settings.
-        model: The torque model.
-        recording: What was recorded; of a bag that does not fit into memory, one window.
-        dataset: The same, aligned.
-        bag: The bag that does not fit into memory; None for any other recording.
-    """
-
-    identification: Identification
-    model: TorqueModel
-    recording: Recording
-    dataset: Dataset
-    bag: LongBag | None
-
-    def with_processing(self, processing: Processing) -> Measurement:
-        """The same recording, processed in another way.
-
-        Raises:
-            RecordingError: It does not fit.
-        """
-        identification = self.identification.with_processing(processing)
-        if self.bag is not None:
-            return identification.measurement(self.model)
-        return replace(
-            self, identification=identification,
-            dataset=identification.dataset(self.model, self.recording))
-
-    def evenly_stamped(self) -> Measurement:
-        """The recording with its stamps taken as even, where that is open and positions show it.
-
-        Raises:
-            RecordingError: It does not fit.
-        """
-        settings = self.identification.settings
-        if (
-            not settings.automatic or 'stamps' in settings.processing.model_fields_set
-            or self.bag is not None
-        ):
-            return self
-        joint, processing = self.model.robot.joint_names[0], settings.processing
-        if not evenly_sampled(joint_track(self.recording, joint, 'position', processing)):
-            return self
-        return self.with_processing(processing.model_copy(update={'stamps': 'uniform'}))
-
-    def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
-        """Aligned samples of a part of the recording; of a long bag one window of the part.
-
-        Args:
-            start: Beginning of the part, as a fraction of the recording.
-            stop: Its end.
-
-        Raises:
-            RecordingError: The part holds too little.
-        """
-        if self.bag is not None:
-            return self.identification.windows(self.model, self.bag, start, stop).sample()[1]
-        whole = (start, stop) == (0.0, 1.0)
-        return self.dataset if whole else self.dataset.subset(start, stop)
-
-    def processing_until(self, stop: float) -> Processing:
-        """The processing of the recording up to a fraction of it: more is trimmed off its end."""
-        processing = self.identification.settings.processing
-        begin, end = processing.trim
-        end += (1.0 - stop) * (self.recording.duration - begin - end)
-        return processing.model_copy(update={'trim': (begin, end)})
-
-    def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
-        """Rows of a part of the recording, for the parameters the settings leave free.
-
-        Args:
-            start: Beginning of the part, as a fraction of the recording.
-            stop: Its end.
-
-        Raises:
-            ConfigurationError: A per-joint list has the wrong length.
-            RecordingError: The part holds too little.
-        """
-        if self.bag is not None:
-            return self.identification.problem_of_windows(self.model, self.bag, start, stop)
-        return self.identification.problem(self.model, self.motion(start, stop))
 
 
 def _continuous(robot: RobotModel) -> frozenset[str]:

@@ -10,7 +10,8 @@ import numpy as np
 from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.identification import Identification, Measurement
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -62,9 +63,9 @@ class Measurements:
         Raises:
             RecordingError: A recording cannot be read or does not fit.
         """
-        first = identification.measurement(model)
+        first = Measurement.read(identification, model)
         return cls((first, *(
-            identification.recording_of(other).measurement(model).evenly_stamped()
+            Measurement.read(identification.recording_of(other), model).evenly_stamped()
             for other in others)))
 
     @property

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sysid_ros.errors import ModelError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.identification import Measurement
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.motion_range import MotionRange
 
 #: Keys of a provenance: how far the motion goes that was fitted, and the one that was judged by.
@@ -87,10 +85,7 @@ def evaluate(
     held_out: HeldOut | None = None,
     *,
     folds: CrossValidation | None = None,
-    efforts: Sequence[EffortFinding] = (),
-    delays: Sequence[TorqueDelays] = (),
-    still: Sequence[str] = (),
-    coarse: Sequence[str] = (),
+    data: DataFindings = NO_FINDINGS,
 ) -> Evaluation:
     """Try an estimate on all data there is, and judge it.
 
@@ -99,10 +94,7 @@ def evaluate(
         training: Rows it was fitted to.
         held_out: Data to predict and to simulate.
         folds: Cross-validation within the fitted recording.
-        efforts: What the efforts of the fitted recording look like.
-        delays: Delays of its torques, by recording.
-        still: Joints that did not move in it.
-        coarse: Joints whose accelerations its positions do not tell.
+        data: What the data that was fitted shows by itself.
 
     Returns:
         The evaluation. Where nothing can be simulated, a remark says why.
@@ -116,8 +108,7 @@ def evaluate(
         remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     fitted = predict(estimate, training, held_out=False)
     verdict = judge(
-        estimate, prediction, folds=folds, simulation=simulation, efforts=efforts,
-        training=fitted, delays=delays, still=still, coarse=coarse)
+        estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data)
     return Evaluation(
         estimate=estimate, training=fitted,
         held_out=prediction, folds=folds, simulation=simulation,

@@ -16,7 +16,7 @@ from sysid_ros.estimation.friction_models import (
     FrictionSelection,
     friction_candidate,
 )
-from sysid_ros.estimation.identification import Measurement
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration

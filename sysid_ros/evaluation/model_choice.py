@@ -16,6 +16,7 @@ from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
 from sysid_ros.estimation.friction_models import FrictionModel, FrictionSelection
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.delay_choice import choose_delays
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
@@ -69,7 +70,7 @@ class ModelChoice:
         Raises:
             RecordingError: It cannot be read or does not fit.
         """
-        part = self.identification.recording_of(other).measurement(self.measured.model)
+        part = Measurement.read(self.identification.recording_of(other), self.measured.model)
         return Measurements((part.evenly_stamped(),))
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.recording.delay import TorqueDelays
@@ -47,11 +48,8 @@ def find_objections(
     prediction: TorquePrediction | None,
     folds: CrossValidation | None,
     simulation: Simulation | None,
-    efforts: Sequence[EffortFinding],
-    training: TorquePrediction | None = None,
-    delays: Sequence[TorqueDelays] = (),
-    still: Sequence[str] = (),
-    coarse: Sequence[str] = (),
+    training: TorquePrediction | None,
+    data: DataFindings,
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
@@ -60,15 +58,13 @@ def find_objections(
         prediction: Its errors on held-out data; None when there is none.
         folds: Cross-validation within the fitted recording.
         simulation: Stretches of held-out data, simulated.
-        efforts: What the efforts of the fitted recording look like.
         training: Errors on the rows it was fitted to; None where they are not at hand.
-        delays: Delays of the torques, by recording.
-        still: Joints that did not move in what was fitted.
-        coarse: Joints whose accelerations the positions of what was fitted do not tell.
+        data: What the data that was fitted shows by itself.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_motion(estimate, still), *_encoders(coarse), *_data(efforts), *_delays(delays),
+        *_motion(estimate, data.still), *_encoders(data.coarse), *_efforts(data.efforts),
+        *_delays(data.delays),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_training(estimate, training), *_held_out(estimate, unseen, folds), *_folds(folds),
         *_simulation(simulation),
@@ -105,7 +101,7 @@ def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
         )
 
 
-def _data(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
+def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
     """Efforts that are not joint torques; other recordings of the robot would not show it."""
     for finding in efforts:
         if not finding.kind.usable:

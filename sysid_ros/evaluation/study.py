@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-import numpy as np
-
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import (
     REGRESSION_ESTIMATORS,
@@ -18,7 +16,8 @@ from sysid_ros.estimation.estimator import (
     Estimator,
 )
 from sysid_ros.estimation.fit_settings import FitSettings
-from sysid_ros.estimation.identification import Identification, Measurement
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.problem import RegressionProblem
@@ -26,6 +25,7 @@ from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
 from sysid_ros.evaluation.cross_validation import cross_validate
+from sysid_ros.evaluation.data_findings import DataFindings, delays_of, still_joints
 from sysid_ros.evaluation.evaluation import (
     FITTED_RANGE,
     JUDGED_RANGE,
@@ -35,16 +35,13 @@ from sysid_ros.evaluation.evaluation import (
 )
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
-from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.recording.quality import DataQuality, assess_quality
 
 #: Key of a provenance: what the fitted recordings are known again by.
 FINGERPRINTS = 'fingerprints'
-# Joints that move less than this, in [rad] or [m], tell nothing of their friction.
-_STILL, _STILL_PRISMATIC = 0.02, 0.002
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +53,7 @@ class Study:
         training: Rows to fit.
         held_out: Data to judge by, if there is any.
         qualities: What can be said of each recording.
-        efforts: What their efforts look like.
-        delays: Delays of their torques, where they tell.
-        still: Joints that did not move in what is fitted.
+        data: What the recordings show by themselves.
         folds: Number of stretches for cross-validation; 0 for none.
         choice: What the settings left open, and how it was chosen.
         trajectory: What sensors measured, where states are to be sought with the parameters.
@@ -70,9 +65,7 @@ class Study:
     training: RegressionProblem
     held_out: HeldOut | None
     qualities: tuple[DataQuality, ...]
-    efforts: tuple[EffortFinding, ...]
-    delays: tuple[TorqueDelays, ...] = ()
-    still: tuple[str, ...] = ()
+    data: DataFindings
     folds: int = 0
     choice: ModelChoice | None = None
     trajectory: TrajectoryProblem | None = None
@@ -130,10 +123,11 @@ class Study:
             identification=choice.settled if choice.choices else measured.identification,
             training=measured.problem(0.0, end),
             held_out=_held_out(choice, validation, holdout), qualities=qualities,
-            efforts=tuple(chain(*findings)),
-            delays=tuple(found for found in delays if found is not None),
-            still=still_joints(measured.dataset, measured.model), folds=folds,
-            choice=choice,
+            data=DataFindings(
+                efforts=tuple(chain(*findings)),
+                delays=tuple(found for found in delays if found is not None),
+                still=still_joints(measured.dataset, measured.model), coarse=choice.coarse),
+            folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
             fitted_range=MotionRange.of(measured.motion(0.0, end)),
@@ -143,11 +137,6 @@ class Study:
     def friction(self) -> FrictionChoice | None:
         """How the friction model was chosen; None where the settings gave it."""
         return None if self.choice is None else self.choice.friction
-
-    @property
-    def coarse(self) -> tuple[str, ...]:
-        """Joints whose accelerations the positions do not tell, as far as that was looked at."""
-        return () if self.choice is None else self.choice.coarse
 
     @property
     def settings(self) -> FitSettings:
@@ -170,9 +159,7 @@ class Study:
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
-            judged = evaluate(
-                estimate, self.training, self.held_out, efforts=self.efforts, delays=self.delays,
-                still=self.still, coarse=self.coarse)
+            judged = evaluate(estimate, self.training, self.held_out, data=self.data)
             return replace(judged, motion=motion)
         estimator = self.settings.build(name)
         return self.evaluate(estimator, estimator.fit(self.training))
@@ -186,9 +173,7 @@ class Study:
         folds = None
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
-        return evaluate(
-            estimate, self.training, self.held_out, folds=folds, efforts=self.efforts,
-            delays=self.delays, still=self.still, coarse=self.coarse)
+        return evaluate(estimate, self.training, self.held_out, folds=folds, data=self.data)
 
     def _with_provenance(self, estimate: Estimate) -> Estimate:
         """The estimate with what its recordings are known by, and how far it was tried."""
@@ -240,20 +225,6 @@ def _check(holdout: float | None, folds: int, by_states: bool) -> None:
         raise ConfigurationError(
             'stretches are left out in turn by regression only', where='--folds', found=folds,
             fix='Keep a part of the recording back with --holdout')
-
-
-def still_joints(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
-    """Names of the joints that did not move."""
-    return dataset.still(np.array([
-        _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types]))
-
-
-def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
-    """Delays of the torques, or nothing where the recording is too short to tell."""
-    try:
-        return estimate_delays(dataset, model)
-    except RecordingError:
-        return None
 
 
 def _quality(

@@ -60,7 +60,8 @@ def choose_terms(
     dataset = measured.motion(0.0, stop)
     speeds = RowSource(
         Motion(dataset, identification.settings.processing.parallel_filter)).speeds()
-    tried, problems = [], []
+    tried: list[dict[str, str]] = []
+    problems: list[RegressionProblem] = []
     for keys in _subsets(open_keys):
         added = dict.fromkeys(keys, 'all')
         joint_terms = terms.model_copy(update=added).described(robot).build(robot)

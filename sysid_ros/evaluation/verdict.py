@@ -12,12 +12,11 @@ from typing import Any
 
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.objections import find_objections
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.remarks import find_remarks
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
 
 _TRY = 'Export the URDF, and try it on the robot at low speed first.'
 
@@ -62,11 +61,8 @@ def judge(
     *,
     folds: CrossValidation | None = None,
     simulation: Simulation | None = None,
-    efforts: Sequence[EffortFinding] = (),
     training: TorquePrediction | None = None,
-    delays: Sequence[TorqueDelays] = (),
-    still: Sequence[str] = (),
-    coarse: Sequence[str] = (),
+    data: DataFindings = NO_FINDINGS,
 ) -> Verdict:
     """Judge an estimate by its own status and by data that it has not seen.
 
@@ -77,17 +73,13 @@ def judge(
         prediction: Its errors on held-out data; None when there is none.
         folds: Cross-validation within the fitted recording.
         simulation: Stretches of held-out data, simulated.
-        efforts: What the efforts of the fitted recording look like.
         training: Errors on the rows it was fitted to; None where they are not at hand.
-        delays: Delays of the torques, by recording.
-        still: Joints that did not move in what was fitted.
-        coarse: Joints whose accelerations the positions of what was fitted do not tell.
+        data: What the data that was fitted shows by itself.
 
     Returns:
         The verdict. Without held-out data or folds nothing is committable.
     """
-    objections = find_objections(
-        estimate, prediction, folds, simulation, efforts, training, delays, still, coarse)
+    objections = find_objections(estimate, prediction, folds, simulation, training, data)
     return Verdict(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),

@@ -12,6 +12,7 @@ import pytest
 
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.recording.delay import TorqueDelays
@@ -167,9 +168,10 @@ def test_a_fit_that_explains_its_own_rows_no_better_than_the_prior_is_none(
 
 
 def test_friction_found_for_a_joint_that_stood_still_is_the_reason(estimate, prediction):
-    reason = only(judge(estimate, prediction, still=('elbow',)), 'did not move')
+    reason = only(judge(estimate, prediction, data=DataFindings(still=('elbow',))), 'did not move')
     assert reason.startswith('elbow ')
-    assert "fit: {fixed: ['elbow.*']}" in judge(estimate, prediction, still=('elbow',)).next_step
+    assert "fit: {fixed: ['elbow.*']}" in judge(
+        estimate, prediction, data=DataFindings(still=('elbow',))).next_step
 
 
 def test_a_joint_that_stood_still_and_was_held_at_the_prior_is_no_reason(estimate, prediction):
@@ -177,7 +179,7 @@ def test_a_joint_that_stood_still_and_was_held_at_the_prior_is_no_reason(estimat
     held = parameters.fixed('elbow.*')
     values = np.where(held.free, parameters.values, parameters.prior)
     kept = replace(estimate, parameters=replace(held, values=values))
-    assert judge(kept, prediction, still=('elbow',)).committable
+    assert judge(kept, prediction, data=DataFindings(still=('elbow',))).committable
 
 
 def delays(seconds, gain, deviation=1e-4):
@@ -188,7 +190,7 @@ def delays(seconds, gain, deviation=1e-4):
 
 def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(estimate, prediction):
     late = delays([0.02, 0.021, 0.0195], [0.5, 0.4, 0.3])
-    verdict = judge(estimate, prediction, delays=(late,))
+    verdict = judge(estimate, prediction, data=DataFindings(delays=(late,)))
     assert '20 ms later' in only(verdict, 'The torques arrive')
     assert 'processing.torque_delay to {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
 
@@ -198,7 +200,8 @@ def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(esti
     ([0.02, 0.0, 0.0], [0.5, 0.0, 0.0]),     # one joint
     ([0.02, 0.02, 0.02], [0.03, 0.03, 0.03])])  # hardly anything to gain
 def test_delays_that_no_driver_makes_are_no_reason(estimate, prediction, seconds, gain):
-    assert judge(estimate, prediction, delays=(delays(seconds, gain),)).committable
+    found = DataFindings(delays=(delays(seconds, gain),))
+    assert judge(estimate, prediction, data=found).committable
 
 
 def test_an_error_that_is_no_number_is_no_better_than_the_prior(estimate, prediction):
@@ -305,7 +308,7 @@ def test_an_ill_conditioned_fit_is_the_reason(estimate, prediction):
     (EffortKind.GRAVITY_COMPENSATED, True)])
 def test_an_effort_that_is_no_joint_torque_is_the_reason(estimate, prediction, kind, told):
     finding = EffortFinding('elbow', kind, 0.01, 0.99, 0.99, 'Set the scale')
-    verdict = judge(estimate, prediction, efforts=(finding,))
+    verdict = judge(estimate, prediction, data=DataFindings(efforts=(finding,)))
     assert verdict.committable is not told
     if told:
         assert only(verdict, 'the effort looks like').startswith('elbow')

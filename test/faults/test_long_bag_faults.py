@@ -8,6 +8,7 @@ import pytest
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.write import write_bag
 
@@ -54,7 +55,7 @@ def identification(tmp_path_factory, simulated_arm):
 
 def problem(identification):
     model = identification.model()
-    return identification.measurement(model).problem()
+    return Measurement.read(identification, model).problem()
 
 
 def test_50_rows_of_a_bag_larger_than_memory_are_those_of_the_whole(identification):
@@ -113,7 +114,7 @@ def test_50_a_full_disk_is_said_with_what_helps(identification):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     settings = identification(LIMIT)
     model = settings.model()
-    measured = settings.measurement(model)
+    measured = Measurement.read(settings, model)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
         with pytest.raises(EstimationError, match=r'cannot be kept on disk.*TMPDIR'):

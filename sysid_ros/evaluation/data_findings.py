@@ -1,0 +1,51 @@
+"""What recordings show by themselves, before and beside any estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.effort import EffortFinding
+
+# Joints that move less than this, in [rad] or [m], tell nothing of their friction.
+_STILL, _STILL_PRISMATIC = 0.02, 0.002
+
+
+@dataclass(frozen=True)
+class DataFindings:
+    """What speaks for or against the data that a model was fitted to.
+
+    Attributes:
+        efforts: What the efforts look like beside the torques of the prior.
+        delays: Delays of the torques, by recording.
+        still: Joints that did not move.
+        coarse: Joints whose accelerations the positions do not tell.
+    """
+
+    efforts: tuple[EffortFinding, ...] = ()
+    delays: tuple[TorqueDelays, ...] = ()
+    still: tuple[str, ...] = ()
+    coarse: tuple[str, ...] = ()
+
+
+#: Nothing that was looked at.
+NO_FINDINGS = DataFindings()
+
+
+def still_joints(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
+    """Names of the joints that did not move."""
+    return dataset.still(np.array([
+        _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types]))
+
+
+def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
+    """Delays of the torques, or nothing where the recording is too short to tell."""
+    try:
+        return estimate_delays(dataset, model)
+    except RecordingError:
+        return None
