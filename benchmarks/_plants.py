@@ -29,6 +29,8 @@ RATE, STEPS = 200.0, 5
 _MASS, _FRICTION, _CENTRE, _FAR = 0.2, 0.3, 0.3, 0.02
 # Dry and viscous friction in parts of the rigid-body torque, noise in parts of the torque.
 _DRY, _VISCOUS, _NOISE = 0.2, 0.1, 0.02
+# A load in parts of the robot's mass, its radius and where it is held, in [m].
+_LOAD, _LOAD_RADIUS, _LOAD_CENTRE = 0.1, 0.05, (0.03, -0.02, 0.08)
 # Motion: harmonics, lowest frequency in [Hz], and amplitude in [rad].
 _HARMONICS, _SLOWEST, _AMPLITUDE = 5, 0.1, 0.7
 # Bandwidth of the joint controllers and of friction's stiffness, in [rad/s].
@@ -90,9 +92,29 @@ class Plant:
         """The motion of a number; each begins and ends at rest."""
         return Reference(self.model, np.random.default_rng([number, 7]))
 
-    def recording(self, number: int, seconds: float = 20.0) -> Recorded:
+    @property
+    def load(self) -> float:
+        """Mass of the load that it can carry, a tenth of its own, in [kg]."""
+        return _LOAD * float(sum(inertia.mass for inertia in self.model.inertias))
+
+    @cached_property
+    def _last(self) -> int:
+        """The last joint that turns, of the longest chain."""
+        turning = [k for k in range(1, self.model.njoints)
+                   if not self.model.joints[k].shortname().startswith('JointModelP')]
+        return max(turning, key=lambda k: len(self.model.supports[k]))
+
+    @property
+    def hand(self) -> str:
+        """The link that carries the load."""
+        return next(frame.name for frame in self.model.frames if frame.parentJoint == self._last
+                    and frame.type == pin.FrameType.BODY)
+
+    def recording(
+        self, number: int, seconds: float = 20.0, *, loaded: bool = False
+    ) -> Recorded:
         """The robot tracks a motion; encoders and noisy torques are recorded."""
-        t, q, tau = self._simulated(self.reference(number), seconds)
+        t, q, tau = self._simulated(self.reference(number), seconds, loaded)
         random = np.random.default_rng([number, 11])
         tau = tau + _NOISE * np.sqrt(np.mean(tau**2, axis=0)) * random.normal(size=tau.shape)
         step = 2.0 * np.pi / 2**self.bits
@@ -126,9 +148,16 @@ class Plant:
             pin.rnea(self.model, self._data, *row).copy() for row in zip(q, v, a, strict=True)])
 
     def _simulated(
-        self, reference: Reference, seconds: float
+        self, reference: Reference, seconds: float, loaded: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Computed torque at 1 kHz, against Dahl's friction: it sticks like a stiff spring."""
+        model = self.model
+        if loaded:
+            model = pin.Model(model)
+            model.appendBodyToJoint(
+                self._last, pin.Inertia.FromSphere(self.load, _LOAD_RADIUS),
+                pin.SE3(np.eye(3), np.array(_LOAD_CENTRE)))
+        data = model.createData()
         dt = 1.0 / (RATE * STEPS)
         wanted, speed, ahead = reference.sampled(seconds, RATE * STEPS)
         stiffness = self._stiffness
@@ -136,9 +165,9 @@ class Plant:
         kept, drive = np.empty_like(wanted), np.empty_like(wanted)
         for k in range(len(wanted)):
             driven = ahead[k] + _BANDWIDTH**2 * (wanted[k] - q) + 2.0 * _BANDWIDTH * (speed[k] - v)
-            tau = pin.rnea(self.model, self._data, q, v, driven).copy()
+            tau = pin.rnea(model, data, q, v, driven).copy()
             kept[k], drive[k] = q, tau
-            a = pin.aba(self.model, self._data, q, v, tau - friction - self.viscous * v)
+            a = pin.aba(model, data, q, v, tau - friction - self.viscous * v)
             v = v + dt * a
             q = q + dt * v
             bent = friction + dt * stiffness * v

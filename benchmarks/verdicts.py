@@ -42,7 +42,10 @@ from sysid_ros.evaluation.study import Study  # noqa: E402
 _JOINT = 1.5
 TRACED, REFUSED, ACCUSED = 0.005, 0.03, 0.01
 CRASH = 'crash: '
-EVERY = {'clean': lambda data, _: data, **FAULTS, **STILL, **TRACELESS}
+# The same with a recording of a load of known mass, which tells one scale of all efforts.
+KNOWN = {f'{name}, known load': fault for name, fault in TRACELESS.items() if 'effort' in name}
+CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data}
+EVERY = CLEAN | FAULTS | STILL | TRACELESS | KNOWN
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,25 @@ def plant(robot: str, seed: int) -> tuple[Plant, tuple[Recorded, Recorded]]:
     return made, (made.recording(2 * seed), made.recording(2 * seed + 1))
 
 
+@cache
+def with_load(robot: str, seed: int) -> Recorded:
+    """A clean recording of a robot with a load."""
+    made, _ = plant(robot, seed)
+    return made.recording(500 + seed, loaded=True)
+
+
 def fitted(case: tuple[str, str, int]) -> Outcome:
     """Fit a robot's spoilt recordings and judge the model."""
     warnings.simplefilter('ignore')
     robot, fault, seed = case
     made, clean = plant(robot, seed)
+    recorded = dict(zip(('training', 'validation'), clean, strict=True))
+    if 'known load' in fault:
+        recorded['loaded'] = with_load(robot, seed)
     with tempfile.TemporaryDirectory() as folder:
-        for name, data in zip(('training', 'validation'), clean, strict=True):
+        for name, data in recorded.items():
             spoilt = EVERY[fault](data, np.random.default_rng([seed, len(name)]))
-            _write(Path(folder), name, made, spoilt)
+            _write(Path(folder), name, made, spoilt, 'loaded' in recorded)
         (Path(folder) / 'robot.urdf').write_text(made.prior)
         try:
             training, validation = (
@@ -126,7 +139,7 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
          float(np.max(errors[0] / telling))), judged.verdict.reasons)
 
 
-def _write(folder: Path, name: str, made: Plant, data: Recorded) -> None:
+def _write(folder: Path, name: str, made: Plant, data: Recorded, load: bool) -> None:
     """A recording and its settings as files."""
     np.savez(folder / f'{name}.npz', t=data.t, q=data.q, tau=data.tau)
     settings = {
@@ -136,6 +149,9 @@ def _write(folder: Path, name: str, made: Plant, data: Recorded) -> None:
             'position': {'array': 'q'}, 'effort': {'array': 'tau'},
             'joints': list(made.joints)},
     }
+    if load:
+        settings['known'] = {
+            'payload': {'recording': 'loaded.yaml', 'mass': made.load, 'link': made.hand}}
     (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
 
 
@@ -152,9 +168,10 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
     for name, kind, bar, count in (
         ('traced faults: wrong', FAULTS, TRACED, lambda one: one.wrong),
         ('still robots: committed', STILL, 0.0, lambda one: one.committable),
-        ('clean: refused', {'clean': None}, REFUSED, lambda one: not one.committable),
-        ('clean: accused', {'clean': None}, ACCUSED, lambda one: one.accused),
+        ('clean: refused', CLEAN, REFUSED, lambda one: not one.committable),
+        ('clean: accused', CLEAN, ACCUSED, lambda one: one.accused),
         ('without a trace: wrong', TRACELESS, None, lambda one: one.wrong),
+        ('without a trace, known load: wrong', KNOWN, 0.0, lambda one: one.wrong),
         ('of all: crashes', EVERY, 0.0, lambda one: one.crashed),
     ):
         those = [one for one in outcomes if one.fault in kind]
@@ -172,6 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--seeds', type=int, default=1, help='plants of each robot')
+    parser.add_argument('--first', type=int, default=0, help='seed of the first')
     parser.add_argument('--robots', nargs='*', default=list(ROBOTS))
     parser.add_argument('--faults', nargs='*', default=list(EVERY))
     parser.add_argument('--every', type=int, default=5, help='of all cases, one in so many')
@@ -183,13 +201,13 @@ def main() -> None:
         print('[]')
         return
     cases = [
-        (robot, fault, seed) for seed in range(asked.seeds) for robot in asked.robots
-        for fault in asked.faults]
+        (robot, fault, seed) for seed in range(asked.first, asked.first + asked.seeds)
+        for robot in asked.robots for fault in asked.faults]
     with multiprocessing.get_context('spawn').Pool(2) as pool:
         outcomes = pool.map(fitted, cases[::asked.every], chunksize=8)
     if asked.list:
         for one in outcomes:
-            if one.wrong or one.crashed or (one.fault == 'clean' and not one.committable):
+            if one.wrong or one.crashed or (one.fault in CLEAN and not one.committable):
                 print(one.robot, '|', one.fault, '|', one.seed, '|', one.error, '|', one.said)
     figures = report(outcomes)
     print(json.dumps(figures))

@@ -14,8 +14,10 @@ from sysid_ros.dynamics.configuration import RobotSettings, TermSettings
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.known import Known
 from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.recording.align import Clock, align, align_from
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
@@ -32,6 +34,7 @@ from sysid_ros.recording.processing_choice import filled_from
 from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 
@@ -50,6 +53,7 @@ class IdentificationSettings(StrictSettings):
         recording: What was recorded.
         processing: How it is filtered and differentiated.
         fit: How it is fitted.
+        known: What is known from elsewhere: weighed links, a load of known mass.
     """
 
     preset: str | None = None
@@ -59,11 +63,23 @@ class IdentificationSettings(StrictSettings):
     recording: RecordingSettings
     processing: Processing = Processing()
     fit: FitSettings = FitSettings()
+    known: Known = Known()
 
     @model_validator(mode='before')
     @classmethod
     def _fill_in(cls, data: Any) -> Any:
         return filled_in(data) if isinstance(data, Mapping) else data
+
+    @model_validator(mode='after')
+    def _keep_total(self) -> IdentificationSettings:
+        """A weighed total is kept as closely as it is known."""
+        given = self.known.plausibility
+        plausibility = self.fit.plausibility or Plausibility()
+        if set(given) <= plausibility.model_fields_set:
+            return self
+        fit = self.fit.model_copy(update={
+            'plausibility': Plausibility(**(plausibility.model_dump(exclude_unset=True) | given))})
+        return self.model_copy(update={'fit': fit})
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,8 @@ class Identification:
         if other.settings.automatic:
             processing = filled_from(processing, self.settings.processing)
         settings = other.settings.model_copy(update={
-            'robot': self.settings.robot, 'fit': self.settings.fit, 'processing': processing})
+            'robot': self.settings.robot, 'fit': self.settings.fit,
+            'known': self.settings.known, 'processing': processing})
         return Identification(settings, other.base, other.path)
 
     @property
@@ -242,6 +259,15 @@ class Identification:
         })
         return replace(self, settings=settings)
 
+    def parameters(self, model: TorqueModel) -> ParameterSet:
+        """Parameters with what is known of them, those the settings hold fixed among them.
+
+        Raises:
+            ConfigurationError: What is known does not fit the robot.
+            ParameterError: A pattern of those to fix matches none.
+        """
+        return self.settings.known.parameters(model).fixed(*self.settings.fit.fixed)
+
     def problem(self, model: TorqueModel, dataset: Dataset) -> RegressionProblem:
         """Rows of the dataset for the parameters the settings leave free.
 
@@ -253,7 +279,7 @@ class Identification:
             model, dataset,
             parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity,
-            parameters=model.parameters.fixed(*fit.fixed),
+            parameters=self.parameters(model),
         )
 
     def problem_of_windows(
@@ -276,7 +302,7 @@ class Identification:
             model, self.windows(model, bag, start, stop),
             parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity,
-            parameters=model.parameters.fixed(*fit.fixed),
+            parameters=self.parameters(model),
         )
 
 

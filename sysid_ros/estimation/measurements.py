@@ -165,7 +165,7 @@ class Measurements:
         return problem_from_recordings(
             self.model, recordings, fit.trajectory.nodes(recordings),
             processing=[part.processing_until(stop) for part in self.parts],
-            parameters=self.model.parameters.fixed(*fit.fixed))
+            parameters=self.identification.parameters(self.model))
 
 
 def _same(first: Dataset, second: Dataset) -> bool:

@@ -127,7 +127,7 @@ class OnlineIdentification:
                 where='robot.terms', fix='Follow the robot with viscous and Coulomb friction')
         self._identification, self._model, self._settings = identification, model, settings
         last_body(model.robot, settings.payload_link or None)
-        self._parameters = model.parameters.fixed(*identification.settings.fit.fixed)
+        self._parameters = identification.parameters(model)
         self._rows = LiveRows(identification, model)
         self._waiting: list[Rows] = []
         self._recursion: Recursion | None = None

@@ -8,6 +8,7 @@ import numpy as np
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
+from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
@@ -25,12 +26,14 @@ class DataFindings:
         delays: Delays of the torques, by recording.
         still: Joints that did not move.
         coarse: Joints whose accelerations the positions do not tell.
+        load: What the torques make of a load of known mass.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
     delays: tuple[TorqueDelays, ...] = ()
     still: tuple[str, ...] = ()
     coarse: tuple[str, ...] = ()
+    load: LoadFinding | None = None
 
 
 #: Nothing that was looked at.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
@@ -64,7 +65,7 @@ def find_objections(
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
         *_motion(estimate, data.still), *_encoders(data.coarse), *_efforts(data.efforts),
-        *_delays(data.delays),
+        *_delays(data.delays), *_load(data.load),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_training(estimate, training), *_held_out(estimate, unseen, folds), *_folds(folds),
         *_simulation(simulation),
@@ -131,6 +132,18 @@ def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
                 'inertia and friction are found wrong.',
                 f'Set processing.torque_delay to {{{values}}}.',
             )
+
+
+def _load(load: LoadFinding | None) -> Iterator[Objection]:
+    """A load of known mass that the torques make heavier or lighter."""
+    if load is not None and load.off:
+        yield Objection(
+            f'The known load of {load.mass:.4g} kg is {load.found:.3g} kg by the torques: the '
+            f'efforts are {load.scale:.3g} ± {load.deviation:.1g} of the torques.',
+            f'Multiply recording.effort.scale of all joints by {1.0 / load.scale:.3g}, if the load '
+            'is what known.payload.mass says.' if load.scale > 0.0 else
+            'Check the signs of the efforts, and which recording has the load.',
+        )
 
 
 def _solver(estimate: Estimate) -> Iterator[Objection]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.objections import (
     OVERFIT,
@@ -26,8 +27,17 @@ _SCATTER = 2.0
 _SHOWN = 3
 _BEYOND_DATA = (
     'No recording shows a scale near 1 or a bias that all its efforts have, nor a clock that is a '
-    'few per cent off: masses are as right as the torque sensors. Weigh a link, or pick up a known '
-    'load, to know.'
+    'few per cent off: masses are as right as the torque sensors. Pick up a load of known mass to '
+    'know (known: {payload: {recording: loaded.yaml, mass: 2.0}}).'
+)
+_BY_LOAD = (
+    'The scale of all efforts is that of the known load: {mass:.4g} kg are {found:.4g} ± '
+    '{deviation:.1g} kg by the torques. No recording shows a bias that all its efforts have, nor a '
+    'clock that is a few per cent off.'
+)
+_LOAD_UNTOLD = (
+    'The recording with the known load does not tell the scale of the efforts: {mass:.4g} kg are '
+    '{found:.3g} ± {deviation:.1g} kg by the torques. Take a heavier load, or faster motion.'
 )
 
 
@@ -36,6 +46,7 @@ def find_remarks(
     prediction: TorquePrediction | None,
     folds: CrossValidation | None,
     simulation: Simulation | None,
+    load: LoadFinding | None = None,
 ) -> tuple[str, ...]:
     """All remarks, those of the fit itself first.
 
@@ -44,10 +55,11 @@ def find_remarks(
         prediction: Its errors on held-out data; None when there is none.
         folds: Cross-validation within the fitted recording.
         simulation: Stretches of held-out data, simulated.
+        load: What the torques make of a load of known mass.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *estimate.notes, *_beyond_data(estimate), *_undetermined(estimate), *_scale(estimate),
+        *estimate.notes, *_beyond_data(estimate, load), *_undetermined(estimate), *_scale(estimate),
         *_masses(estimate),
         *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
         *_folds(folds), *_simulation(simulation),
@@ -65,9 +77,15 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
         yield words
 
 
-def _beyond_data(estimate: Estimate) -> Iterator[str]:
+def _beyond_data(estimate: Estimate, load: LoadFinding | None) -> Iterator[str]:
     """What is wrong in all recordings alike, and leaves no trace in any."""
-    if estimate.status.ok and not _without_torque(estimate):
+    if not estimate.status.ok or _without_torque(estimate):
+        return
+    if load is not None:
+        said = _BY_LOAD if load.told else _LOAD_UNTOLD
+        yield said.format(
+            mass=load.mass, found=load.found, deviation=load.deviation * load.mass)
+    if load is None or not load.told:
         yield _BEYOND_DATA
 
 

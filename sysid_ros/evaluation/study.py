@@ -17,6 +17,7 @@ from sysid_ros.estimation.estimator import (
 )
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.known import find_load
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
@@ -54,6 +55,7 @@ class Study:
         held_out: Data to judge by, if there is any.
         qualities: What can be said of each recording.
         data: What the recordings show by themselves.
+        loaded: Rows of a recording with a load of known mass, if there is one.
         folds: Number of stretches for cross-validation; 0 for none.
         choice: What the settings left open, and how it was chosen.
         trajectory: What sensors measured, where states are to be sought with the parameters.
@@ -66,6 +68,7 @@ class Study:
     held_out: HeldOut | None
     qualities: tuple[DataQuality, ...]
     data: DataFindings
+    loaded: RegressionProblem | None = None
     folds: int = 0
     choice: ModelChoice | None = None
     trajectory: TrajectoryProblem | None = None
@@ -127,7 +130,7 @@ class Study:
                 efforts=tuple(chain(*findings)),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(measured.dataset, measured.model), coarse=choice.coarse),
-            folds=folds, choice=choice,
+            loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
             fitted_range=MotionRange.of(measured.motion(0.0, end)),
@@ -173,7 +176,17 @@ class Study:
         folds = None
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
-        return evaluate(estimate, self.training, self.held_out, folds=folds, data=self.data)
+        return evaluate(
+            estimate, self.training, self.held_out, folds=folds, data=self._findings(estimate))
+
+    def _findings(self, estimate: Estimate) -> DataFindings:
+        """What the recordings show, the one with a load of known mass among them."""
+        known = self.identification.settings.known
+        if self.loaded is None or known.payload is None or not estimate.status.found_values:
+            return self.data
+        return replace(self.data, load=find_load(
+            known.payload, known.accuracy, self.loaded, self.training,
+            estimate.parameters.values))
 
     def _with_provenance(self, estimate: Estimate) -> Estimate:
         """The estimate with what its recordings are known by, and how far it was tried."""
@@ -209,6 +222,21 @@ def _held_out(
             '--holdout')
     other.effort_findings()
     return HeldOut.of(other)
+
+
+def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:
+    """Rows of the recording with a load of known mass."""
+    identification = choice.identification
+    known = identification.settings.known.payload
+    if known is None:
+        return None
+    measured = choice.read(Identification.load(identification.base / known.recording))
+    if measured.holds(choice.measured.fingerprints):
+        raise ConfigurationError(
+            'the recording with the load holds samples that are fitted without it',
+            where='known.payload.recording', found=measured.dataset.source,
+            fix='Record the robot once without and once with the load')
+    return measured.problem()
 
 
 def _check(holdout: float | None, folds: int, by_states: bool) -> None:

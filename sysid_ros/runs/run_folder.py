@@ -108,6 +108,9 @@ class RunFolder:
             identification, model, _PRIOR[model.robot.description.format])
         settings['robot'] |= robot
         settings['folder'] = str((identification.base / identification.settings.folder).resolve())
+        if identification.settings.known.payload is not None:
+            load = settings['known']['payload']
+            load['recording'] = str((identification.base / load['recording']).resolve())
         self._write_settings(_SETTINGS, settings)
         for name, content in files.items():
             self._write(name, content)
@@ -116,7 +119,7 @@ class RunFolder:
         """Keep the settings of more recordings, so that they can be fitted together again."""
         for number, other in enumerate(others, start=2):
             settings = other.settings.model_dump(
-                mode='json', exclude_unset=True, exclude={'robot', 'fit'})
+                mode='json', exclude_unset=True, exclude={'robot', 'fit', 'known'})
             settings['folder'] = str((other.base / other.settings.folder).resolve())
             self._write_settings(_OTHERS.format(number), settings)
 

@@ -234,8 +234,8 @@ def test_the_fitted_recording_is_no_validation_under_another_name_or_format(arm,
 
 def test_encoders_too_coarse_for_accelerations_are_no_evidence(arm, tmp_path):
     found = study(written(tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=5)), holdout=0.25)
-    assert set(found.coarse) <= set(arm.joint_names)
-    assert found.coarse
+    assert set(found.data.coarse) <= set(arm.joint_names)
+    assert found.data.coarse
     verdict = found.fit('entropic').verdict
     assert not verdict.committable
     assert any('are too coarse' in reason for reason in verdict.reasons)
