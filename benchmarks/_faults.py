@@ -156,7 +156,7 @@ def without_gravity(data: Recorded, _: np.random.Generator) -> Recorded:
 def stuck(data: Recorded, _: np.random.Generator) -> Recorded:
     """A sensor repeats its last value half of the time, for half a second."""
     held = (data.t % 1.0) < 0.5
-    index = np.where(held, np.arange(len(data.t)) - (data.t % 1.0 * RATE).astype(int),
+    index = np.where(held, np.arange(len(data.t)) - np.rint(data.t % 1.0 * RATE).astype(int),
                      np.arange(len(data.t)))
     return replace(data, tau=data.tau[np.maximum(index, 0)])
 

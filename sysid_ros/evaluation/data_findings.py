@@ -12,6 +12,7 @@ from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.quality import DataQuality
 
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
 _STILL, _STILL_PRISMATIC = 0.02, 0.002
@@ -26,6 +27,7 @@ class DataFindings:
         delays: Delays of the torques, by recording.
         still: Joints that did not move.
         coarse: Joints whose accelerations the positions do not tell.
+        qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
     """
 
@@ -33,6 +35,7 @@ class DataFindings:
     delays: tuple[TorqueDelays, ...] = ()
     still: tuple[str, ...] = ()
     coarse: tuple[str, ...] = ()
+    qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
 
 

@@ -14,6 +14,7 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.dataset import Dataset
@@ -108,7 +109,8 @@ def evaluate(
         remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     fitted = predict(estimate, training, held_out=False)
     verdict = judge(
-        estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data)
+        estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,
+        patterns=residual_patterns(training, estimate.parameters.values))
     return Evaluation(
         estimate=estimate, training=fitted,
         held_out=prediction, folds=folds, simulation=simulation,

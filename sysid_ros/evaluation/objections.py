@@ -13,9 +13,11 @@ from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
+from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.quality import DataQuality
 
 # A held-out error above this multiple of the training error speaks of overfitting, and does harm
 # when less than this part of what was gained over the prior is left.
@@ -30,6 +32,8 @@ _AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 # Part of the squared error from which a joint has to be predicted better than by its mean, beyond
 # chance, of which there is at most so much.
 _TELLING, _NEARLY = 0.25, 0.8
+# An effort may be frozen for so much of the time, and come in steps of this part of itself.
+_FROZEN, _COARSE = 0.2, 0.4
 # Terms of a joint that stood still and differ from the prior by less were not found.
 _UNMOVED = 1e-3
 # Least part of the prior's error that has to be gone.
@@ -51,6 +55,7 @@ def find_objections(
     simulation: Simulation | None,
     training: TorquePrediction | None,
     data: DataFindings,
+    patterns: Sequence[ResidualPattern] = (),
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
@@ -61,14 +66,16 @@ def find_objections(
         simulation: Stretches of held-out data, simulated.
         training: Errors on the rows it was fitted to; None where they are not at hand.
         data: What the data that was fitted shows by itself.
+        patterns: What the residuals of what was fitted follow.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_motion(estimate, data.still), *_encoders(data.coarse), *_efforts(data.efforts),
+        *_motion(estimate, data.still), *_encoders(data.coarse), *_signals(data.qualities),
+        *_efforts(data.efforts),
         *_delays(data.delays), *_load(data.load),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
-        *_training(estimate, training), *_held_out(estimate, unseen, folds), *_folds(folds),
-        *_simulation(simulation),
+        *_patterns(patterns), *_training(estimate, training),
+        *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
     )
 
 
@@ -100,6 +107,27 @@ def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
             'Record positions of higher resolution (encoder counts, not rounded angles), or faster '
             'motion.',
         )
+
+
+def _signals(qualities: Sequence[DataQuality]) -> Iterator[Objection]:
+    """Efforts that repeat themselves, or come in steps as large as themselves."""
+    joints = [joint for quality in qualities for joint in quality.joints]
+    frozen = {
+        joint.name: f'{joint.name} ({100.0 * joint.torque_frozen:.0f} %)' for joint in joints
+        if joint.torque_frozen > _FROZEN}
+    if frozen:
+        yield Objection(
+            f'Efforts stay at one value for a part of the time, while nothing in the motion does: '
+            f'{", ".join(frozen.values())}.',
+            'Check what the driver reports while it has nothing new, and record again.')
+    coarse = {
+        joint.name: f'{joint.name} ({joint.torque_step:.2g} of {joint.torque_rms:.2g} RMS)'
+        for joint in joints
+        if joint.torque_step is not None and joint.torque_step > _COARSE * joint.torque_rms}
+    if coarse:
+        yield Objection(
+            f'Efforts come in steps nearly as large as themselves: {", ".join(coarse.values())}.',
+            'Record efforts of higher resolution: raw currents in place of rounded torques.')
 
 
 def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
@@ -187,6 +215,16 @@ def _conditioning(estimate: Estimate) -> Iterator[Objection]:
             yield Objection(
                 note, 'Record a motion that excites every joint, or fix the parameters it names.'
             )
+
+
+def _patterns(patterns: Sequence[ResidualPattern]) -> Iterator[Objection]:
+    """Residuals that follow time or torque: no motion and no friction does that."""
+    for pattern in Pattern:
+        joints = [one.joint for one in patterns if one.pattern is pattern]
+        if joints:
+            yield Objection(
+                f'{", ".join(joints)}: the effort {pattern.value}; that is what most of the error '
+                'follows.', pattern.next_step)
 
 
 def _training(estimate: Estimate, training: TorquePrediction | None) -> Iterator[Objection]:

@@ -129,7 +129,8 @@ class Study:
             data=DataFindings(
                 efforts=tuple(chain(*findings)),
                 delays=tuple(found for found in delays if found is not None),
-                still=still_joints(measured.dataset, measured.model), coarse=choice.coarse),
+                still=still_joints(measured.dataset, measured.model), coarse=choice.coarse,
+                qualities=qualities),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
@@ -261,5 +262,5 @@ def _quality(
     """What can be said of a recording."""
     return assess_quality(
         part.recording, part.dataset, part.model.robot,
-        standstill_velocity=part.identification.settings.processing.standstill_velocity,
+        processing=part.identification.settings.processing,
         delays=delays, efforts=efforts)

@@ -16,6 +16,7 @@ from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.objections import find_objections
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.remarks import find_remarks
+from sysid_ros.evaluation.residual_patterns import ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
 
 _TRY = 'Export the URDF, and try it on the robot at low speed first.'
@@ -63,6 +64,7 @@ def judge(
     simulation: Simulation | None = None,
     training: TorquePrediction | None = None,
     data: DataFindings = NO_FINDINGS,
+    patterns: Sequence[ResidualPattern] = (),
 ) -> Verdict:
     """Judge an estimate by its own status and by data that it has not seen.
 
@@ -75,11 +77,13 @@ def judge(
         simulation: Stretches of held-out data, simulated.
         training: Errors on the rows it was fitted to; None where they are not at hand.
         data: What the data that was fitted shows by itself.
+        patterns: What the residuals of what was fitted follow.
 
     Returns:
         The verdict. Without held-out data or folds nothing is committable.
     """
-    objections = find_objections(estimate, prediction, folds, simulation, training, data)
+    objections = find_objections(
+        estimate, prediction, folds, simulation, training, data, patterns)
     return Verdict(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),

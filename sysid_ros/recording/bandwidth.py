@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.quality import resolution
+from sysid_ros.recording.resolution import resolution
 
 # Length of the pieces in [s] whose periodograms are averaged (Welch 1967), part of the longest
 # segment that they may be, and their least number of samples.

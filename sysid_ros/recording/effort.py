@@ -47,6 +47,8 @@ _BY_PRIOR = 0.75
 # of what the prior predicts; by so many standard deviations that the prior's own make, which are
 # those of a prior that is likely wrong; and where the fast part correlates so much.
 _MISSING, _SURE, _SEEN = 0.75, 1.3, 0.8
+# A joint carries weight where that is this part of its torque.
+_CARRIES = 0.3
 
 
 class EffortKind(enum.Enum):
@@ -201,6 +203,9 @@ def _judge(
 def _lacks_slow_part(plain: Reading) -> bool:
     """Whether an effort follows the prior's fast torques, but not its slow ones."""
     slow, fast = plain.slow, plain.fast
+    # Without weight, what is slow is friction's.
+    if plain.weight < _CARRIES:
+        return False
     if not (fast.correlation > _SEEN and fast.slope > 0.0):
         return False
     missing = 1.0 - slow.slope / fast.slope
@@ -248,11 +253,15 @@ def _with_scales(
             yield finding
             continue
         scale = float(np.exp(logarithm))
+        # Two joints contradict each other, and nobody can tell which is right.
+        other = f'{scales.agreeing[0]}: {scale:.3g}' if len(scales.agreeing) == 1 else ''
         yield replace(
             finding, kind=EffortKind.INCONSISTENT, scale=scale,
             suggestion=f'If its sensor is wrong, set recording.effort.scale to '
-            f'{{{finding.joint}: {1.0 / scale:.3g}}}; if the masses of the description are, '
-            'correct them, or set processing.effort_check to warn')
+            f'{{{finding.joint}: {1.0 / scale:.3g}}}'
+            + (f', or to {{{other}}} if that one is' if other else '')
+            + '; if the masses of the description are, correct them, or set '
+            'processing.effort_check to warn')
     if scales.all_off:
         scale = float(np.exp(scales.common))
         yield EffortFinding(

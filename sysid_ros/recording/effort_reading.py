@@ -134,6 +134,10 @@ class Reading:
         self.by_prior = (
             1.0 - float(np.sum((bare[:, 1] - bare[:, 0]) ** 2)) / norms[1] ** 2
             if norms.all() else 0.0)
+        weight_size = float(np.linalg.norm(self._bare[:, -3]))
+        total_size = float(np.linalg.norm(self._bare[:, -3] + self._bare[:, -2]))
+        #: Prior torque that carries weight, in parts of all prior torque, both likewise.
+        self.weight = weight_size / total_size if total_size > 0.0 else 0.0
         #: The same of the slow half of the prior's power and of the fast half.
         self.slow, self.fast = bands
 

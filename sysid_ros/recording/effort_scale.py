@@ -49,6 +49,7 @@ class EffortScales:
         common: Logarithm of the scale of the joints that agree.
         common_deviation: Its standard deviation; infinite where nothing tells it.
         odd: Logarithm of the scale, in that of the others, of each joint that disagrees.
+        agreeing: The joints that do not.
         inertial: Logarithm of how much larger the efforts that accelerate the links are than the
             description says, beside those that carry their weight.
         inertial_deviation: Its standard deviation; infinite where nothing tells it.
@@ -59,6 +60,7 @@ class EffortScales:
     odd: dict[str, float]
     inertial: float = 0.0
     inertial_deviation: float = np.inf
+    agreeing: tuple[str, ...] = ()
 
     @property
     def all_off(self) -> bool:
@@ -90,9 +92,11 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     if not information.any():
         return EffortScales(0.0, np.inf, {})
     plain = np.log([max(reading.slope, 1.0 / _RANGE) for reading in found.values()])
-    while len(names) > 2:
+    while len(names) > 1:
         offsets, deviations = _apart(logarithm, information)
-        worst = int(np.argmax(np.abs(offsets) / deviations))
+        # Of two joints each is off from the other: the one that is further from the description.
+        worst = int(np.argmax(
+            np.abs(offsets) / deviations if len(names) > 2 else np.abs(logarithm)))
         rest = np.arange(len(names)) != worst
         seen = plain[worst] - float(np.median(plain[rest]))
         told = agree(seen, offsets[worst]) and (
@@ -111,7 +115,11 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     best = max(found[name].correlation for name in names)
     if best < _TOLD or not agree(float(np.median(plain)), common):
         deviation = np.inf
-    return EffortScales(common, deviation, odd, *_inertial_ratio([found[name] for name in names]))
+    ratio, doubt = _inertial_ratio([found[name] for name in names])
+    if _is_off(ratio, doubt) and not _shared_by_all(
+            ratio, [found[name] for name in names], len(joints)):
+        doubt = np.inf
+    return EffortScales(common, deviation, odd, ratio, doubt, tuple(names))
 
 
 def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:
@@ -150,6 +158,18 @@ def _inertial_ratio(found: list[Reading]) -> tuple[float, float]:
         return here, np.inf
     # Half of the curvature, as the profile is twice a logarithm.
     return here, float(np.sqrt(2.0 / curvature))
+
+
+def _shared_by_all(ratio: float, found: list[Reading], joints: int) -> bool:
+    """Whether a ratio of inertial efforts to weights is what any of the joints may be left out of.
+
+    A clock is the same for all; friction, and inertias that a description has wrong, are one
+    joint's. Of less than three joints it is believed where the robot has no more.
+    """
+    if len(found) < 3:
+        return len(found) == joints
+    return all(
+        agree(_inertial_ratio(found[:k] + found[k + 1:])[0], ratio) for k in range(len(found)))
 
 
 def agree(plain: float, fitted: float) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from sysid_ros.errors import RecordingError
+from sysid_ros.recording.resolution import resolution
 
 # A reset clock stays back; a single late message does not. Medians over so many
 # messages on either side tell the two apart.
@@ -14,6 +15,10 @@ _RESET_WINDOW = 5
 
 # More resets than this are not resets but two clocks on one topic.
 _MAX_RESETS = 20
+
+# A torque that repeats itself was frozen if it leaves its value by more than so many steps of its
+# resolution; one of which more than this part repeats itself is a command that is held.
+_STEPS, _HELD = 2.5, 0.9
 
 # A stuck sensor shows by steps or bends so many times larger than motion makes them,
 # looked at over a few samples.
@@ -152,6 +157,34 @@ def stuck_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
         if (_jumps_away(steps, stop, grain) if stop < len(values) else
             _stops_dead(values[:start + _STUCK_WINDOW], grain))
     ]
+
+
+def frozen_torque_runs(values: np.ndarray, least: int) -> list[tuple[int, int]]:
+    """Runs of bit-identical torques that neither resolution nor a held command explains.
+
+    A coarse current repeats its value, too, but leaves it by a step of its resolution; a
+    controller that holds its command does so all the time.
+
+    Args:
+        values: Torques of one joint, shape ``(T,)``.
+        least: Shortest run that counts, in samples.
+
+    Returns:
+        Half-open index ranges.
+    """
+    grain = resolution(values) or 0.0
+    runs = [
+        (start, stop) for start, stop in constant_runs(values, least)
+        if _leap(values, start, stop) > _STEPS * grain]
+    held = sum(stop - start for start, stop in runs)
+    return [] if held > _HELD * len(values) else runs
+
+
+def _leap(values: np.ndarray, start: int, stop: int) -> float:
+    """By how much a run leaves its value, or came to it where it lasts to the end."""
+    if stop < len(values):
+        return float(abs(values[stop] - values[stop - 1]))
+    return float(abs(values[start] - values[start - 1])) if start else np.inf
 
 
 def _jumps_away(steps: np.ndarray, stop: int, grain: float) -> bool:

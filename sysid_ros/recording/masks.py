@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.recording.faults import constant_runs, run_edges, stuck_runs
+from sysid_ros.recording.faults import frozen_torque_runs, run_edges, stuck_runs
 from sysid_ros.recording.grid import Interval, mean_period
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.track import Track
@@ -197,7 +197,7 @@ def _frozen(track: Track, processing: Processing, stuck: bool) -> list[Interval]
     if len(track.t) < 2:
         return []
     least = max(int(np.ceil(processing.frozen_after / mean_period(track.t))), 2)
-    find = stuck_runs if stuck else constant_runs
+    find = stuck_runs if stuck else frozen_torque_runs
     found = find(track.values, least)
     # A torque that never changes at all is a missing drive, not a sensor that froze.
     found = [run for run in found if run != (0, len(track.t))]

@@ -11,16 +11,16 @@ import numpy as np
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.faults import frozen_torque_runs
 from sysid_ros.recording.grid import mean_period
+from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.resolution import resolution, sample_noise
 from sysid_ros.robot.model import RobotModel
 
 # Steps longer than so many periods are gaps.
 _GAP = 1.5
-# A resolution is believed when the steps between samples, up to so many times the smallest, are
-# whole multiples of it to this part. A continuous signal has a smallest step, too, but among so
-# many small steps some are no multiples.
-_MULTIPLES, _WHOLE, _ENOUGH = 5.0, 0.1, 20
+_DEFAULT = Processing()
 # What is too little, for warnings.
 _LEAST_RANGE, _LEAST_MOVING, _LEAST_BITS, _LOUD = 0.1, 0.3, 14.0, 0.2
 
@@ -43,6 +43,8 @@ class JointQuality:
         torque_step: Resolution of the recorded effort in [N·m] or [N]; None as above.
         torque_noise: Noise of the effort from sample to sample, root mean square.
         torque_rms: Root mean square of the effort about its mean.
+        torque_frozen: Part of the effort's samples in which it repeats itself as no resolution
+            explains.
     """
 
     name: str
@@ -57,6 +59,7 @@ class JointQuality:
     torque_step: float | None
     torque_noise: float
     torque_rms: float
+    torque_frozen: float
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def _row(joint: JointQuality) -> str:
 
 def assess_quality(
     recording: Recording, dataset: Dataset, robot: RobotModel, *,
-    standstill_velocity: float = 0.01, delays: TorqueDelays | None = None,
+    processing: Processing = _DEFAULT, delays: TorqueDelays | None = None,
     efforts: tuple[EffortFinding, ...] = (),
 ) -> DataQuality:
     """Summarise what was recorded and what became of it.
@@ -140,7 +143,7 @@ def assess_quality(
         recording: The channels as they came in.
         dataset: The data made from them.
         robot: The robot, for limits.
-        standstill_velocity: Slower joints count as standing still, in [rad/s] or [m/s].
+        processing: What counts as standing still, and how long values must be frozen.
         delays: Delays between torque and motion, if they were estimated.
         efforts: What the efforts look like, if that was looked at.
     """
@@ -149,7 +152,9 @@ def assess_quality(
     period = mean_period(t)
     regular = steps[steps < _GAP * period]
     joints = tuple(
-        _joint_quality(recording, dataset, robot, joint, standstill_velocity)
+        _joint_quality(
+            recording, dataset, robot, joint, processing.standstill_velocity,
+            max(round(processing.frozen_after / period), 2))
         for joint in range(len(dataset.joint_names))
     )
     return DataQuality(
@@ -164,47 +169,9 @@ def assess_quality(
     )
 
 
-def resolution(values: np.ndarray) -> float | None:
-    """The step of a quantised signal.
-
-    Args:
-        values: Samples as recorded, shape ``(T,)``.
-
-    Returns:
-        The step that all differences between samples are whole multiples of, or None when
-        there is no such step that would show.
-    """
-    steps = np.abs(np.diff(values))
-    span = float(np.ptp(values))
-    steps = np.sort(steps[steps > 1e-9 * span])
-    if not len(steps):
-        return None
-    # The mean of the smallest steps is free of rounding.
-    step = float(steps[steps < 1.5 * steps[0]].mean())
-    ratio = steps[steps < (_MULTIPLES + 0.5) * step] / step
-    quantised = np.abs(ratio - np.rint(ratio)).max() < _WHOLE
-    return step if quantised and len(ratio) >= _ENOUGH else None
-
-
-def sample_noise(values: np.ndarray) -> float:
-    """Standard deviation of what does not go on from sample to sample.
-
-    Args:
-        values: Evenly spaced samples, shape ``(T,)``.
-
-    Returns:
-        The same unit; 0 where there are fewer than four samples.
-    """
-    if len(values) < 4:
-        return 0.0
-    # Third differences leave white noise 20 times in variance and nearly nothing of motion; the
-    # median does not see the jumps of dry friction.
-    third = np.diff(values, 3)
-    return float(np.median(np.abs(third)) / 0.6745 / np.sqrt(20.0))
-
-
 def _joint_quality(
-    recording: Recording, dataset: Dataset, robot: RobotModel, joint: int, standstill: float
+    recording: Recording, dataset: Dataset, robot: RobotModel, joint: int, standstill: float,
+    frozen_after: int,
 ) -> JointQuality:
     name = dataset.joint_names[joint]
     q, v = dataset.q[:, joint], dataset.v[:, joint]
@@ -222,7 +189,14 @@ def _joint_quality(
         encoder_bits=float(np.log2(whole / step)) if step and np.isfinite(whole) else None,
         torque_step=resolution(effort), torque_noise=sample_noise(effort),
         torque_rms=float(used.std()) if len(used) else 0.0,
+        torque_frozen=_frozen_part(effort, frozen_after),
     )
+
+
+def _frozen_part(values: np.ndarray, least: int) -> float:
+    """Part of the samples in runs of frozen values."""
+    runs = frozen_torque_runs(values, least)
+    return sum(stop - start for start, stop in runs) / max(len(values), 1)
 
 
 def _warnings(joint: JointQuality) -> list[str]:

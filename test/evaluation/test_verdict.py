@@ -17,6 +17,7 @@ from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding, EffortKind
+from sysid_ros.recording.quality import DataQuality, JointQuality
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -193,6 +194,24 @@ def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(esti
     verdict = judge(estimate, prediction, data=DataFindings(delays=(late,)))
     assert '20 ms later' in only(verdict, 'The torques arrive')
     assert 'processing.torque_delay to {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
+
+
+@pytest.mark.parametrize(('values', 'words'), [
+    ({'torque_frozen': 0.5}, 'elbow (50 %)'), ({'torque_step': 1.0}, 'elbow (1 of 2 RMS)')])
+def test_efforts_that_say_little_are_a_reason(estimate, prediction, values, words):
+    joint = JointQuality(
+        name='elbow', lowest=-1.0, highest=1.0, range_used=None, fastest=1.0, moving=1.0,
+        usable=1.0, encoder_step=None, encoder_bits=None, torque_step=None, torque_noise=0.1,
+        torque_rms=2.0, torque_frozen=0.0)
+
+    def of(joint):
+        quality = DataQuality('file', 100.0, 0.0, 0, 0.01, 10.0, 1, (joint,), {}, (), (), ())
+        return judge(estimate, prediction, data=DataFindings(qualities=(quality,)))
+
+    assert of(joint).committable
+    # A coarse current is one thing, steps as large as the torque another.
+    assert of(replace(joint, torque_frozen=0.1, torque_step=0.5)).committable
+    assert words in only(of(replace(joint, **values)), 'Efforts ')
 
 
 @pytest.mark.parametrize(('seconds', 'gain'), [

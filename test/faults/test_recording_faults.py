@@ -323,6 +323,24 @@ def test_14_a_torque_that_is_stuck_in_motion_is_masked_for_its_joint_only():
     assert data.mask[:, 1].all()
 
 
+@pytest.mark.parametrize('noise', [0.0, 0.3])
+def test_14_a_coarse_current_is_not_taken_for_a_stuck_sensor(rng, noise):
+    t = np.arange(4000) * 0.005
+    tau = np.stack([3.0 * np.sin(0.5 * t), np.cos(t)], axis=1)
+    tau[:, 0] = 0.5 * np.round((tau[:, 0] + noise * rng.normal(size=len(t))) / 0.5)
+    data = align(sampled(t, tau=tau), JOINTS, Processing())
+    assert data.mask.all()
+    # One that sticks leaves its value by more than a step.
+    tau[1000:1400, 0] = tau[1000, 0]
+    assert not align(sampled(t, tau=tau), JOINTS, Processing()).mask[1000:1400, 0].any()
+
+
+def test_14_a_command_that_is_held_is_not_taken_for_a_stuck_sensor():
+    t = np.arange(4000) * 0.005
+    tau = np.stack([np.sin(np.floor(t / 0.4)), np.cos(t)], axis=1)
+    assert align(sampled(t, tau=tau), JOINTS, Processing()).mask.all()
+
+
 def test_15_encoder_wrap_is_undone_on_continuous_joints_only():
     t = np.arange(1000) * 0.01
     wrapped = np.stack([np.angle(np.exp(2j * t)), np.angle(np.exp(2j * t))], axis=1)

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 import scipy.signal
 
-from sysid_ros.recording.effort import EffortKind, effort_findings
+from sysid_ros.recording.effort import (
+    EffortFinding,
+    EffortKind,
+    _with_scales,
+    effort_findings,
+)
 from sysid_ros.recording.effort_reading import _halves, readings
 from sysid_ros.recording.effort_scale import _Evidence, effort_scales
 
@@ -56,6 +61,26 @@ def test_a_scale_of_all_efforts_is_found_together(simulated_arm):
         assert found.odd == {}
         assert found.all_off
         assert np.exp(found.common) == pytest.approx(2.0, rel=0.3)
+
+
+def test_two_joints_contradict_each_other_and_both_ways_to_mend_it_are_said(simulated_arm):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        data, pair = arm.dataset(), arm.joint_names[1:3]
+
+        def of_two(tau, arm=arm, data=data, pair=pair):
+            every = zip(arm.joint_names, readings(replace(data, tau=tau), arm.model), strict=True)
+            return effort_scales({name: both[0] for name, both in every if name in pair})
+
+        assert of_two(data.tau).odd == {}
+        found = of_two(data.tau * [1.0, 2.0, 1.0, 1.0])
+        ((joint, logarithm),) = found.odd.items()
+        assert found.agreeing == tuple(name for name in pair if name != joint)
+        assert np.exp(abs(logarithm)) == pytest.approx(2.0, rel=0.25)
+    finding = EffortFinding(joint, EffortKind.JOINT_TORQUE, 1.0, 0.9, 0.9)
+    (said,) = _with_scales([finding], found)
+    assert f'{{{joint}: 0.' in said.suggestion
+    assert f'or to {{{found.agreeing[0]}: ' in said.suggestion
 
 
 def test_one_sentence_says_it_for_all_joints_with_the_line_to_paste(simulated_arm):

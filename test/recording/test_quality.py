@@ -9,8 +9,9 @@ from sysid_ros.recording.align import align
 from sysid_ros.recording.delay import estimate_delays
 from sysid_ros.recording.effort import effort_findings
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.quality import assess_quality, resolution
+from sysid_ros.recording.quality import assess_quality
 from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.recording.resolution import resolution
 
 
 @pytest.mark.parametrize('bits', [12, 16, 20])
@@ -56,7 +57,7 @@ def test_gaps_jitter_and_little_motion_are_counted_and_said(rng):
         'joint_types': ('revolute', 'continuous'),
     })
     data = align(source, ('base_yaw', 'shoulder_pitch'), Processing())
-    quality = assess_quality(source, data, robot, standstill_velocity=0.1)
+    quality = assess_quality(source, data, robot, processing=Processing(standstill_velocity=0.1))
     assert quality.rate == pytest.approx(200.0, rel=1e-3)
     assert quality.gaps == 1
     assert quality.longest_gap == pytest.approx(0.505, abs=1e-3)

@@ -17,8 +17,8 @@ from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.grid import Interval, clock, intersect, mean_period
 from sysid_ros.recording.masks import without_wraps
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.quality import resolution, sample_noise
 from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.recording.resolution import resolution, sample_noise
 from sysid_ros.recording.track import Track
 from sysid_ros.recording.tracks import joint_track
 from sysid_ros.robot.model import RobotModel
