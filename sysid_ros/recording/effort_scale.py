@@ -164,10 +164,10 @@ def _shared_by_all(ratio: float, found: list[Reading], joints: int) -> bool:
     """Whether a ratio of inertial efforts to weights is what any of the joints may be left out of.
 
     A clock is the same for all; friction, and inertias that a description has wrong, are one
-    joint's. Of less than three joints it is believed where the robot has no more.
+    joint's. Of one joint alone it is believed where the robot has no more.
     """
-    if len(found) < 3:
-        return len(found) == joints
+    if len(found) == 1:
+        return joints == 1
     return all(
         agree(_inertial_ratio(found[:k] + found[k + 1:])[0], ratio) for k in range(len(found)))
 
