@@ -25,6 +25,8 @@ _LOST = 1e-6
 
 # Columns below this part of the largest act on no row.
 _ZERO_COLUMN = 1e-12
+# What known directions hold of a step below this is rounding.
+_ROUNDED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,8 @@ class DataDirections:
     def principal_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r"""The least-squares objective in its k principal directions.
 
-        Directions that carry rounding only are gone, so that they cannot drown a weak prior.
+        Directions that carry rounding only are gone, so that they cannot drown a weak prior; so is
+        what rounding holds of a step in the others, which a weak prior would let grow without end.
 
         Weights ``(k,)``, orthonormal directions of the prior's steps z ``(k, f)``, and the target
         ``(k,)``: up to a constant the objective is
@@ -86,7 +89,9 @@ class DataDirections:
         left, values, _ = self._decomposition
         count = self.known.shape[1]
         target = left.T @ (torque - rows @ self.problem.reference)
-        return values[:count], self.known.T @ self._spread[1], target[:count]
+        directions = self.known.T @ self._spread[1]
+        directions[:, np.abs(directions).max(axis=0, initial=0.0) < _ROUNDED] = 0.0
+        return values[:count], directions, target[:count]
 
     def solve(self, strength: float = 0.0) -> np.ndarray:
         r"""Least-squares steps of the prior, all that is not determined left at the prior.
