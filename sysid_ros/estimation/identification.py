@@ -19,6 +19,7 @@ from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.recording.align import Clock, align, align_from
+from sysid_ros.recording.column_order import require_named_order
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.effort import (
@@ -32,6 +33,7 @@ from sysid_ros.recording.long_bag import LongBag
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.processing_choice import filled_from
 from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.unit_check import unit_mistakes
 from sysid_ros.recording.windows import AlignedWindows
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
@@ -169,11 +171,27 @@ class Identification:
             RecordingError: The recording cannot be read or does not fit.
         """
         robot = model.robot
-        return align(
-            self.recording() if recording is None else recording, robot.joint_names,
-            self.settings.processing, continuous=_continuous(robot),
-            effort_limits=_effort_limits(robot),
-        )
+        recording = self.recording() if recording is None else recording
+        warnings = self.checked_units(recording, robot)
+        dataset = align(
+            recording, robot.joint_names, self.settings.processing,
+            continuous=_continuous(robot), effort_limits=_effort_limits(robot))
+        return replace(dataset, warnings=(*dataset.warnings, *warnings))
+
+    def checked_units(self, recording: Recording, robot: RobotModel) -> tuple[str, ...]:
+        """Warnings of positions and stamps that look like another unit than described.
+
+        Args:
+            recording: What was recorded.
+            robot: The robot.
+
+        Raises:
+            RecordingError: One does, unless the settings only warn.
+        """
+        found = tuple(unit_mistakes(recording, robot, self.described))
+        if found and self.settings.processing.unit_check == 'refuse':
+            raise found[0]
+        return tuple(map(str, found))
 
     def untrimmed_from(
         self, before: Clock, model: TorqueModel, recording: Recording
@@ -220,7 +238,8 @@ class Identification:
         """What the measured efforts look like beside the prior's torques.
 
         Raises:
-            RecordingError: An effort has the wrong sign, unless the settings only warn.
+            RecordingError: Columns are those of other joints, or an effort has the wrong sign,
+                unless the settings only warn.
         """
         described = self.settings.recording
         effort = described.effort
@@ -230,6 +249,8 @@ class Identification:
             ratios = dict(zip(described.joints, gears, strict=True))
         findings = effort_findings(dataset, model, ratios, self.described.unpowered)
         if self.settings.processing.effort_check == 'refuse':
+            # Efforts of other joints may also look like those of the wrong sign.
+            require_named_order(dataset, model)
             require_right_signs(findings)
             return findings
         # Scales are told by the description, which is what is wrong, says who only wants a warning.

@@ -54,7 +54,8 @@ class Measurement:
             f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '
             f'{dataset.t[-1]:.4g} s; the whole bag takes {bag.duration:.4g} s'
         )
-        dataset = replace(dataset, warnings=(*dataset.warnings, looked_at))
+        units = identification.checked_units(recording, model.robot)
+        dataset = replace(dataset, warnings=(*dataset.warnings, looked_at, *units))
         return cls(identification, model, recording, dataset, bag)
 
     def with_processing(self, processing: Processing) -> Measurement:

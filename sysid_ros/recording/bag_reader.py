@@ -29,6 +29,11 @@ from sysid_ros.recording.samples import Samples
 
 _LEAST_MESSAGES = 2
 
+# Where a message holds its stamp, that of one that was never stamped, and how these are counted.
+_STAMP, _NEVER = slice(4, 12), bytes(8)
+_UNSTAMPED = 'messages with a zero stamp dropped'
+# So many of them, or this part of all, may be.
+_FEW, _FEW_OF_ALL = 5, 0.01
 # Messages decoded together.
 _BLOCK = 8192
 
@@ -194,15 +199,18 @@ class JointStateGathering:
     def _add(self, block: list[tuple[str, int, bytes]]) -> Counter[str]:
         """Store a block of messages, in the order of arrival; how many there are by topic.
 
-        Nothing is stored or counted when a message cannot be decoded.
+        Nothing is stored or counted when a message cannot be decoded. Messages without a stamp
+        are left out where stamps count.
         """
-        count: Counter[str] = Counter()
+        count = Counter(item[0] for item in block if item[0] in self._tables)
+        size = len(block)
+        if self.settings.stamps == 'header':
+            block = [item for item in block if item[2][_STAMP] != _NEVER]
         stamps = np.zeros(len(block), dtype=np.int64)
         accepted = np.zeros(len(block), dtype=bool)
         decoded: list[tuple[JointStateTable, Batch, np.ndarray]] = []
         for topic, table in self._tables.items():
             rows = np.array([row for row, item in enumerate(block) if item[0] == topic], dtype=int)
-            count[topic] = len(rows)
             for batch in self._decoder.decode([block[row][2] for row in rows]):
                 decoded.append((table, batch, rows[batch.rows]))
         batches = [part for part in decoded if part[0].accepts(part[1])]
@@ -212,6 +220,8 @@ class JointStateGathering:
         number = len(self._stamps) + np.cumsum(accepted) - 1
         for table, batch, at in batches:
             table.store(batch, number[at])
+        if len(block) < size:
+            self.counts[_UNSTAMPED] += size - len(block)
         received = np.array([item[1] for item in block], dtype=np.int64)
         self._stamps.frombytes(stamps[accepted].tobytes())
         self._received.frombytes(received[accepted].tobytes())
@@ -227,6 +237,7 @@ class JointStateGathering:
             RecordingError: There are too few messages, or stamps that are zero, far from the
                 time of reception, or jump back again and again.
         """
+        _check_unstamped(self.counts[_UNSTAMPED], len(self._stamps), path)
         if len(self._stamps) < _LEAST_MESSAGES:
             raise RecordingError(
                 'the bag is too short', where=str(path),
@@ -237,7 +248,6 @@ class JointStateGathering:
         received = np.array(self._received, dtype=np.int64)
         stamps = np.array(self._stamps, dtype=np.int64) if (
             self.settings.stamps == 'header') else received
-        _check_zero(stamps, path)
         # Nanoseconds since 1970 do not fit into a float: they are made relative first.
         origin = int(stamps[0])
         t, breaks = mend_clock(
@@ -330,12 +340,12 @@ def one_clear_error(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_zero(stamps: np.ndarray, path: Path) -> None:
-    zero = int(np.count_nonzero(stamps == 0))
-    if zero:
+def _check_unstamped(without: int, stamped: int, path: Path) -> None:
+    """Refuse a bag whose publisher does not stamp; that of a driver that starts is left out."""
+    if without > max(_FEW, _FEW_OF_ALL * (without + stamped)):
         raise RecordingError(
             'messages have a zero stamp', where=str(path),
-            found=f'{zero} of {len(stamps)} messages', allowed='the time of measurement',
+            found=f'{without} of {without + stamped} messages', allowed='the time of measurement',
             fix='Stamp the joint states at their source, or set recording.stamps: receive '
             'to use the less exact times of reception',
         )

@@ -16,12 +16,16 @@ from sysid_ros.settings import StrictSettings
 QUANTITIES = ('position', 'velocity', 'acceleration', 'effort')
 TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 
-_DEGREE = math.pi / 180
-_ANGLES = {'rad': (1.0, 'rad'), 'deg': (_DEGREE, 'rad'), 'm': (1.0, 'm'), 'mm': (1e-3, 'm')}
-_EFFORTS = {
-    'N·m': (1.0, 'N·m'), 'Nm': (1.0, 'N·m'), 'N*m': (1.0, 'N·m'), 'mN·m': (1e-3, 'N·m'),
-    'mNm': (1e-3, 'N·m'), 'N': (1.0, 'N'),
+DEGREE = math.pi / 180
+_ANGLES = {'rad': (1.0, 'rad'), 'deg': (DEGREE, 'rad'), 'm': (1.0, 'm'), 'mm': (1e-3, 'm')}
+_KILOGRAM, _POUND, _OUNCE, _INCH = 9.80665, 4.4482216152605, 0.27801385095378, 0.0254
+_TORQUES = {
+    'N·m': 1.0, 'Nm': 1.0, 'N*m': 1.0, 'N·mm': 1e-3, 'Nmm': 1e-3, 'mN·m': 1e-3, 'mNm': 1e-3,
+    'N·cm': 1e-2, 'Ncm': 1e-2, 'kN·m': 1e3, 'kNm': 1e3, 'kgf·m': _KILOGRAM,
+    'kgf·cm': 1e-2 * _KILOGRAM, 'lbf·ft': 12.0 * _INCH * _POUND, 'lbf·in': _INCH * _POUND,
+    'ozf·in': _INCH * _OUNCE,
 }
+_EFFORTS = {unit: (factor, 'N·m') for unit, factor in _TORQUES.items()} | {'N': (1.0, 'N')}
 
 # Accepted unit -> (factor to SI, SI unit), per quantity.
 UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
@@ -217,6 +221,21 @@ def unit_factors(quantity: str, settings: QuantitySettings, joints: int) -> tupl
     units = per_joint(settings.unit or next(iter(UNITS[quantity])), joints)
     factors, names = zip(*(UNITS[quantity][unit] for unit in units), strict=True)
     return np.array(factors), names
+
+
+def torque_units_of(scale: float, factor: float) -> list[str]:
+    """Units of torque of which so many make about one N·m, the nearest first.
+
+    Args:
+        scale: How many.
+        factor: By how much that may be off.
+    """
+    near: dict[float, str] = {}
+    for unit, size in _TORQUES.items():
+        off = abs(math.log(scale * size))
+        if size != 1.0 and off < math.log(factor):
+            near.setdefault(off, unit)
+    return [near[off] for off in sorted(near)]
 
 
 def _check_format_keys(settings: RecordingSettings) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.description import torque_units_of
 from sysid_ros.recording.effort_reading import Reading, readings
 from sysid_ros.recording.effort_scale import EffortScales, agree, effort_scales
 
@@ -32,6 +33,10 @@ _DECISIVE = 20.0
 # Correlation with the prior's prediction, without friction, from which its scale is believed, and
 # from which it may be called wrong.
 _CORRELATED, _TOLD = 0.5, 0.85
+
+# Scales of joints within this factor of their median are one, and one so near a unit's is its; less
+# effort than torque, but more than this part of it, may as well be a current or left out gears.
+_ALIKE, _LIKELY, _GEARED = 2.5, 1.3, 0.003
 
 # A joint that moves by more than this, in [rad] or [m], feels a torque that is no constant.
 _MOVES = 0.05
@@ -61,6 +66,7 @@ class EffortKind(enum.Enum):
     GRAVITY_COMPENSATED = 'a torque without the part that carries gravity'
     FILTERED = 'a torque whose slow part is missing'
     INCONSISTENT = 'a torque of another scale than the masses of the description'
+    OTHER_UNIT = 'a torque in another unit'
     OTHER_CLOCK = 'a torque on another clock than the motion'
     CONSTANT = 'a constant, whatever the joint does'
     UNRELATED = 'nothing the model could make of this motion'
@@ -140,9 +146,11 @@ def effort_findings(
         _judge(name, own, gears.get(name), bool(moves)) if own or not moves or name in unpowered
         else _constant(name)
         for (name, own), moves in zip(read.items(), moving, strict=True)]
-    usable = {one.joint for one in findings if one.kind.usable}
-    scales = effort_scales({name: own[0] for name, own in read.items() if own and name in usable})
-    return tuple(_with_scales(findings, scales))
+    whole = {name: own[0] for name, own in read.items() if own}
+    findings, shared = _in_one_unit(findings, whole)
+    usable = {one.joint for one in findings if one.kind.usable} if not shared else set()
+    scales = effort_scales({name: own for name, own in whole.items() if name in usable})
+    return (*_with_scales(findings, scales), *shared)
 
 
 def require_right_signs(findings: Sequence[EffortFinding]) -> None:
@@ -241,6 +249,33 @@ def _constant(name: str) -> EffortFinding:
     return EffortFinding(
         name, EffortKind.CONSTANT, 1.0, 0.0, 0.0,
         'Check what the drive reports; if nothing drives the joint, add it to recording.unpowered')
+
+
+def _in_one_unit(
+    findings: Sequence[EffortFinding], whole: Mapping[str, Reading]
+) -> tuple[list[EffortFinding], list[EffortFinding]]:
+    """Findings, and one for all joints in the place of those whose efforts are of one scale.
+
+    Args:
+        findings: One for each joint.
+        whole: The efforts with gravity, by joint.
+    """
+    scaled = [one for one in findings if one.kind is EffortKind.SCALED]
+    if len(scaled) < 2 or any(not one.kind.usable for one in findings if one not in scaled):
+        return list(findings), []
+    sizes = np.array([one.slope for one in whole.values() if one.correlation > _TOLD])
+    scale = float(np.median(sizes))
+    units = torque_units_of(scale, _LIKELY)
+    alike = np.all((sizes > scale / _ALIKE) & (sizes < scale * _ALIKE))
+    if not units or not alike or _GEARED < scale < 1.0:
+        return list(findings), []
+    everywhere = EffortFinding(
+        'all joints', EffortKind.OTHER_UNIT, scale, np.nan, np.nan,
+        f'Set recording.effort.unit to {" or ".join(units)}, or recording.effort.scale to '
+        f'{1.0 / scale:.2g}, the torque per unit')
+    return [
+        replace(one, kind=EffortKind.UNKNOWN, suggestion='') if one in scaled else one
+        for one in findings], [everywhere]
 
 
 def _with_scales(

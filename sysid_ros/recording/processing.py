@@ -47,6 +47,7 @@ class Processing(StrictSettings):
             one per joint, or by joint with 0 for the others. Torques are moved back by it.
         mask_saturation: Whether torques at the drive's limit are masked.
         effort_check: What becomes of a torque of the wrong sign: ``refuse`` or ``warn``.
+        unit_check: What becomes of positions or stamps that look like another unit: likewise.
         parallel_filter: Low-pass and decimation of regressor and torque.
         standstill_velocity: Slower joints count as standing still, in [rad/s] or [m/s].
     """
@@ -71,6 +72,7 @@ class Processing(StrictSettings):
     torque_delay: float | tuple[float, ...] | dict[str, float] = 0.0
     mask_saturation: bool = True
     effort_check: Literal['refuse', 'warn'] = 'refuse'
+    unit_check: Literal['refuse', 'warn'] = 'refuse'
     parallel_filter: ParallelFilter = ParallelFilter()
     standstill_velocity: float = Field(default=0.01, ge=0)
 

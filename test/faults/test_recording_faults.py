@@ -210,6 +210,18 @@ def test_10_zero_stamps_are_refused_unless_reception_is_to_be_used(bag):
     np.testing.assert_allclose(recording.channel('position').t, np.arange(200) * 0.01, atol=1e-9)
 
 
+def test_10_a_first_message_without_a_stamp_is_one_that_is_dropped(bag):
+    bag.add(0, [9.0, 9.0], stamp=0)
+    for k in range(1, 200):
+        bag.add(k, [np.sin(0.01 * k), np.cos(0.01 * k)])
+    recording = bag.load()
+    assert recording.counts['messages with a zero stamp dropped'] == 1
+    position = recording.channel('position')
+    assert len(position.t) == 199
+    assert position.values.max() <= 1.0
+    assert recording.breaks == ()
+
+
 def test_11_stamps_far_from_reception_are_warned_of_then_refused(tmp_path):
     for name, seconds in (('near', 2), ('far', 20)):
         folder = tmp_path / name

@@ -168,3 +168,18 @@ def test_halves_of_the_power_of_a_prediction_are_compared_one_by_one():
     assert below == pytest.approx((0.3, 1.0, 0.2), abs=0.02)
     assert above == pytest.approx((2.0, 1.0, 0.0), abs=0.02)
     assert _halves(np.zeros(50), np.ones(50), np.ones((50, 1)))[0] == (1.0, 0.0, np.inf)
+
+
+@pytest.mark.parametrize(('scale', 'unit'), [
+    (1e3, 'N·mm'), (1e2, 'N·cm'), (1.0 / 0.0980665, 'kgf·cm'), (1e-3, 'kN·m'), (141.6, 'ozf·in'),
+])
+def test_efforts_in_another_unit_are_one_line_that_names_it(simulated_arm, scale, unit):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        data = arm.dataset()
+        findings = effort_findings(replace(data, tau=scale * data.tau), arm.model)
+        (told,) = (one for one in findings if not one.kind.usable)
+        assert told.kind is EffortKind.OTHER_UNIT
+        assert told.joint == 'all joints'
+        assert unit in told.suggestion
+        assert told.scale == pytest.approx(scale, rel=0.3)
