@@ -1,4 +1,8 @@
-"""Every registered estimator on the same data, side by side, and the one to take."""
+"""Every registered estimator on the same data, side by side, and the one to take.
+
+What chooses is the error on stretches of the training data that were left out in turn. Data to
+judge by has no part in it: reported as unseen, it must not have chosen what is reported.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from sysid_ros.estimation.estimator import Estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.evaluation import Evaluation
 
-# Errors on unseen data this near to the best are the same; the safer margin decides then.
+# Errors on left-out stretches this near to the best are the same; the safer margin decides then.
 _AS_GOOD = 1.05
 
 
@@ -39,6 +43,12 @@ class Contender:
         if self.evaluation.held_out is not None:
             return self.evaluation.held_out.candidate.relative_error
         return float('nan') if self.evaluation.folds is None else self.evaluation.folds.error
+
+    @property
+    def fold_error(self) -> float:
+        """Relative error on stretches of the training data left out in turn; NaN without any."""
+        folds = self.evaluation.folds
+        return float('nan') if folds is None or folds.failed else folds.error
 
     @property
     def worst_joint(self) -> tuple[str, float]:
@@ -73,7 +83,7 @@ class Contender:
         estimate, verdict = self.evaluation.estimate, self.evaluation.verdict
         joint, ratio = self.worst_joint
         numbers = {
-            'unseen_error': self.unseen_error,
+            'unseen_error': self.unseen_error, 'fold_error': self.fold_error,
             'training_error': estimate.residuals.relative_error,
             'worst_joint_over_prior': ratio, 'smallest_margin': self.smallest_margin,
             'simulation_over_coasting': self.simulation_error,
@@ -166,30 +176,30 @@ def _recommend(contenders: list[Contender], preferred: str) -> tuple[Contender |
     if not contenders:
         return None, 'Every estimator failed.'
     sound = [each for each in contenders if each.evaluation.estimate.status.ok] or contenders
-    tried = [each for each in sound if np.isfinite(each.unseen_error)]
-    if tried:
-        return _best(tried)
-    chosen = next((each for each in sound if each.name == preferred), sound[0])
+    real = [each for each in sound if each.evaluation.estimate.consistent] or sound
+    chosen, reason = _best(real) if any(np.isfinite(each.fold_error) for each in real) else (
+        _preferred(real, preferred))
+    if len(real) < len(sound):
+        reason += ', of those with bodies that can exist'
+    if not chosen.evaluation.verdict.committable:
+        reason += '; but it is not committable'
+    return chosen, f'{reason}.'
+
+
+def _preferred(real: list[Contender], preferred: str) -> tuple[Contender, str]:
+    """The contender of the settings, or else the first."""
+    chosen = next((each for each in real if each.name == preferred), real[0])
     why = 'the one of the settings' if chosen.name == preferred else 'the first that fits'
-    return chosen, (
-        f'{chosen.name}, {why}: without held-out data or folds nothing tells them apart.'
-    )
+    return chosen, f'{chosen.name}, {why}: without folds nothing tells them apart'
 
 
-def _best(tried: list[Contender]) -> tuple[Contender, str]:
-    """Of the committable, or else of all, the best on unseen data; near ties by their margin."""
-    committable = [each for each in tried if each.evaluation.verdict.committable]
-    pool = committable or tried
-    least = min(each.unseen_error for each in pool)
-    equals = [each for each in pool if each.unseen_error <= _AS_GOOD * least]
+def _best(real: list[Contender]) -> tuple[Contender, str]:
+    """The best on what was left out in turn; near ties by their margin."""
+    least = min(each.fold_error for each in real if np.isfinite(each.fold_error))
+    equals = [each for each in real if each.fold_error <= _AS_GOOD * least]
     chosen = max(equals, key=lambda each: each.smallest_margin)
     others = ', '.join(each.name for each in equals if each is not chosen)
-    reason = (
-        f'{chosen.name}, as good on unseen data as {others} and furthest from what no body can have'
-        if others else f'{chosen.name}, which predicts unseen data best'
-    )
-    if not committable:
-        return chosen, f'{reason}; but none is committable.'
-    if len(committable) < len(tried):
-        return chosen, f'{reason}, of those that are committable.'
-    return chosen, f'{reason}.'
+    return chosen, (
+        f'{chosen.name}, as good on left-out stretches of the training data as {others} and '
+        'furthest from what no body can have' if others else
+        f'{chosen.name}, which predicts left-out stretches of the training data best')

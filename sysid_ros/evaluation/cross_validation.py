@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.estimator import Estimator
 from sysid_ros.estimation.folds import time_folds
@@ -177,6 +177,22 @@ def cross_validate(
         base_values=estimate.base_values,
         deviation=estimate.base_standard_deviation(), folds=tuple(results),
     )
+
+
+def enough_folds(problem: RegressionProblem, count: int = 5) -> int:
+    """The number of stretches, if any can be left out and predicted by the others, or else 0.
+
+    Args:
+        problem: All rows.
+        count: Number of stretches.
+    """
+    try:
+        folds = time_folds(problem, count)
+        for fold in folds:
+            fold.training.require_enough_rows()
+    except (ConfigurationError, EstimationError):
+        return 0
+    return count if all(fold.held_out.usable.any() for fold in folds) else 0
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

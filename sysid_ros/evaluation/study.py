@@ -25,7 +25,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.evaluation.comparison import Comparison, compare
-from sysid_ros.evaluation.cross_validation import cross_validate
+from sysid_ros.evaluation.cross_validation import cross_validate, enough_folds
 from sysid_ros.evaluation.data_findings import DataFindings, delays_of, still_joints
 from sysid_ros.evaluation.evaluation import (
     FITTED_RANGE,
@@ -198,10 +198,14 @@ class Study:
             **estimate.provenance, FINGERPRINTS: list(self.fingerprints), **ranges})
 
     def compare(self) -> Comparison:
-        """Fit with every registered estimator and judge what they find."""
+        """Fit with every registered estimator and judge what they find.
+
+        They are told apart by folds of the training data, where it is long enough for any.
+        """
         makers = {name: partial(self.settings.build, name) for name in REGRESSION_ESTIMATORS}
+        folded = self if self.folds else replace(self, folds=enough_folds(self.training))
         return compare(
-            makers, self.training, self.evaluate, preferred=self.settings.estimator
+            makers, self.training, folded.evaluate, preferred=self.settings.estimator
         )
 
 

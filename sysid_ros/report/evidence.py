@@ -105,8 +105,8 @@ def _trouble(label: str, errors: SimulationErrors) -> list[str]:
 def comparison_section(comparison: Comparison) -> str:
     """All estimators in one table, and the one to take."""
     header = [
-        'estimator', 'unseen %', 'training %', 'worst joint/prior', 'consistent', 'margin',
-        'simulation', 'known', 'ms', 'committable',
+        'estimator', 'folds %', 'unseen %', 'training %', 'worst joint/prior', 'consistent',
+        'margin', 'simulation', 'known', 'ms', 'committable',
     ]
     lines = ['Estimators', table(header, [_row(each) for each in comparison.contenders])]
     lines += [f'  {name} failed: {why}' for name, why in comparison.failures.items()]
@@ -179,7 +179,7 @@ def _row(contender: Contender) -> list[str]:
     evaluation = contender.evaluation
     joint, ratio = contender.worst_joint
     return [
-        contender.name, percent(contender.unseen_error),
+        contender.name, percent(contender.fold_error), percent(contender.unseen_error),
         percent(evaluation.estimate.residuals.relative_error), f'{joint} {number(ratio)}',
         'yes' if evaluation.estimate.consistent else 'no', number(contender.smallest_margin, 2),
         number(contender.simulation_error), str(contender.known),

@@ -149,12 +149,13 @@ def test_all_estimators_are_compared_and_the_recommended_one_is_written(
     tried = [row['estimator'] for row in comparison['estimators']] + list(comparison['failures'])
     assert sorted(tried) == sorted(REGRESSION_ESTIMATORS)
     assert comparison['failures'] == {}
+    assert all(0.0 < row['fold_error'] < 1.0 for row in comparison['estimators'])
     recommended = comparison['recommended']
     assert json.loads((run / 'estimate.json').read_text())['estimator'] == recommended
     table = (run / 'comparison.txt').read_text()
     assert f'Recommended: {recommended}' in table
     assert table.strip() in capsys.readouterr().out
-    assert {'unseen_error', 'training_error', 'milliseconds', 'committable'} <= set(
+    assert {'unseen_error', 'fold_error', 'training_error', 'milliseconds', 'committable'} <= set(
         comparison['estimators'][0])
 
 

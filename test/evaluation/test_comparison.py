@@ -16,6 +16,7 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.comparison import compare
+from sysid_ros.evaluation.cross_validation import cross_validate, enough_folds
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.report.evidence import comparison_section
 
@@ -36,7 +37,11 @@ def problem(golden):
 @pytest.fixture(scope='module')
 def judged(golden, problem):
     held_out = HeldOut(golden.problem(0.02, seed=31), golden.dataset(0.02, seed=31))
-    return lambda _, estimate: evaluate(estimate, problem, held_out)
+
+    def judge(estimator, estimate):
+        folds = cross_validate(estimator, problem, estimate, count=3)
+        return evaluate(estimate, problem, held_out, folds=folds)
+    return judge
 
 
 def makers(*names, **others):
@@ -62,6 +67,7 @@ def test_every_estimator_has_a_row_with_its_figures(comparison):
     assert tuple(each.name for each in comparison.contenders) == NAMES
     for each in comparison.contenders:
         assert each.unseen_error == each.evaluation.held_out.candidate.relative_error
+        assert each.fold_error == each.evaluation.folds.error
         assert each.seconds > 0.0
         assert 0 < each.known < len(each.evaluation.estimate.parameters)
         assert each.simulation_error < 0.1
@@ -73,7 +79,7 @@ def test_every_estimator_has_a_row_with_its_figures(comparison):
 def test_the_safest_of_those_that_predict_alike_is_recommended(comparison):
     best = max(comparison.contenders, key=lambda each: each.smallest_margin)
     assert comparison.recommended is best
-    assert comparison.reason.startswith(f'{best.name}, as good on unseen data as ')
+    assert comparison.reason.startswith(f'{best.name}, as good on left-out stretches of the ')
 
 
 def rejudged(judged, changes):
@@ -88,10 +94,19 @@ def not_committable(found):
     return replace(found, verdict=replace(found.verdict, committable=False))
 
 
-def with_error(found, factor):
+def with_fold_error(found, factor):
+    def worse(fold):
+        candidate = replace(fold.prediction.candidate, relative_error=(
+            factor * fold.prediction.candidate.relative_error))
+        return replace(fold, prediction=replace(fold.prediction, candidate=candidate))
+
+    return replace(found, folds=replace(found.folds, folds=tuple(map(worse, found.folds.folds))))
+
+
+def with_unseen_error(found, factor):
     candidate = found.held_out.candidate
-    worse = replace(candidate, relative_error=factor * candidate.relative_error)
-    return replace(found, held_out=replace(found.held_out, candidate=worse))
+    changed = replace(candidate, relative_error=factor * candidate.relative_error)
+    return replace(found, held_out=replace(found.held_out, candidate=changed))
 
 
 def test_an_estimator_that_cannot_be_applied_is_left_out_with_its_reason(problem, judged):
@@ -103,28 +118,41 @@ def test_an_estimator_that_cannot_be_applied_is_left_out_with_its_reason(problem
     assert found.recommended.name == 'ols'
 
 
-def test_the_committable_come_before_the_others(problem, judged):
+def test_the_data_to_judge_by_has_no_part_in_the_choice(problem, judged, comparison):
+    chosen = comparison.recommended.name
+    other = next(name for name in NAMES if name != chosen)
     changes = {
-        'ols': not_committable, 'entropic': not_committable,
-        'lmi': lambda found: with_error(found, 3.0),
+        chosen: lambda found: not_committable(with_unseen_error(found, 3.0)),
+        other: lambda found: with_unseen_error(found, 0.1),
     }
+    found = compare(makers(*NAMES), problem, rejudged(judged, changes), preferred=other)
+    assert found.recommended.name == chosen
+    assert found.reason.endswith('; but it is not committable.')
+
+
+def test_the_best_on_left_out_stretches_is_recommended(problem, judged):
+    changes = {'lmi': lambda found: with_fold_error(found, 0.5)}
     found = compare(makers(*NAMES), problem, rejudged(judged, changes), preferred='ols')
     assert found.recommended.name == 'lmi'
     assert found.reason == (
-        'lmi, which predicts unseen data best, of those that are committable.')
+        'lmi, which predicts left-out stretches of the training data best.')
 
 
-def test_where_none_is_committable_the_nearest_is_shown_and_that_is_said(problem, judged):
-    changes = dict.fromkeys(NAMES, not_committable)
-    changes['entropic'] = lambda found: not_committable(with_error(found, 0.5))
-    found = compare(makers(*NAMES), problem, rejudged(judged, changes), preferred='ols')
-    assert found.recommended.name == 'entropic'
-    assert found.reason.endswith('but none is committable.')
+def test_bodies_that_nothing_can_have_are_left_out_however_well_they_predict(problem, judged):
+    def unreal(found):
+        better = with_fold_error(found, 0.1)
+        margins = dict.fromkeys(better.estimate.margins, -1.0)
+        return replace(better, estimate=replace(better.estimate, margins=margins))
+
+    found = compare(
+        makers(*NAMES), problem, rejudged(judged, {'ols': unreal}), preferred='ols')
+    assert found.recommended.name != 'ols'
+    assert found.reason.endswith('of those with bodies that can exist.')
 
 
 def test_a_fit_that_did_not_converge_is_not_recommended(problem, judged):
     def unfinished(found):
-        return replace(with_error(found, 0.1), estimate=replace(
+        return replace(with_fold_error(found, 0.1), estimate=replace(
             found.estimate, status=Status.ITERATION_LIMIT))
 
     found = compare(
@@ -152,11 +180,16 @@ def test_where_all_fail_nothing_is_recommended(problem, judged):
     assert found.contenders == ()
 
 
-def test_without_unseen_data_the_one_of_the_settings_is_taken(problem):
+def test_without_folds_the_one_of_the_settings_is_taken(problem):
     found = compare(
         makers(*NAMES), problem, lambda _, estimate: evaluate(estimate, problem), preferred='lmi')
     assert found.recommended.name == 'lmi'
     assert 'nothing tells them apart' in found.reason
+
+
+def test_folds_are_made_where_there_are_rows_enough_for_each(golden, problem):
+    assert enough_folds(problem) == 5
+    assert enough_folds(golden.problem(0.02, samples=30)) == 0
 
 
 def test_too_little_data_for_any_estimator_is_refused_once(golden, judged):
