@@ -14,7 +14,7 @@ import scipy.linalg
 from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.column_rank import ColumnRank, column_rank
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import EstimationError, UnreachableError
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.model import RobotModel
 
@@ -107,8 +107,8 @@ def base_parameters(
 
     Raises:
         EstimationError: No free parameter acts on a torque, there are fewer rows than
-            columns, or two ways of counting the rank disagree: the model has parameters of
-            nearly the same effect.
+            columns, closed loops cannot be followed, or two ways of counting the rank disagree:
+            the model has parameters of nearly the same effect.
     """
     names = model.parameters.names
     rows = _random_rows(model, samples, seed)
@@ -139,7 +139,13 @@ def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
             allowed=f'{-(-parameters // joints)} or more',
         )
     motion = random_motion(model.robot, samples, seed)
-    return model.regressor(*motion).reshape(-1, parameters)
+    try:
+        return model.regressor(*motion).reshape(-1, parameters)
+    except UnreachableError as error:
+        raise EstimationError(
+            'base parameters are counted at random configurations, and the loops cannot go from '
+            f'one to the next: {error}', where=model.robot.name,
+            fix='Give the driven joints limits within which the loops close') from error
 
 
 def _grouping(scaled: np.ndarray, expected: ColumnRank) -> tuple[np.ndarray, np.ndarray]:

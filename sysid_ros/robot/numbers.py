@@ -9,6 +9,8 @@ from lxml import etree
 
 # Python's float() also takes 'nan', 'inf', '1_0' and digits of other scripts; C++ loaders do not.
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+# An angle with so many decimals, this near in units of the last one, means a multiple of 90°.
+_DECIMALS, _LAST_UNITS = 4, 2.0
 
 
 def read_numbers(text: str | None, count: int) -> tuple[float, ...] | None:
@@ -47,3 +49,23 @@ def vector_of(element: etree._Element | None, attribute: str) -> tuple[float, ..
     """Three numbers of an element of a checked description, zeros where they are absent."""
     values = None if element is None else read_numbers(element.get(attribute), 3)
     return (0.0, 0.0, 0.0) if values is None else values
+
+
+def unrounded_angle(text: str) -> str:
+    """An angle in [rad] as it is meant: 3.1416 and 1.570796327 are π and π/2.
+
+    Rounded right angles make axes that are parallel nearly parallel: parameters without any
+    effect then seem to have one of 1e-6, and planar loops do not close.
+
+    Args:
+        text: A number as URDF writes it.
+
+    Returns:
+        The multiple of π/2 of which at least four decimals are written; any other text as it is.
+    """
+    decimals = len(text.partition('.')[2])
+    if decimals < _DECIMALS or not re.fullmatch(r'[+-]?[0-9]*\.[0-9]+', text):
+        return text
+    meant = round(float(text) / (math.pi / 2)) * (math.pi / 2)
+    away = abs(float(text) - meant)
+    return repr(meant) if meant and away < _LAST_UNITS * 10.0 ** -decimals else text

@@ -13,7 +13,7 @@ from typing import Literal
 from lxml import etree
 
 from sysid_ros.errors import ModelError
-from sysid_ros.robot.numbers import number_of, read_numbers
+from sysid_ros.robot.numbers import number_of, read_numbers, unrounded_angle
 from sysid_ros.robot.safe_xml import MAX_BYTES, parse_xml
 from sysid_ros.robot.xacro_expansion import expand_xacro
 
@@ -131,10 +131,11 @@ def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) ->
 def kinematic_description(description: RobotDescription) -> str:
     """The same robot as Pinocchio can load it: links, inertias and joints, nothing else.
 
-    Kinematics and inertias are not changed. Continuous joints become revolute ones without
-    limits, so that every joint has one coordinate; mimic joints become independent ones;
-    limits that are negative or not given become :data:`UNLIMITED`; an ``<inertial>`` that cannot be
-    read is left out, because the loader would keep half of it.
+    Kinematics and inertias are not changed, but for right angles of joints that were rounded in
+    writing (:func:`sysid_ros.robot.numbers.unrounded_angle`). Continuous joints become revolute
+    ones without limits, so that every joint has one coordinate; mimic joints become independent
+    ones; limits that are negative or not given become :data:`UNLIMITED`; an ``<inertial>`` that
+    cannot be read is left out, because the loader would keep half of it.
 
     Args:
         description: A description without fatal findings (see
@@ -152,6 +153,7 @@ def kinematic_description(description: RobotDescription) -> str:
             if first is not None:
                 kept.append(_plain_copy(first))
         if element.tag == 'joint':
+            _make_right_angles(kept.find('origin'))
             _make_single_coordinate(kept)
     return etree.tostring(robot, encoding='unicode')
 
@@ -190,6 +192,11 @@ def inertial_is_readable(inertial: etree._Element) -> bool:
     if origin is not None:
         values += [(origin.get('xyz', '0 0 0'), 3), (origin.get('rpy', '0 0 0'), 3)]
     return all(read_numbers(text, count) is not None for text, count in values)
+
+
+def _make_right_angles(origin: etree._Element | None) -> None:
+    if origin is not None and 'rpy' in origin.attrib:
+        origin.set('rpy', ' '.join(map(unrounded_angle, str(origin.get('rpy')).split())))
 
 
 def _make_single_coordinate(joint: etree._Element) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -147,6 +150,19 @@ def test_nothing_free_is_refused():
     model = TorqueModel(RobotModel.from_urdf(PENDULUMS))
     with pytest.raises(EstimationError, match='no free parameter acts on any torque'):
         base_parameters(model, free=np.zeros(20, dtype=bool))
+
+
+def test_loops_that_cannot_be_followed_are_no_sample_of_the_users_recording(monkeypatch):
+    closed = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
+    robot = closed['four_bar']()
+    # Driven all around at the rocker, which only swings.
+    monkeypatch.setattr(
+        'sysid_ros.dynamics.base_parameters.random_motion',
+        lambda robot, samples, seed: 9.0 * np.ones((3, samples, 1)) * np.arange(samples)[:, None])
+    swinging = closed['four_bar_linkage']().robot(['rocker_joint'], closed['FOUR_BAR_ASSEMBLY'])
+    assert base_parameters(TorqueModel(robot, ())).rank
+    with pytest.raises(EstimationError, match='counted at random configurations.*limits within'):
+        base_parameters(TorqueModel(swinging, ()))
 
 
 def test_fewer_rows_than_parameters_are_refused():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.numbers import unrounded_angle
 from sysid_ros.robot.urdf import UNLIMITED, kinematic_description, load_description
 
 INERTIAL = (
@@ -163,6 +164,20 @@ def test_what_the_dynamics_do_not_need_is_left_out():
         assert word not in text
 
 
+@pytest.mark.parametrize(('written', 'meant'), [
+    ('3.1416', np.pi), ('-1.5708', -np.pi / 2), ('1.570796327', np.pi / 2),
+    ('1.570796325', np.pi / 2), ('4.71238', 1.5 * np.pi), ('+3.14159', np.pi),
+    # Too few decimals, calibrated, no angle of 90°, or exact already.
+    ('1.57', 1.57), ('1.5712', 1.5712), ('1.5703964', 1.5703964), ('0.0001', 1e-4), ('2', 2.0),
+    ('-9.53145e-17', -9.53145e-17), ('0.7854', 0.7854), ('1.5707963267948966', np.pi / 2),
+])
+def test_right_angles_of_joints_that_were_rounded_count_as_what_they_mean(written, meant):
+    assert float(unrounded_angle(written)) == meant
+    model = loaded(arm(extra=f'<origin xyz="0 0 1" rpy="0 {written} 0"/>'))
+    np.testing.assert_allclose(
+        model.jointPlacements[1].rotation, pin.rpy.rpyToMatrix(0.0, meant, 0.0), atol=1e-15)
+
+
 def test_an_inertial_that_cannot_be_read_is_left_out_as_a_whole():
     # The loader alone would keep the mass and drop the inertia.
     assert loaded(arm(link=INERTIAL.replace('ixx="1"', 'ixx="nan"'))).inertias[1].mass == 0.0
@@ -198,5 +213,6 @@ def test_real_descriptions_load_as_the_original_does(shared_data, name):
     for mine, other in zip(ours.inertias, theirs.inertias, strict=True):
         np.testing.assert_array_equal(mine.toDynamicParameters(), other.toDynamicParameters())
     for mine, other in zip(ours.jointPlacements, theirs.jointPlacements, strict=True):
-        np.testing.assert_array_equal(mine.homogeneous, other.homogeneous)
+        # Right angles are written with eleven decimals in one of them.
+        np.testing.assert_allclose(mine.homogeneous, other.homogeneous, rtol=0.0, atol=1e-11)
     np.testing.assert_array_equal(ours.upperPositionLimit, theirs.upperPositionLimit)
