@@ -36,7 +36,8 @@ class FoldResult:
         prediction: Errors on the stretch, of the fit and of the prior.
         training_error: Relative error on the rows that were fitted.
         left_out: Part of the usable rows that was not fitted.
-        base_values: Base parameters, shape ``(r,)``.
+        base_values: Base parameters, shape ``(r,)``; NaN where this fit groups them in another
+            way, as terms that are not linear do at other values of their shapes.
     """
 
     status: Status
@@ -170,7 +171,8 @@ def cross_validate(
             status=fitted.status, prediction=predict(fitted, fold.held_out),
             training_error=fitted.residuals.relative_error,
             left_out=1.0 - float(fold.training.counts.sum() / problem.counts.sum()),
-            base_values=fitted.base_values,
+            base_values=fitted.base_values if fitted.base_names == estimate.base_names
+            else np.full(len(estimate.base_names), np.nan),
         ))
     return CrossValidation(
         joint_names=problem.model.robot.joint_names, base_names=estimate.base_names,
