@@ -15,6 +15,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.known import Known
+from sysid_ros.estimation.plausible_terms import with_plausible_terms
 from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.feasible_set import Plausibility
@@ -296,12 +297,12 @@ class Identification:
             ConfigurationError: A per-joint list has the wrong length.
         """
         fit = self.settings.fit
-        return RegressionProblem.from_dataset(
+        return self._with_plausible_terms(RegressionProblem.from_dataset(
             model, dataset,
             parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity,
             parameters=self.parameters(model),
-        )
+        ))
 
     def problem_of_windows(
         self, model: TorqueModel, bag: LongBag, start: float, stop: float
@@ -319,12 +320,16 @@ class Identification:
             RecordingError: The bag cannot be read or does not fit.
         """
         fit = self.settings.fit
-        return RegressionProblem.from_windows(
+        return self._with_plausible_terms(RegressionProblem.from_windows(
             model, self.windows(model, bag, start, stop),
             parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity,
             parameters=self.parameters(model),
-        )
+        ))
+
+    def _with_plausible_terms(self, problem: RegressionProblem) -> RegressionProblem:
+        plausibility = self.settings.fit.plausibility or Plausibility()
+        return with_plausible_terms(problem, plausibility.term_factor)
 
 
 def _continuous(robot: RobotModel) -> frozenset[str]:

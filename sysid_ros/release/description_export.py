@@ -29,6 +29,8 @@ from sysid_ros.robot.urdf import RobotDescription
 #: robots whose torques exceed 1000 N·m, where double precision ends.
 TORQUE_TOLERANCE = 1e-9
 _RELATIVE_TOLERANCE = 1e-12
+# A bound that holds counts as kept to this part of it.
+_ROUNDING = 1e-9
 
 # What the description calls a term, whatever its format calls it.
 _TERMS = {
@@ -78,7 +80,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
         ReleaseError: A body is physically inconsistent, before or after rounding, a friction
             or armature is negative, or the document cannot be edited.
     """
-    _refuse_negative(robot, parameters)
+    _refuse_implausible(parameters)
     document = _document(robot.description)
     shares = body_shares(robot, parameters)
     terms = dict(_changed_terms(robot.opened, parameters, document))
@@ -187,13 +189,20 @@ def verify_export(
     return worst
 
 
-def _refuse_negative(robot: RobotModel, parameters: ParameterSet) -> None:
-    for name, value in zip(parameters.names, parameters.values, strict=True):
+def _refuse_implausible(parameters: ParameterSet) -> None:
+    """Refuse frictions and drive inertias that are negative, or larger than they may be."""
+    for name, value, upper in zip(
+            parameters.names, parameters.values, parameters.upper, strict=True):
         owner, _, field = name.rpartition('.')
         if field in _TERMS and value < 0.0:
             raise ReleaseError(
                 f'{field} is negative', where=owner, found=f'{value:.6g}',
                 allowed='zero or more', fix='Use a physically consistent estimator',
+            )
+        if field in _TERMS and value > upper * (1.0 + _ROUNDING):
+            raise ReleaseError(
+                f'{field} is larger than plausible', where=owner, found=f'{value:.6g}',
+                allowed=f'{upper:.6g} or less', fix='Use a physically consistent estimator',
             )
 
 

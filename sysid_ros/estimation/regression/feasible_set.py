@@ -22,17 +22,20 @@ from sysid_ros.settings import StrictSettings
 
 
 class Plausibility(StrictSettings):
-    """How far bodies may stray from the prior.
+    """How far bodies may stray from the prior, and how large joint terms may be.
 
     Attributes:
         margin: Smallest consistency margin of a body, between 0 and 1.
         mass_factor: A mass stays between prior / factor and prior · factor; above 1.
         total_mass: The moving mass stays within this fraction of the prior's.
+        term_factor: Where a joint hardly moves, a friction, spring or drive inertia takes no more
+            than so many times its torque at slow motion, or its prior.
     """
 
     margin: float = 1e-3
     mass_factor: float = 3.0
     total_mass: float = 0.3
+    term_factor: float = 5.0
 
     def model_post_init(self, _: object) -> None:
         """Refuse limits that contradict the prior itself."""
@@ -40,13 +43,14 @@ class Plausibility(StrictSettings):
             'margin': 0.0 < self.margin < 1.0,
             'mass_factor': self.mass_factor > 1.0,
             'total_mass': self.total_mass > 0.0,
+            'term_factor': self.term_factor >= 1.0,
         }
         for name, fits in allowed.items():
             if not fits:
                 raise ConfigurationError(
                     'the plausible range does not contain the prior', where=name,
                     found=getattr(self, name),
-                    allowed='margin in (0, 1), mass_factor > 1, total_mass > 0',
+                    allowed='margin in (0, 1), mass_factor > 1, total_mass > 0, term_factor >= 1',
                 )
 
 
