@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import Inertia
 from rclpy.serialization import deserialize_message, serialize_message
 
-from sysid_ros.msg import IdentifiedParameters, JointDynamics
+from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange
 
 FIELDS = {
     JointDynamics: {
@@ -17,6 +17,14 @@ FIELDS = {
         'torque_offset': 'double',
         'armature': 'double',
         'stiffness': 'double',
+    },
+    JointRange: {
+        'name': 'string',
+        'position_min': 'double',
+        'position_max': 'double',
+        'speed': 'double',
+        'acceleration': 'double',
+        'effort': 'double',
     },
     IdentifiedParameters: {
         'stamp': 'builtin_interfaces/Time',
@@ -28,6 +36,7 @@ FIELDS = {
         'link_names': 'sequence<string>',
         'link_inertias': 'sequence<geometry_msgs/Inertia>',
         'joints': 'sequence<sysid_ros/JointDynamics>',
+        'fitted_range': 'sequence<sysid_ros/JointRange>',
         'held_out_relative_error': 'double',
         'prior_relative_error': 'double',
         'consistency_margin': 'double',
@@ -47,6 +56,7 @@ def identified_arm():
         JointDynamics(name='shoulder', viscous_friction=1.5, armature=0.75, stiffness=math.nan),
         JointDynamics(name='elbow', coulomb_friction=0.5, torque_offset=-0.25),
     ]
+    message.fitted_range = [JointRange(name='elbow', position_min=-0.5, speed=1.5)]
     message.held_out_relative_error = 0.0225
     message.condition_number = math.inf
     return message

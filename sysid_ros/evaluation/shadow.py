@@ -19,6 +19,7 @@ from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.evaluation.objections import clearly_worse_joints
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
@@ -67,6 +68,7 @@ class Shadow:
         needed: Largest error of the candidate that is better beyond chance, in parts of the
             current one's.
         worse: Joints that it predicts clearly worse, with both errors.
+        beyond: In what the motion goes beyond the one that the candidate was fitted to.
     """
 
     candidate: ResidualStatistics
@@ -75,6 +77,7 @@ class Shadow:
     still: tuple[str, ...]
     needed: float
     worse: tuple[str, ...]
+    beyond: tuple[str, ...] = ()
 
     @property
     def won(self) -> bool:
@@ -96,6 +99,9 @@ class Shadow:
             text += f'; beyond chance would be less than {100 * self.needed * before:.3g} %'
         if self.still:
             text += f'; {", ".join(self.still)} did not move'
+        if self.beyond:
+            further = ', '.join(self.beyond)
+            text += f'; beyond the motion that the candidate was fitted to: {further}'
         return f'{text}.'
 
 
@@ -107,6 +113,7 @@ def shadow_test(
     parallel_filter: ParallelFilter | None = None,
     minimum_velocity: float | tuple[float, ...] = 0.0,
     settings: ShadowSettings | None = None,
+    fitted: MotionRange | None = None,
 ) -> Shadow:
     """Predict the torques of live data with a candidate and with the current parameters.
 
@@ -117,6 +124,8 @@ def shadow_test(
         parallel_filter: Low-pass and decimation of torques, measured and predicted.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s].
         settings: What is asked of the motion.
+        fitted: How far, how fast and under which load the motion went that the candidate was
+            fitted to; None where it is not known.
 
     Returns:
         Errors of both, and who won.
@@ -144,4 +153,5 @@ def shadow_test(
         still=tuple(dataset.joint_names[k] for k in np.flatnonzero(~np.any(moving, axis=0))),
         needed=prediction.needed,
         worse=tuple(clearly_worse_joints(prediction)),
+        beyond=() if fitted is None else MotionRange.of(dataset).beyond(fitted),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -13,7 +14,7 @@ from sysid_ros.dynamics.terms import driven_joints
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
-from sysid_ros.msg import IdentifiedParameters, JointDynamics, RevisionInfo
+from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange, RevisionInfo
 from sysid_ros.release.link_inertias import (
     JOINT_FIELDS,
     body_inertials,
@@ -70,6 +71,7 @@ def parameters_message(
     estimate: str = '',
     description_sha256: str = '',
     recording_sha256: str = '',
+    fitted_range: Mapping[str, Any] | None = None,
 ) -> IdentifiedParameters:
     """Parameters as a message, with the numbers that an exported description has.
 
@@ -82,6 +84,7 @@ def parameters_message(
         estimate: Id of the estimate that they come from.
         description_sha256: Digest of the description that gave the prior; by default the robot's.
         recording_sha256: Digest of the recording that was fitted.
+        fitted_range: Range of the motion that was fitted, plain values by joint.
 
     Raises:
         ReleaseError: A body is physically inconsistent, or the message has no place for a
@@ -98,6 +101,7 @@ def parameters_message(
         link_names=list(inertias),
         link_inertias=[_inertia(inertial) for inertial in inertias.values()],
         joints=[_joint(joint, values) for joint in driven_joints(robot)],
+        fitted_range=_joint_ranges(fitted_range or {}),
         held_out_relative_error=quality.held_out_relative_error,
         prior_relative_error=quality.prior_relative_error,
         consistency_margin=quality.consistency_margin,
@@ -116,7 +120,7 @@ def content_message(robot: RobotModel, content: Content, revision: str) -> Ident
     return parameters_message(
         robot, content.parameters, content.quality, stamp=content.estimated, revision=revision,
         estimate=content.estimate, description_sha256=content.prior_sha256,
-        recording_sha256=content.recording_sha256)
+        recording_sha256=content.recording_sha256, fitted_range=content.fitted_range)
 
 
 def load_messages(load: PayloadEstimate) -> tuple[Inertia, Inertia]:
@@ -145,8 +149,17 @@ def info_message(revision: Revision, current: str) -> RevisionInfo:
         kind=_KINDS[revision.kind], estimate=content.estimate, restored=revision.restored,
         comment=revision.comment, description_sha256=content.description_sha256,
         held_out_relative_error=content.quality.held_out_relative_error,
-        current=revision.id == current,
+        current=revision.id == current, fitted_range=_joint_ranges(content.fitted_range),
     )
+
+
+def _joint_ranges(fitted: Mapping[str, Any]) -> list[JointRange]:
+    """Ranges of joints from plain values by joint."""
+    return [
+        JointRange(
+            name=name, position_min=one['position'][0], position_max=one['position'][1],
+            speed=one['speed'], acceleration=one['acceleration'], effort=one['torque'])
+        for name, one in fitted.items()]
 
 
 def parameters_from_message(message: IdentifiedParameters, model: TorqueModel) -> ParameterSet:

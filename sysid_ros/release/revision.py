@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
@@ -74,6 +75,8 @@ class Content:
         quality: How far to believe the parameters.
         kept: Parameters that keep their prior since the data does not tell them.
         notes: What else a person should know.
+        fitted_range: How far, how fast and under which load each joint moved in the data that was
+            fitted, plain values by joint; empty where it is not known.
     """
 
     description: bytes
@@ -85,6 +88,7 @@ class Content:
     quality: Quality = Quality()
     kept: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    fitted_range: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def description_sha256(self) -> str:
@@ -99,6 +103,8 @@ class Content:
             'estimate': self.estimate, 'estimated': self.estimated,
             'recording_sha256': self.recording_sha256, 'quality': self.quality.to_json(),
             'kept': list(self.kept), 'notes': list(self.notes),
+            # Revisions from before it was known keep their digest.
+            **({'fitted_range': dict(self.fitted_range)} if self.fitted_range else {}),
         }
 
     def same_as(self, other: Content) -> bool:
@@ -174,6 +180,7 @@ class Revision:
                     content['prior_sha256'], content['estimate'], content['estimated'],
                     content['recording_sha256'], Quality.from_json(content['quality']),
                     tuple(content['kept']), tuple(content['notes']),
+                    content.get('fitted_range', {}),
                 ),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -25,6 +25,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload import identify_payload, in_link_frame
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
+from sysid_ros.evaluation.evaluation import FITTED_RANGE
 from sysid_ros.evaluation.shadow import (
     Candidate,
     Shadow,
@@ -33,6 +34,7 @@ from sysid_ros.evaluation.shadow import (
 )
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.release.kept import keep_prior
 from sysid_ros.release.link_inertias import require_joint_terms_known
@@ -117,6 +119,12 @@ class FinishedFit:
         # Where it is not said, all that came before the fit was done may have been fitted.
         return 1e-9 * float(self.provenance.get('recording_end') or self.written)
 
+    @property
+    def fitted_range(self) -> MotionRange | None:
+        """How far, how fast and under which load the fitted motion went, if that is known."""
+        return MotionRange.from_json(
+            self.estimate.provenance.get(FITTED_RANGE, {}), self.model.robot.joint_names)
+
     def require_committable(self) -> None:
         """Refuse what the verdict is against, or what it was not made from.
 
@@ -152,7 +160,7 @@ class FinishedFit:
         """
         self.require_committable()
         _require_same_robot(self.model.robot, robot, self.name)
-        handed = keep_prior(self.model, self.estimate)
+        handed, fitted = keep_prior(self.model, self.estimate), self.fitted_range
         try:
             require_joint_terms_known(robot, handed.parameters)
         except ReleaseError as error:
@@ -167,6 +175,7 @@ class FinishedFit:
             int(self.provenance.get('estimated') or self.written),
             str(self.estimate.provenance.get('sha256', '')), self._quality(handed.parameters),
             handed.kept, (*handed.notes, *export.notes),
+            {} if fitted is None else fitted.to_json(),
         )
 
     def shadow(
@@ -193,6 +202,7 @@ class FinishedFit:
             parallel_filter=self.identification.settings.processing.parallel_filter,
             minimum_velocity=self.identification.settings.fit.minimum_velocity,
             settings=settings,
+            fitted=self.fitted_range,
         )
 
     def payload(

@@ -10,6 +10,7 @@ from sysid_ros.evaluation.shadow import Candidate, ShadowSettings, shadow_test
 from sysid_ros.recording.align import align
 from sysid_ros.recording.description import QuantitySettings, RecordingSettings
 from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.signals import LowPass, ParallelFilter
 
@@ -43,6 +44,17 @@ def test_the_better_set_wins_and_the_worse_one_loses(truth, prior, data):
     other = shadow_test(prior, truth, data, parallel_filter=FILTER)
     assert not other.won
     assert 'clearly worse in' in other.sentence
+
+
+def test_motion_beyond_what_the_candidate_was_fitted_to_is_said(truth, prior, data):
+    slow = MotionRange.of(replace(data, v=data.v / 2.0))
+    shadow = shadow_test(truth, prior, data, parallel_filter=FILTER, fitted=slow)
+    assert shadow.won
+    assert 'beyond the motion that the candidate was fitted to: 2.0 times the speed (' in (
+        shadow.sentence)
+    within = shadow_test(truth, prior, data, parallel_filter=FILTER, fitted=MotionRange.of(data))
+    assert within.beyond == ()
+    assert 'beyond the motion' not in within.sentence
 
 
 def test_a_set_that_is_as_good_does_not_win(truth, data):

@@ -30,6 +30,7 @@ def content(mass=None, estimate='', description=DESCRIPTION):
         hashlib.sha256(DESCRIPTION).hexdigest(), estimate, 123456789 if estimate else 0,
         'ab' * 32 if estimate else '', Quality(0.03, 0.5) if estimate else Quality(),
         ('elbow.torque_offset',) if estimate else (), ('A note.',) if estimate else (),
+        {'elbow': {'position': [0.0, 1.0], 'speed': 2.0}} if estimate else {},
     )
 
 
@@ -66,6 +67,10 @@ def test_the_initial_revision_is_made_once(path, store):
 def test_revisions_of_another_robot_are_not_mixed_in(store):
     with pytest.raises(ReleaseError, match='another robot description'):
         store.begin(content(description=b'<robot name="other"/>'))
+
+
+def test_a_record_without_a_range_is_that_of_earlier_versions():
+    assert 'fitted_range' not in content().to_json()
 
 
 def test_what_comes_back_is_what_was_committed(path, store):

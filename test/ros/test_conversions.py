@@ -1,6 +1,7 @@
 """Parameters as messages: the numbers of the exported URDF, and the same torques after the way."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -19,6 +20,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError, ReleaseError
 from sysid_ros.nodes.conversions import (
     content_message,
+    info_message,
     instant,
     parameters_from_message,
     parameters_message,
@@ -27,7 +29,7 @@ from sysid_ros.nodes.conversions import (
     to_time,
 )
 from sysid_ros.release.description_export import export_description
-from sysid_ros.release.revision import Content, Quality
+from sysid_ros.release.revision import Content, Kind, Quality, Revision
 from sysid_ros.robot.inertia import inertial_from_pseudo, pseudo_inertia
 from sysid_ros.robot.model import RobotModel
 
@@ -207,6 +209,19 @@ def test_a_revision_says_where_it_comes_from(arm):
     assert message.held_out_relative_error == 0.03
     assert math.isnan(message.condition_number)
     assert to_nanoseconds(message.stamp) == 1_700_000_000_123_456_789
+
+
+def test_a_revision_says_how_far_the_fitted_motion_went(arm):
+    ranges = {'elbow': {
+        'position': [-1.0, 2.0], 'speed': 1.5, 'acceleration': 4.0, 'torque': 30.0}}
+    content = Content(b'<robot/>', arm.parameters, 'ab' * 32, 'fit_1', fitted_range=ranges)
+    revision = Revision(1, '', '', Kind.COMMIT, 1, '', '', content)
+    for message in (content_message(arm.robot, content, '1-a'), info_message(revision, '1-a')):
+        (one,) = message.fitted_range
+        assert (one.name, one.position_min, one.position_max) == ('elbow', -1.0, 2.0)
+        assert (one.speed, one.acceleration, one.effort) == (1.5, 4.0, 30.0)
+    unknown = content_message(arm.robot, replace(content, fitted_range={}), '')
+    assert list(unknown.fitted_range) == []
 
 
 @pytest.mark.parametrize('nanoseconds', [0, 1, 999_999_999, 1_700_000_000_123_456_789])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -94,6 +95,8 @@ def test_a_good_fit_becomes_a_content_that_says_where_it_comes_from(fits, model,
     assert content.quality.held_out_relative_error == 0.03
     assert content.quality.condition_number == 42.0
     assert content.quality.consistency_margin > 0.0
+    assert set(content.fitted_range) == set(model.robot.joint_names)
+    assert all(0.1 < one['speed'] < 10.0 for one in content.fitted_range.values())
     reloaded = RobotModel.from_urdf(content.description.decode())
     terms = TorqueModel(reloaded, model.terms)
     motion = np.random.default_rng(0).normal(size=(3, 20, len(reloaded.joint_names)))
@@ -215,6 +218,18 @@ def test_a_good_fit_wins_its_shadow_test(fits, shadow):
     assert result.won
     assert result.candidate.relative_error < 0.05
     assert not shadow(live(fits, origin=1_010.0), current=shadow.content.parameters).won
+
+
+def test_a_shadow_test_beyond_the_fitted_motion_says_so(fits, model, tmp_path):
+    def slower(data):
+        for one in data['provenance']['fitted_range'].values():
+            one['speed'] /= 2.0
+
+    fit = FinishedFit.open('edited', edited(fits, tmp_path, 'estimate.json', slower))
+    shadow = fit.shadow(
+        fit.content(model.robot), model.parameters, live(fits, origin=time.time()), 5.0,
+        ShadowSettings())
+    assert any('times the speed' in text for text in shadow.beyond)
 
 
 def test_data_that_was_fitted_does_not_count(fits, shadow):
