@@ -210,6 +210,11 @@ class OuterIteration:
         )
 
 
+def held_at(problem: RegressionProblem, theta: np.ndarray) -> RegressionProblem:
+    """The linear problem with shapes, loads and drive gains as at parameter values ``(p,)``."""
+    return problem if problem.source is None else _linear(problem, theta, ())
+
+
 @dataclass(frozen=True, eq=False)
 class _Settled:
     """Where loads and gains no longer change what a model predicts, or how that failed.

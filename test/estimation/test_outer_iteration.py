@@ -22,7 +22,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.estimation.outer_iteration import OuterIteration
+from sysid_ros.estimation.outer_iteration import OuterIteration, held_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.model import RobotModel
@@ -176,6 +176,16 @@ def test_an_estimator_alone_refuses_what_is_not_linear(name):
 def test_a_recording_read_in_windows_is_refused_by_the_names_of_the_terms():
     with pytest.raises(EstimationError, match='whole recording in memory.*stribeck_velocity'):
         RegressionProblem.from_windows(STRIBECK.model, iter(()))
+
+
+@pytest.mark.parametrize('case', [STRIBECK, LOAD, GAIN])
+def test_a_problem_held_at_the_truth_is_linear_and_found_again_at_once(case):
+    problem = held_at(case.problem(0.0), case.truth)
+    assert problem.source is None
+    found = make_estimator('lmi').fit(problem)
+    assert found.status.ok
+    assert found.residuals.relative_error < 1e-6
+    assert held_at(problem, case.truth) is problem
 
 
 @pytest.mark.parametrize('settings', [{'tolerance': 0.0}, {'max_iterations': 0}])
