@@ -238,6 +238,18 @@ FAULTS: dict[str, Fault] = {
     'dead band': dead_band, 'gain grows': squared, 'no sign': without_direction,
     'short': short, 'half lost': thinned, 'tiny motion': tiny,
 }
+# Each fault once with another one far down the list, so that all kinds meet.
+_FAR_DOWN = 17
+
+
+def _both(first: Fault, second: Fault) -> Fault:
+    return lambda data, random: second(first(data, random), random)
+
+
+PAIRS: dict[str, Fault] = {
+    f'{one}; {other}': _both(FAULTS[one], FAULTS[other]) for one, other in zip(
+        FAULTS, [*list(FAULTS)[_FAR_DOWN:], *list(FAULTS)[:_FAR_DOWN]], strict=True)
+}
 STILL: dict[str, Fault] = {'at rest': at_rest, 'one joint moves': one_moves}
 TRACELESS: dict[str, Fault] = {
     'effort × 2, all': scaled(2.0, True), 'effort × 0.5, all': scaled(0.5, True),

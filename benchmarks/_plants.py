@@ -22,7 +22,9 @@ ROBOTS = {
     'Jaco': 'kinova.urdf', 'Panda': 'panda.urdf', 'xArm7': 'xarm7.urdf',
     'Talos arm': 'talos_left_arm.urdf', 'Tiago': 'tiago_no_hand.urdf',
     'finger': 'finger_edu.urdf', 'Bolt legs': 'bolt.urdf', 'two joints': 'TwoDofs.urdf',
+    'SCARA': 'scara.urdf',
 }
+_OWN = Path(__file__).parent
 RATE, STEPS = 200.0, 5
 # How far the prior is off: masses and frictions in parts, centres of mass in parts of a link's
 # radius of gyration and at most so many metres.
@@ -45,6 +47,9 @@ _LEAST_ACCELERATION = 2.0
 
 def published(name: str) -> Path | None:
     """The description of a robot; None where its package is not installed."""
+    own = _OWN / ROBOTS[name]
+    if own.is_file():
+        return own
     try:
         found = files('example-robot-data') or ()
     except PackageNotFoundError:

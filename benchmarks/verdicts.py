@@ -8,7 +8,7 @@ prior, in all or, by half, at a joint. Clean recordings tell how many good model
 how many good sensors accused.
 
 Faults that leave no trace in the data are told apart. The robots are those of the package
-example-robot-data; without it nothing runs.
+example-robot-data, without which nothing runs, and a SCARA.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ for _library in ('OMP', 'OPENBLAS', 'MKL'):
 
 import numpy as np  # noqa: E402
 import yaml  # noqa: E402
-from _faults import FAULTS, STILL, TRACELESS  # noqa: E402
+from _faults import FAULTS, PAIRS, STILL, TRACELESS  # noqa: E402
 from _plants import ROBOTS, Plant, Recorded, published  # noqa: E402
 
 from sysid_ros.errors import SysidError  # noqa: E402
@@ -45,7 +45,7 @@ CRASH = 'crash: '
 # The same with a recording of a load of known mass, which tells one scale of all efforts.
 KNOWN = {f'{name}, known load': fault for name, fault in TRACELESS.items() if 'effort' in name}
 CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data}
-EVERY = CLEAN | FAULTS | STILL | TRACELESS | KNOWN
+EVERY = CLEAN | FAULTS | PAIRS | STILL | TRACELESS | KNOWN
 
 
 @dataclass(frozen=True)
@@ -160,13 +160,14 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
     by_fault: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_fault[outcome.fault].append(outcome)
-    print(f'{"fault":32} {"fits":>5} {"committed":>10} {"wrong":>6}')
+    print(f'{"fault":64} {"fits":>5} {"committed":>10} {"wrong":>6}')
     for fault, those in by_fault.items():
-        print(f'{fault:32} {len(those):5} {sum(one.committable for one in those):10} '
+        print(f'{fault:64} {len(those):5} {sum(one.committable for one in those):10} '
               f'{sum(one.wrong for one in those):6}')
     figures: list[dict[str, object]] = []
     for name, kind, bar, count in (
         ('traced faults: wrong', FAULTS, TRACED, lambda one: one.wrong),
+        ('pairs of traced faults: wrong', PAIRS, TRACED, lambda one: one.wrong),
         ('still robots: committed', STILL, 0.0, lambda one: one.committable),
         ('clean: refused', CLEAN, REFUSED, lambda one: not one.committable),
         ('clean: accused', CLEAN, ACCUSED, lambda one: one.accused),
