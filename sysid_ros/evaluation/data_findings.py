@@ -9,6 +9,7 @@ import numpy as np
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.known import LoadFinding
+from sysid_ros.evaluation.unsaid_load import UnsaidLoad
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
 from sysid_ros.recording.effort import EffortFinding
@@ -29,6 +30,7 @@ class DataFindings:
         coarse: Joints whose accelerations the positions do not tell.
         qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
+        unsaid: A load by which the recording to judge by differs from those that were fitted.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -37,6 +39,7 @@ class DataFindings:
     coarse: tuple[str, ...] = ()
     qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
+    unsaid: UnsaidLoad | None = None
 
 
 #: Nothing that was looked at.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sysid_ros.errors import ModelError, RecordingError
@@ -13,9 +13,11 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
+from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
+from sysid_ros.evaluation.unsaid_load import unsaid_load
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.motion_range import MotionRange
@@ -108,6 +110,11 @@ def evaluate(
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     fitted = predict(estimate, training, held_out=False)
+    if held_out is not None and prediction is not None and estimate.status.found_values:
+        trained = fitted.candidate.relative_error
+        if prediction.candidate.relative_error > OVERFIT * trained:
+            data = replace(data, unsaid=unsaid_load(
+                training, held_out.problem, estimate.parameters.values, trained))
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,
         patterns=residual_patterns(training, estimate.parameters.values))

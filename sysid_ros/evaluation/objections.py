@@ -15,6 +15,7 @@ from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
+from sysid_ros.evaluation.unsaid_load import UnsaidLoad
 from sysid_ros.recording.delay import TorqueDelays
 from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.quality import DataQuality
@@ -72,7 +73,7 @@ def find_objections(
     return (
         *_motion(estimate, data.still), *_encoders(data.coarse), *_signals(data.qualities),
         *_efforts(data.efforts),
-        *_delays(data.delays), *_load(data.load),
+        *_delays(data.delays), *_load(data.load), *_unsaid(data.unsaid),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_patterns(patterns), *_training(estimate, training),
         *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
@@ -172,6 +173,14 @@ def _load(load: LoadFinding | None) -> Iterator[Objection]:
             'is what known.payload.mass says.' if load.scale > 0.0 else
             'Check the signs of the efforts, and which recording has the load.',
         )
+
+
+def _unsaid(load: UnsaidLoad | None) -> Iterator[Objection]:
+    """A load in one of the recordings alone, which makes them recordings of two robots."""
+    if load is not None:
+        yield Objection(
+            load.sentence,
+            'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
 
 
 def _solver(estimate: Estimate) -> Iterator[Objection]:

@@ -1,0 +1,80 @@
+"""A load that only one of two recordings has is named, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.evaluation import HeldOut, evaluate
+from sysid_ros.evaluation.unsaid_load import unsaid_load
+
+LOAD = np.array([0.6, 0.02, -0.01, 0.05, 0.01, 0.0, 0.01, 0.0, 0.0, 0.004])
+
+
+def loaded(arm, data):
+    """The same motion with a load on the last link."""
+    regressor = inertial_regressor(arm.model.robot, data.q, data.v, data.a)
+    return replace(data, tau=data.tau + regressor[:, :, -10:] @ LOAD)
+
+
+def recordings(arm):
+    """Data to fit, and another motion to judge by."""
+    whole = arm.dataset(24.0, 100.0, noise=0.02)
+    return whole.subset(0.0, 2.0 / 3.0), whole.subset(2.0 / 3.0, 1.0)
+
+
+def judged(arm, fitted, other):
+    problem, held_out = (
+        RegressionProblem.from_dataset(arm.model, data) for data in (fitted, other))
+    estimate = make_estimator('entropic').fit(problem)
+    return evaluate(estimate, problem, HeldOut(held_out, other))
+
+
+@pytest.mark.parametrize('in_judged', [True, False])
+def test_a_load_in_one_recording_is_named_with_its_mass_and_where_it_is(simulated_arm, in_judged):
+    for seed in range(3):
+        arm = simulated_arm(seed)
+        first, second = recordings(arm)
+        if in_judged:
+            second = loaded(arm, second)
+        else:
+            first = loaded(arm, first)
+        verdict = judged(arm, first, second).verdict
+        assert not verdict.committable
+        where = 'to judge by' if in_judged else 'that was fitted'
+        (said,) = (reason for reason in verdict.reasons if 'robot carried' in reason)
+        assert said.startswith(f'The recording {where} looks as if the robot carried 0.')
+        assert f' kg at {arm.model.robot.body_names[-1]}' in said
+        assert any('sysid payload' in step for step in verdict.next_steps)
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda data: data,
+    lambda data: replace(data, tau=1.3 * data.tau),
+    lambda data: replace(data, tau=data.tau + 0.3 * np.abs(data.tau).max(axis=0)),
+    lambda data: replace(data, tau=data.tau + np.tanh(20.0 * data.v)),
+], ids=['same', 'scale', 'bias', 'friction'])
+def test_nothing_else_is_taken_for_a_load(simulated_arm, spoil):
+    for seed in range(3):
+        arm = simulated_arm(seed)
+        first, second = recordings(arm)
+        reasons = judged(arm, first, spoil(second)).verdict.reasons
+        assert not any('robot carried' in reason for reason in reasons)
+
+
+def test_the_load_is_found_to_its_mass(simulated_arm):
+    arm = simulated_arm(1)
+    first, second = recordings(arm)
+    problem, other = (
+        RegressionProblem.from_dataset(arm.model, data) for data in (first, loaded(arm, second)))
+    estimate = make_estimator('entropic').fit(problem)
+    found = unsaid_load(
+        problem, other, estimate.parameters.values, estimate.residuals.relative_error)
+    assert found.judged
+    assert found.mass == pytest.approx(LOAD[0], rel=0.2)
+    assert found.error_with < 0.2 * found.error_without
