@@ -72,7 +72,7 @@ def find_objections(
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
         *_motion(estimate, data.still), *_encoders(data.coarse), *_signals(data.qualities),
-        *_efforts(data.efforts),
+        *_efforts(data.efforts), *_scales(data),
         *_delays(data.delays), *_load(data.load), *_unsaid(data.unsaid),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_patterns(patterns), *_training(estimate, training),
@@ -141,6 +141,14 @@ def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
                 f'{finding.suggestion}.' if finding.suggestion else
                 'Check what the drive reports as effort.',
             )
+
+
+def _scales(data: DataFindings) -> Iterator[Objection]:
+    """Efforts of one joint that contradict those of the others."""
+    accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
+    for found in data.scales:
+        if found.joint not in accused:
+            yield Objection(found.sentence, found.next_step)
 
 
 def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
