@@ -9,7 +9,7 @@ import numpy as np
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.known import LoadFinding
-from sysid_ros.evaluation.joint_scales import JointScale
+from sysid_ros.evaluation.contradictions import Contradiction
 from sysid_ros.evaluation.unsaid_load import UnsaidLoad
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
@@ -32,7 +32,7 @@ class DataFindings:
         qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
         unsaid: A load by which the recording to judge by differs from those that were fitted.
-        scales: Joints whose efforts contradict those of the others.
+        contradictions: What of the fitted recordings contradicts the rest of them.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -42,7 +42,7 @@ class DataFindings:
     qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
     unsaid: UnsaidLoad | None = None
-    scales: tuple[JointScale, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 #: Nothing that was looked at.

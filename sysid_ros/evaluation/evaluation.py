@@ -11,9 +11,9 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.evaluation.contradictions import contradictions
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
-from sysid_ros.evaluation.joint_scales import joint_scales
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
@@ -111,7 +111,7 @@ def evaluate(
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
     fitted = predict(estimate, training, held_out=False)
-    data = replace(data, scales=joint_scales(training, estimate))
+    data = replace(data, contradictions=contradictions(training, estimate))
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error
         if prediction.candidate.relative_error > OVERFIT * trained:

@@ -72,7 +72,7 @@ def find_objections(
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
         *_motion(estimate, data.still), *_encoders(data.coarse), *_signals(data.qualities),
-        *_efforts(data.efforts), *_scales(data),
+        *_efforts(data.efforts), *_contradictions(data),
         *_delays(data.delays), *_load(data.load), *_unsaid(data.unsaid),
         *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
         *_patterns(patterns), *_training(estimate, training),
@@ -143,10 +143,10 @@ def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
             )
 
 
-def _scales(data: DataFindings) -> Iterator[Objection]:
-    """Efforts of one joint that contradict those of the others."""
+def _contradictions(data: DataFindings) -> Iterator[Objection]:
+    """Scales, zeros and clocks that no masses make up for, of joints not yet accused."""
     accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
-    for found in data.scales:
+    for found in data.contradictions:
         if found.joint not in accused:
             yield Objection(found.sentence, found.next_step)
 

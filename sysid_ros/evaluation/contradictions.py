@@ -1,0 +1,260 @@
+r"""What rows say, without a prior, of the scale of an effort, a joint's zero, and the clock.
+
+One set of inertial parameters makes the torques of all joints. A joint that accelerates acts on
+its neighbours as they act on it, weights turn with the angles of the joints below, and a first
+moment both weighs and accelerates. So a wrong scale s of one effort, a wrong zero :math:`\delta`
+of a joint, and a clock that runs k times too fast cannot be made up for by other masses. Each is
+tried as a further column of the regressor, at the parameters that were found:
+
+.. math:: s: \; e_j \hat\tau_j, \qquad \delta: \; \partial\hat\tau / \partial q_j, \qquad
+    \log k: \; 2\,(\hat\tau - \hat g),
+
+with :math:`\hat\tau` of the bodies alone. The one that explains most is taken in, then the next
+beside it (forward selection). Offsets, friction and drive inertia of every joint are free.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize_scalar
+
+from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.outer_iteration import held_at
+from sysid_ros.estimation.problem import RegressionProblem
+
+# Squared standard deviations by which a column has to explain the rows better, and in parts of the
+# first one, whose linearisation leaves something.
+_DECISIVE, _BESIDE = 20.0, 0.1
+# Smaller ones are what real robots have: factors of an effort and of the clock, and zeros in [rad]
+# or [m].
+_SCALE, _CLOCK, _ZERO = 1.25, 1.1, 0.1
+# Torques are not known better than this, in parts.
+_MISMATCH = 0.01
+# Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
+_ROWS, _STEP = 2000, 0.02
+# Logarithms of scales that are tried. What is best at the ends is no scale: the joint then shares
+# too little with the others.
+_SCALES = np.linspace(-2.4, 2.4, 13)
+
+
+class Wrong(enum.Enum):
+    """What may be wrong with a recording; the values are the columns' names."""
+
+    SCALE = 'scale'
+    ZERO = 'zero'
+    CLOCK = 'clock'
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Something of a recording that contradicts the rest of it.
+
+    Attributes:
+        kind: What it is.
+        joint: Name of the joint; empty for the clock.
+        value: Effort per torque; what has to be added to the positions in [rad] or [m]; seconds
+            that the stamps count in one second.
+        evidence: How much better the rows are explained with it, in squared standard deviations.
+    """
+
+    kind: Wrong
+    joint: str
+    value: float
+    evidence: float
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        sure = f'by {self.evidence**0.5:.0f} standard deviations, whatever the masses are'
+        if self.kind is Wrong.SCALE:
+            return (
+                f'{self.joint}: the efforts of the other joints agree with its own only if that '
+                f'is {self.value:.3g} times the torque ({sure}).')
+        if self.kind is Wrong.ZERO:
+            return (
+                f'{self.joint}: the efforts agree with its positions only if about '
+                f'{self.value:+.2g} is added to these ({sure}).')
+        return (
+            'Weights and accelerations agree only if the stamps count about '
+            f'{self.value:.3g} s in one second ({sure}).')
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        if self.kind is Wrong.SCALE:
+            return (
+                'Check torque constant and gear of the joint: recording.effort.scale: '
+                f'{{{self.joint}: {1.0 / self.value:.3g}}} would agree.')
+        if self.kind is Wrong.ZERO:
+            return (
+                'Check the zero of the joint against the description, and whether the robot '
+                'stands as the description says.')
+        return (
+            'Check unit and rate of the stamps (recording.time), the units of the positions, and '
+            'whether something other than the drives carries weight, such as a spring.')
+
+
+def contradictions(problem: RegressionProblem, estimate: Estimate) -> tuple[Contradiction, ...]:
+    """What contradicts the rest of the rows, the clearest first.
+
+    Args:
+        problem: Rows that were fitted.
+        estimate: What was found; its residuals say how far rows are to be believed.
+
+    Returns:
+        Nothing where loops are closed, drive gains are sought, or the motion is not at hand.
+    """
+    robot = problem.model.robot
+    if problem.motion is None or robot.loops is not None or not estimate.status.found_values:
+        return ()
+    if (problem.model.at(estimate.parameters.values).gains != 1.0).any():
+        return ()
+    evidence = _Evidence(held_at(problem, estimate.parameters.values), estimate)
+    found = evidence.selected()
+    return tuple(one for one in evidence.described(found) if _is_large(one))
+
+
+def _is_large(found: Contradiction) -> bool:
+    if found.kind is Wrong.ZERO:
+        return abs(found.value) > _ZERO
+    least = _SCALE if found.kind is Wrong.SCALE else _CLOCK
+    return abs(np.log(found.value)) > np.log(least)
+
+
+class _Evidence:
+    r"""Products :math:`A_j^T A_j` of each joint's weighted rows :math:`A_j = [G, g, \tau, C]`.
+
+    G belongs to the prior's steps z, g to the values at z = 0, C to what may be wrong.
+
+    Args:
+        problem: Rows, linear in the parameters.
+        estimate: What was found.
+    """
+
+    def __init__(self, problem: RegressionProblem, estimate: Estimate) -> None:
+        self._names = problem.model.robot.joint_names
+        joints, self._steps = len(self._names), problem.scale.shape[1]
+        self._kinds = [
+            *((Wrong.SCALE, joint) for joint in range(joints)),
+            *((Wrong.ZERO, joint) for joint in range(joints)), (Wrong.CLOCK, -1)]
+        rows = np.arange(0, len(problem.torque), -(-len(problem.torque) // _ROWS))
+        assert problem.motion is not None
+        data, parallel = problem.motion.dataset, problem.motion.parallel_filter
+        own = np.stack([np.ones_like(data.v), data.v, np.sign(data.v), data.a], axis=-1)
+        tried = parallel.apply(
+            np.stack(list(_columns(problem, estimate)), axis=-1), data.rate, data.segments)[0]
+        own = parallel.apply(own, data.rate, data.segments)[0]
+        self._products = np.zeros((joints, *2 * (self._steps + 2 + tried.shape[2],)))
+        for joint, weight in enumerate(_weights(problem, estimate, rows)):
+            used = rows[problem.usable[rows, joint]]
+            if not (weight > 0.0 and len(used)):
+                continue
+            regressor = problem.regressor[used, joint]
+            stack = np.column_stack([
+                regressor @ problem.scale, regressor @ problem.reference,
+                problem.torque[used, joint], tried[used, joint]])
+            basis = scipy.linalg.orth(own[used, joint])
+            stack = weight * (stack - basis @ (basis.T @ stack))
+            self._products[joint] = stack.T @ stack
+
+    def selected(self) -> dict[int, float]:
+        """Columns of C that explain the rows beside each other, and what each explains."""
+        products = self._products.sum(axis=0)
+        f = self._steps
+        normal = products[:f, :f] + np.eye(f)
+        # What is left of the efforts and the columns C beside the best parameters.
+        rest = np.vstack([products[f + 1] - products[f], products[f + 2:]])
+        square = np.column_stack([rest[:, f + 1] - rest[:, f], rest[:, f + 2:]])
+        square -= rest[:, :f] @ scipy.linalg.cho_solve(
+            scipy.linalg.cho_factor(normal), rest[:, :f].T)
+        size = np.diag(square).copy()
+        found: dict[int, float] = {}
+        for _ in self._kinds:
+            own = np.diag(square)
+            told = own > 1e-6 * size
+            explained = np.where(told, square[0], 0.0)**2 / np.where(told, own, 1.0)
+            best = 1 + int(np.argmax(explained[1:]))
+            if not explained[best] > max(_DECISIVE, _BESIDE * max(found.values(), default=0.0)):
+                break
+            found[best - 1] = float(explained[best])
+            square = square - np.outer(square[:, best], square[best]) / square[best, best]
+        return found
+
+    def described(self, found: dict[int, float]) -> Iterator[Contradiction]:
+        """What was selected, with its values."""
+        scales, moved = self._scales(found)
+        for at, column in enumerate(column for column in found if column >= len(self._names)):
+            kind, joint = self._kinds[column]
+            yield Contradiction(
+                kind, self._names[joint] if kind is Wrong.ZERO else '',
+                float(np.exp(moved[at]) if kind is Wrong.CLOCK else moved[at]), found[column])
+        for column, explained in found.items():
+            if column < len(self._names) and scales[column] != 1.0:
+                yield Contradiction(
+                    Wrong.SCALE, self._names[column], float(scales[column]), explained)
+
+    def _scales(self, found: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
+        """Scales of all efforts, with those that were selected free, and values of the others."""
+        beside = [self._steps + 2 + column for column in found if column >= len(self._names)]
+        scales = np.ones(len(self._names))
+        for joint in (column for column in found if column < len(self._names)):
+            def misfit(logarithm: float, joint: int = joint) -> float:
+                tried = scales.copy()
+                tried[joint] = np.exp(logarithm)
+                return self._misfit(tried, beside)[0]
+
+            least = int(np.argmin([misfit(float(one)) for one in _SCALES]))
+            if 0 < least < len(_SCALES) - 1:
+                near, step = float(_SCALES[least]), float(_SCALES[1] - _SCALES[0])
+                scales[joint] = np.exp(minimize_scalar(
+                    misfit, bounds=(near - step, near + step), method='bounded',
+                    options={'xatol': 1e-3}).x)
+        return scales, self._misfit(scales, beside)[1]
+
+    def _misfit(self, scales: np.ndarray, beside: list[int]) -> tuple[float, np.ndarray]:
+        """The smallest misfit at scales ``(n,)`` with columns of C beside G, and their factors."""
+        f = self._steps
+        columns = [*range(f), *beside]
+        predicted, mixed = (
+            np.tensordot(factor, self._products, axes=1) for factor in (scales**2, scales))
+        normal = predicted[np.ix_(columns, columns)]
+        normal[range(f), range(f)] += 1.0
+        right = mixed[columns, f + 1] - predicted[columns, f]
+        best = scipy.linalg.cho_solve(scipy.linalg.cho_factor(normal), right)
+        size = self._products[:, f + 1, f + 1].sum() - 2.0 * mixed[f, f + 1] + predicted[f, f]
+        return float(size - right @ best), best[f:]
+
+
+def _columns(problem: RegressionProblem, estimate: Estimate) -> Iterator[np.ndarray]:
+    """Derivatives of the bodies' torque by what may be wrong, before filters, ``(T, n)`` each."""
+    assert problem.motion is not None
+    data, robot = problem.motion.dataset, problem.model.robot
+    phi = estimate.parameters.values[:10 * len(robot.body_names)]
+    still = np.zeros_like(data.v)
+    torque = inertial_regressor(robot, data.q, data.v, data.a) @ phi
+    for joint in np.eye(len(robot.joint_names)):
+        yield torque * joint
+    for step in _STEP * np.eye(len(robot.joint_names)):
+        above, below = (
+            inertial_regressor(robot, data.q + side * step, data.v, data.a) @ phi
+            for side in (1.0, -1.0))
+        yield (above - below) / (2.0 * _STEP)
+    yield 2.0 * (torque - inertial_regressor(robot, data.q, still, still) @ phi)
+
+
+def _weights(problem: RegressionProblem, estimate: Estimate, rows: np.ndarray) -> np.ndarray:
+    """Weight of each joint's rows, which count as often as independent ones, ``(n,)``."""
+    residuals, used = estimate.residuals, problem.usable[rows]
+    torque = np.where(used, problem.torque[rows], 0.0)
+    count = np.maximum(used.sum(axis=0), 1)
+    sigma = np.maximum(
+        residuals.rms_per_joint, _MISMATCH * np.sqrt(np.sum(torque**2, axis=0) / count))
+    with np.errstate(divide='ignore', invalid='ignore'):
+        weight = np.sqrt(residuals.effective_rows / count) / sigma
+    return np.where(np.isfinite(weight), weight, 0.0)

@@ -1,0 +1,131 @@
+"""Wrong scales, zeros and clocks are named, with their values; right recordings accuse nobody."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.contradictions import Contradiction, Wrong, contradictions
+from sysid_ros.evaluation.evaluation import evaluate
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+
+
+@pytest.fixture(scope='module')
+def golden():
+    return simulated.golden('arm')
+
+
+def fitted(golden, spoil=lambda data: data, estimator='entropic', model=None, **options):
+    """Rows of a spoilt recording, and what an estimator makes of them."""
+    problem = RegressionProblem.from_dataset(
+        model or golden.model, spoil(golden.dataset(0.02, **options)))
+    return problem, make_estimator(estimator).fit(problem)
+
+
+def scaled(joint, factor):
+    def spoil(data):
+        tau = data.tau.copy()
+        tau[:, joint] *= factor
+        return replace(data, tau=tau)
+    return spoil
+
+
+def shifted(joint, angle):
+    def spoil(data):
+        q = data.q.copy()
+        q[:, joint] += angle
+        return replace(data, q=q)
+    return spoil
+
+
+def timed(factor):
+    """Stamps that count so many seconds in one."""
+    return lambda data: replace(
+        data, t=factor * data.t, v=data.v / factor, a=data.a / factor**2, rate=data.rate / factor)
+
+
+@pytest.mark.parametrize('seed', range(6))
+@pytest.mark.parametrize('common', [1.0, 0.3, 2.0])
+def test_efforts_of_one_scale_contradict_nothing(golden, seed, common):
+    found = contradictions(*fitted(golden, lambda data: replace(data, tau=common * data.tau),
+                                   seed=seed))
+    assert found == ()
+
+
+@pytest.mark.parametrize('joint', [0, 1])
+@pytest.mark.parametrize('scale', [0.5, 1.5, 2.0])
+@pytest.mark.parametrize('estimator', ['entropic', 'ols'])
+def test_the_scale_of_one_effort_is_found(golden, joint, scale, estimator):
+    problem, estimate = fitted(golden, scaled(joint, scale), estimator)
+    found, = contradictions(problem, estimate)[:1]
+    assert found.kind is Wrong.SCALE
+    assert found.joint == problem.model.robot.joint_names[joint]
+    assert found.value == pytest.approx(scale, rel=0.1)
+
+
+@pytest.mark.parametrize('angle', [-0.4, 0.4])
+def test_the_zero_of_a_joint_is_found(golden, angle):
+    problem, estimate = fitted(golden, shifted(1, angle))
+    found, = contradictions(problem, estimate)[:1]
+    assert (found.kind, found.joint) == (Wrong.ZERO, problem.model.robot.joint_names[1])
+    assert found.value == pytest.approx(-angle, rel=0.3)
+
+
+@pytest.mark.parametrize('factor', [0.8, 1.25])
+def test_a_clock_is_found(golden, factor):
+    found = contradictions(*fitted(golden, timed(factor)))[0]
+    assert found.kind is Wrong.CLOCK
+    assert found.value == pytest.approx(factor, rel=0.1)
+
+
+@pytest.mark.parametrize('spoil', [scaled(1, 1.1), shifted(1, 0.03), timed(1.05)])
+def test_what_real_robots_have_is_left_alone(golden, spoil):
+    assert contradictions(*fitted(golden, spoil)) == ()
+
+
+def test_friction_and_drive_inertia_that_no_model_has_are_no_contradiction(golden):
+    data = golden.dataset(0.02)
+    drag = 0.3 * data.v + 0.5 * np.sign(data.v) + 0.2 * data.a + 0.4
+    found = contradictions(*fitted(
+        golden, lambda data: replace(data, tau=data.tau + drag), model=TorqueModel(
+            golden.model.robot, ())))
+    assert found == ()
+
+
+def test_a_failed_fit_contradicts_nothing(golden):
+    problem, estimate = fitted(golden, scaled(1, 2.0))
+    assert contradictions(problem, replace(estimate, status=Status.FAILED)) == ()
+
+
+def test_rows_without_their_motion_are_passed_over(golden):
+    problem, estimate = fitted(golden, scaled(1, 2.0))
+    assert contradictions(replace(problem, motion=None), estimate) == ()
+
+
+def test_the_verdict_refuses_with_the_line_that_mends_it(golden):
+    problem, estimate = fitted(golden, scaled(1, 2.0))
+    verdict = evaluate(estimate, problem).verdict
+    name = problem.model.robot.joint_names[1]
+    at = next(k for k, reason in enumerate(verdict.reasons)
+              if reason.startswith(f'{name}: the efforts of the other joints'))
+    assert f'recording.effort.scale: {{{name}: 0.5' in verdict.next_steps[at]
+
+
+@pytest.mark.parametrize(('kind', 'said'), [
+    (Wrong.ZERO, 'positions only if about -0.5 is added'),
+    (Wrong.CLOCK, 'the stamps count about 1.25 s in one second')])
+def test_each_kind_has_its_words(kind, said):
+    found = Contradiction(kind, 'elbow', -0.5 if kind is Wrong.ZERO else 1.25, 100.0)
+    assert said in found.sentence
+    assert 'by 10 standard deviations' in found.sentence
+    assert found.next_step
