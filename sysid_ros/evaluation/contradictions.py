@@ -27,6 +27,7 @@ from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.outer_iteration import held_at
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.robot.model import RobotModel
 
 # Squared standard deviations by which a column has to explain the rows better, and in parts of the
 # first one, whose linearisation leaves something.
@@ -38,6 +39,8 @@ _SCALE, _CLOCK, _ZERO = 1.25, 1.1, 0.1
 _MISMATCH = 0.01
 # Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
 _ROWS, _STEP = 2000, 0.02
+# Samples whose regressor is held at a time.
+_CHUNK = 500
 # Logarithms of scales that are tried. What is best at the ends is no scale: the joint then shares
 # too little with the others.
 _SCALES = np.linspace(-2.4, 2.4, 13)
@@ -237,15 +240,24 @@ def _columns(problem: RegressionProblem, estimate: Estimate) -> Iterator[np.ndar
     data, robot = problem.motion.dataset, problem.model.robot
     phi = estimate.parameters.values[:10 * len(robot.body_names)]
     still = np.zeros_like(data.v)
-    torque = inertial_regressor(robot, data.q, data.v, data.a) @ phi
+    torque = _body_torque(robot, phi, data.q, data.v, data.a)
     for joint in np.eye(len(robot.joint_names)):
         yield torque * joint
     for step in _STEP * np.eye(len(robot.joint_names)):
         above, below = (
-            inertial_regressor(robot, data.q + side * step, data.v, data.a) @ phi
-            for side in (1.0, -1.0))
+            _body_torque(robot, phi, data.q + side * step, data.v, data.a) for side in (1.0, -1.0))
         yield (above - below) / (2.0 * _STEP)
-    yield 2.0 * (torque - inertial_regressor(robot, data.q, still, still) @ phi)
+    yield 2.0 * (torque - _body_torque(robot, phi, data.q, still, still))
+
+
+def _body_torque(
+    robot: RobotModel, phi: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> np.ndarray:
+    """Torques of the bodies alone, shape ``(T, n)``, without the regressor of a whole recording."""
+    return np.concatenate([
+        inertial_regressor(robot, q[start:start + _CHUNK], v[start:start + _CHUNK],
+                           a[start:start + _CHUNK]) @ phi
+        for start in range(0, len(q), _CHUNK)])
 
 
 def _weights(problem: RegressionProblem, estimate: Estimate, rows: np.ndarray) -> np.ndarray:
