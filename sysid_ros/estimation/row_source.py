@@ -60,10 +60,10 @@ class RowSource:
         return self.parallel_filter.apply(columns, data.rate, data.segments)[0]
 
     def speeds(self) -> np.ndarray:
-        """Joint speeds at the samples that rows are centred on, shape ``(T', n)``."""
+        """How fast each joint is at least among the ingredients of each row, ``(T', n)``."""
         data = self.dataset
         kept, _ = self.parallel_filter.kept(data.rate, data.segments)
-        return np.abs(data.v[kept])
+        return self.parallel_filter.speeds_at(data.v, data.rate, kept)
 
     def moved(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
         """The problem with its model at other values.

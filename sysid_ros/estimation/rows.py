@@ -182,7 +182,8 @@ class RowBuilder:
     Attributes:
         model: Torque model; its joints are the data's, in order.
         parallel: Low-pass and decimation of regressor and torque.
-        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s].
+        minimum_velocity: Rows among whose ingredients the joint is slower do not count, in [rad/s]
+            or [m/s].
         store: Keeps the rows of the regressor.
         segments: Half-open ranges of rows without gaps, so far.
         stretch: Bytes of regressor that are held at the full rate.
@@ -294,7 +295,9 @@ class RowBuilder:
         regressor = self.parallel.rows_at(self.model.regressor(q, v, a), self._rate, index)
         torque = self.parallel.rows_at(tau, self._rate, index)
         usable = self.parallel.mask_at(mask, self._rate, index)
-        usable &= faster_than(v[index], self.minimum_velocity, self.model.robot.joint_names)
+        usable &= faster_than(
+            self.parallel.speeds_at(v, self._rate, index), self.minimum_velocity,
+            self.model.robot.joint_names)
         self.store.append(regressor)
         self._torque.append(torque)
         self._usable.append(usable)

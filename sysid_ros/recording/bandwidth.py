@@ -21,7 +21,7 @@ _PIECE, _SHARE, _FEWEST = 4.0, 0.25, 64
 # there is motion, in floors; the second where the steps of an encoder make the floor.
 _TOP, _ABOVE, _ABOVE_STEPS = 0.3, 4.0, 100.0
 # Largest part of noise in accelerations: parameters are off by its square.
-_NOISE = 0.015
+_NOISE = 0.03
 # Part of a torque's power that its band holds.
 _HELD = 0.999
 

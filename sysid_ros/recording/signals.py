@@ -19,6 +19,9 @@ Segments = Sequence[tuple[int, int]]
 # An impulse response is over where it stays below this fraction of its peak.
 _TAIL = 1e-3
 
+# Traces of a joint that turns round reach so many times as far as what else counts.
+_FARTHER = 1.5
+
 # Highest cut-off as a part of the sampling rate; at one half there is no filter left.
 _HIGHEST = 0.49
 
@@ -128,6 +131,25 @@ class LowPass(StrictSettings):
         bad = np.cumsum(~mask, axis=0, dtype=np.int64)
         bad = np.concatenate([np.zeros_like(bad[:1]), bad])
         return np.asarray(bad[index + reach + 1] == bad[index - reach])
+
+    def slowest(self, speeds: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
+        """Smallest speed among the main ingredients of filtered samples.
+
+        Friction that turns round is a jump, of which a filter leaves traces farther away than
+        :meth:`usable` looks.
+
+        Args:
+            speeds: Of each sample, shape ``(T, n)``.
+            rate: Sampling rate in [Hz].
+            index: Samples wanted, shape ``(K,)``.
+
+        Returns:
+            Shape ``(K, n)``.
+        """
+        from scipy.ndimage import minimum_filter1d
+
+        window = 2 * int(_FARTHER * self.support(rate)) + 1
+        return np.asarray(minimum_filter1d(speeds, window, axis=0)[index])
 
 
 class ParallelFilter(StrictSettings):
@@ -309,6 +331,24 @@ class ParallelFilter(StrictSettings):
         if self.low_pass is None:
             return np.asarray(mask[index])
         return self.low_pass.usable(mask, rate, index)
+
+    def speeds_at(self, v: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
+        """How fast each joint is at least among the main ingredients of rows.
+
+        Where a joint turns round, dry friction is not yet at its limit; a filter spreads what
+        it does there over the rows around.
+
+        Args:
+            v: Velocities, shape ``(T, n)``.
+            rate: Sampling rate in [Hz].
+            index: Samples of the rows, shape ``(K,)``.
+
+        Returns:
+            Speeds, shape ``(K, n)``.
+        """
+        if self.low_pass is None:
+            return np.abs(v[index])
+        return self.low_pass.slowest(np.abs(v), rate, index)
 
 
 def median_filter(values: np.ndarray, window: int) -> np.ndarray:

@@ -40,10 +40,10 @@ def pieces(*edges):
 
 
 def where_noise_counts(q, noise, rate=RATE):
-    """Frequency below which white noise is 1.5 % of the acceleration, by its density."""
+    """Frequency below which white noise is 3 % of the acceleration, by its density."""
     a = np.gradient(np.gradient(q, 1.0 / rate, axis=0), 1.0 / rate, axis=0)[5:-5]
     density = 2.0 * noise**2 / rate
-    return (5.0 * 0.015**2 * a.var(axis=0) / (density * (2 * np.pi) ** 4)) ** 0.2
+    return (5.0 * 0.03**2 * a.var(axis=0) / (density * (2 * np.pi) ** 4)) ** 0.2
 
 
 @pytest.mark.parametrize('frequency', [3.0, 8.0, 20.0])

@@ -227,3 +227,14 @@ def test_the_steady_state_of_sections_is_scipys(order):
     sections = butterworth.sections(order, 20.0, RATE)
     np.testing.assert_allclose(
         butterworth.steady_state(sections), sosfilt_zi(sections), rtol=1e-6)
+
+
+def test_a_row_is_as_slow_as_its_slowest_main_ingredient(rng):
+    # Friction that turns round is spread over the rows around by the filter.
+    v, rate = rng.normal(size=(400, 2)), 100.0
+    parallel = ParallelFilter(cutoff=5.0)
+    reach = int(1.5 * parallel.low_pass.support(rate))
+    index = np.arange(reach, 400 - reach, 7)
+    expected = [np.abs(v[k - reach:k + reach + 1]).min(axis=0) for k in index]
+    np.testing.assert_array_equal(parallel.speeds_at(v, rate, index), expected)
+    np.testing.assert_array_equal(ParallelFilter().speeds_at(v, rate, index), np.abs(v[index]))

@@ -34,7 +34,10 @@ class Autoregression:
 
     @classmethod
     def of(cls, autocovariance: np.ndarray, rows: float, stride: int) -> Autoregression:
-        """The autoregression with the least corrected information criterion of Akaike.
+        """The autoregression with the least information criterion of Schwarz.
+
+        Akaike's takes more coefficients, which short recordings with left-out rows do not tell:
+        spectra with dips of chance made one interval in seven miss the truth.
 
         Args:
             autocovariance: At lags from 0 rows on, shape ``(lags,)``, above zero at the first.
@@ -42,7 +45,7 @@ class Autoregression:
             stride: Rows from one value of the autoregression to the next.
 
         References:
-            Levinson 1947; Hurvich and Tsai 1989.
+            Levinson 1947; Schwarz 1978.
         """
         thinned, count = autocovariance[::stride], rows / stride
         coefficients, variance = np.ones(1), float(thinned[0])
@@ -56,7 +59,7 @@ class Autoregression:
             coefficients = np.append(coefficients, 0.0)
             coefficients = coefficients + reflection * coefficients[::-1]
             variance *= 1.0 - reflection**2
-            criterion = count * (np.log(variance) + 2.0 * order / (count - order - 2.0))
+            criterion = count * np.log(variance) + order * np.log(count)
             if criterion < least:
                 best, least = (coefficients, variance), criterion
         return cls(*best, stride)
