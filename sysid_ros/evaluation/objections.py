@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
-from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
+from sysid_ros.evaluation.data_objections import data_objections, pattern_objections
+from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
-from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
+from sysid_ros.evaluation.residual_patterns import ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.evaluation.unsaid_load import UnsaidLoad
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
-from sysid_ros.recording.quality import DataQuality
 
 # A held-out error above this multiple of the training error speaks of overfitting, and does harm
 # when less than this part of what was gained over the prior is left.
@@ -27,26 +23,14 @@ OVERFIT, _KEPT = 1.5, 0.5
 _JOINT_HARM = 1.25
 # The same for the motion that is simulated.
 SIMULATION_HARM = 1.1
-# A delay of the torques is one of the driver where this part of the joints that tell agree on it,
-# to this part of it or so many samples, and gain at least this part of their error by its removal.
-_AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 # Part of the squared error from which a joint has to be predicted better than by its mean, beyond
 # chance, of which there is at most so much.
 _TELLING, _NEARLY = 0.25, 0.8
-# An effort may be frozen for so much of the time, and come in steps of this part of itself.
-_FROZEN, _COARSE = 0.2, 0.4
-# Terms of a joint that stood still and differ from the prior by less were not found.
-_UNMOVED = 1e-3
+# Independent rows that each of the combinations of parameters needs.
+_ROWS_PER_PARAMETER = 2.0
 # Least part of the prior's error that has to be gone.
 _GAINED = 0.02
 _CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
-
-
-class Objection(NamedTuple):
-    """A reason against, and the next step, one sentence each."""
-
-    reason: str
-    next_step: str
 
 
 def find_objections(
@@ -71,124 +55,11 @@ def find_objections(
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *_motion(estimate, data.still), *_encoders(data.coarse), *_signals(data.qualities),
-        *_efforts(data.efforts), *_contradictions(data),
-        *_delays(data.delays), *_load(data.load), *_unsaid(data.unsaid),
-        *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_conditioning(estimate),
-        *_patterns(patterns), *_training(estimate, training),
+        *data_objections(estimate, data),
+        *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_information(estimate),
+        *_conditioning(estimate), *pattern_objections(patterns), *_training(estimate, training),
         *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
     )
-
-
-def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
-    """Terms found for joints that stood still: encoders that flicker tell no friction."""
-    parameters = estimate.parameters
-    moved = parameters.free & (np.abs(parameters.values - parameters.prior) > _UNMOVED * np.maximum(
-        np.abs(parameters.prior), 1.0))
-    found = {name.rpartition('.')[0] for name, other in zip(parameters.names, moved, strict=True)
-             if other}
-    guessed = [joint for joint in still if joint in found]
-    if guessed:
-        every = {name.rpartition('.')[0] for name in parameters.names} - set(parameters.bodies)
-        held = ', '.join(f"'{joint}.*'" for joint in guessed)
-        hold = f', or hold what cannot be told at the prior: fit: {{fixed: [{held}]}}'
-        yield Objection(
-            f'{", ".join(guessed)} did not move, so that nothing tells the friction found for '
-            f'{"it" if len(guessed) == 1 else "them"}.',
-            f'Record a motion that moves every joint{hold if every - set(guessed) else ""}.',
-        )
-
-
-def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
-    """Positions too coarse or too noisy to be differentiated twice."""
-    if coarse:
-        yield Objection(
-            f'The positions of {", ".join(coarse)} are too coarse: what they say of accelerations '
-            'is mostly noise, which biases inertia and friction.',
-            'Record positions of higher resolution (encoder counts, not rounded angles), or faster '
-            'motion.',
-        )
-
-
-def _signals(qualities: Sequence[DataQuality]) -> Iterator[Objection]:
-    """Efforts that repeat themselves, or come in steps as large as themselves."""
-    joints = [joint for quality in qualities for joint in quality.joints]
-    frozen = {
-        joint.name: f'{joint.name} ({100.0 * joint.torque_frozen:.0f} %)' for joint in joints
-        if joint.torque_frozen > _FROZEN}
-    if frozen:
-        yield Objection(
-            f'Efforts stay at one value for a part of the time, while nothing in the motion does: '
-            f'{", ".join(frozen.values())}.',
-            'Check what the driver reports while it has nothing new, and record again.')
-    coarse = {
-        joint.name: f'{joint.name} ({joint.torque_step:.2g} of {joint.torque_rms:.2g} RMS)'
-        for joint in joints
-        if joint.torque_step is not None and joint.torque_step > _COARSE * joint.torque_rms}
-    if coarse:
-        yield Objection(
-            f'Efforts come in steps nearly as large as themselves: {", ".join(coarse.values())}.',
-            'Record efforts of higher resolution: raw currents in place of rounded torques.')
-
-
-def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
-    """Efforts that are not joint torques; other recordings of the robot would not show it."""
-    for finding in efforts:
-        if not finding.kind.usable:
-            yield Objection(
-                f'{finding.joint}: the effort looks like {finding.kind.value}, so the masses and '
-                'frictions found from it are as wrong.',
-                f'{finding.suggestion}.' if finding.suggestion else
-                'Check what the drive reports as effort.',
-            )
-
-
-def _contradictions(data: DataFindings) -> Iterator[Objection]:
-    """Scales, zeros and clocks that no masses make up for, of joints not yet accused."""
-    accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
-    for found in data.contradictions:
-        if found.joint not in accused:
-            yield Objection(found.sentence, found.next_step)
-
-
-def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
-    """Torques that arrive late, or early, on all joints alike: a driver's doing, not friction's."""
-    for found in delays:
-        telling = found.known & (found.gain >= _GAIN)
-        if not telling.any():
-            continue
-        middle = float(np.median(found.seconds[telling]))
-        near = np.abs(found.seconds - middle) <= max(
-            _ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
-        agreeing = telling & near & found.significant
-        if agreeing.sum() > _AGREE * found.known.sum():
-            values = ', '.join(f'{name}: {seconds:g}' for name, seconds in found.setting().items())
-            yield Objection(
-                f'The torques arrive {1e3 * abs(middle):.3g} ms '
-                f'{"later" if middle > 0.0 else "earlier"} than the motion they belong to, so '
-                'inertia and friction are found wrong.',
-                f'Set processing.torque_delay to {{{values}}}.',
-            )
-
-
-def _load(load: LoadFinding | None) -> Iterator[Objection]:
-    """A load of known mass that the torques make heavier or lighter."""
-    if load is not None and load.off:
-        yield Objection(
-            f'The known load of {load.mass:.4g} kg is {load.found:.3g} kg by the torques: the '
-            f'efforts are {load.scale:.3g} ± {load.deviation:.1g} of the torques.',
-            f'Multiply recording.effort.scale of all joints by {1.0 / load.scale:.3g}, if the load '
-            'is what known.payload.mass says.' if load.scale > 0.0 else
-            'Check the signs of the efforts, and which recording has the load.',
-        )
-
-
-def _unsaid(load: UnsaidLoad | None) -> Iterator[Objection]:
-    """A load in one of the recordings alone, which makes them recordings of two robots."""
-    if load is not None:
-        yield Objection(
-            load.sentence,
-            'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
 
 
 def _solver(estimate: Estimate) -> Iterator[Objection]:
@@ -226,22 +97,23 @@ def _identifiable(estimate: Estimate) -> Iterator[Objection]:
         )
 
 
+def _information(estimate: Estimate) -> Iterator[Objection]:
+    """Fewer independent rows than tell so many parameters apart."""
+    rows, sought = float(estimate.residuals.effective_rows.sum()), len(estimate.base_values)
+    if rows < _ROWS_PER_PARAMETER * sought:
+        yield Objection(
+            f'The fitted rows are worth {rows:.0f} independent ones, too few for the {sought} '
+            'combinations of parameters that are sought.',
+            'Record longer, and motion that does not repeat itself.',
+        )
+
+
 def _conditioning(estimate: Estimate) -> Iterator[Objection]:
     for note in estimate.notes:
         if 'ill-conditioned' in note.lower():
             yield Objection(
                 note, 'Record a motion that excites every joint, or fix the parameters it names.'
             )
-
-
-def _patterns(patterns: Sequence[ResidualPattern]) -> Iterator[Objection]:
-    """Residuals that follow time or torque: no motion and no friction does that."""
-    for pattern in Pattern:
-        joints = [one.joint for one in patterns if one.pattern is pattern]
-        if joints:
-            yield Objection(
-                f'{", ".join(joints)}: the effort {pattern.value}; that is what most of the error '
-                'follows.', pattern.next_step)
 
 
 def _training(estimate: Estimate, training: TorquePrediction | None) -> Iterator[Objection]:

@@ -107,6 +107,18 @@ def test_data_that_determines_nothing_is_the_reason(estimate, prediction):
     assert judge(replace(silent, knowledge=shared), prediction).committable
 
 
+def test_rows_that_are_worth_few_independent_ones_are_the_reason(estimate, prediction):
+    def of_rows(total):
+        share = np.full(len(estimate.residuals.rows), total / len(estimate.residuals.rows))
+        return replace(
+            estimate, residuals=replace(estimate.residuals, effective_rows=share))
+
+    sought = len(estimate.base_values)
+    assert judge(of_rows(2.1 * sought), prediction).committable
+    reason = only(judge(of_rows(1.9 * sought), prediction), 'The fitted rows are worth ')
+    assert f'too few for the {sought} combinations' in reason
+
+
 def test_without_held_out_data_nothing_is_committable(golden, estimate, prediction):
     only(judge(estimate, None), UNTRIED)
     only(judge(estimate, replace(prediction, held_out=False)), UNTRIED)
