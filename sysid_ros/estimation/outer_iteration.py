@@ -177,7 +177,7 @@ class OuterIteration:
     ) -> Estimate:
         """Covariance and knowledge of shapes and all else together."""
         values = estimate.parameters.values
-        point = _linearised(problem, values)
+        point = linearised_at(problem, values)
         judged = self.estimator.fit(point)
         notes = (*estimate.notes, *_leaning(problem, values))
         if not judged.status.ok:
@@ -275,7 +275,7 @@ def _linear(
     )
 
 
-def _linearised(problem: RegressionProblem, theta: np.ndarray) -> RegressionProblem:
+def linearised_at(problem: RegressionProblem, theta: np.ndarray) -> RegressionProblem:
     """The problem to first order in all parameters, in small changes of shapes and gains."""
     source = problem.source
     if source is None:

@@ -66,6 +66,7 @@ class Study:
         trajectory: What sensors measured, where states are to be sought with the parameters.
         fingerprints: What the fitted recordings are known again by.
         fitted_range: How far, how fast and under which load the fitted motion goes.
+        holdout: Last part of each recording that is judged by, if it is that.
     """
 
     identification: Identification
@@ -79,6 +80,7 @@ class Study:
     trajectory: TrajectoryProblem | None = None
     fingerprints: tuple[str, ...] = ()
     fitted_range: MotionRange | None = None
+    holdout: float | None = None
 
     @classmethod
     def load(
@@ -123,7 +125,46 @@ class Study:
                 where=measured.dataset.source,
                 fix='Use an estimator of states and parameters, collocation or shooting')
         choice = choose_model(measured, end, estimator, handed_over)
-        measured = choice.measured
+        return cls._of(choice, validation, holdout, folds, by_states)
+
+    @classmethod
+    def reopen(
+        cls,
+        identification: Identification,
+        model: TorqueModel,
+        *,
+        others: Sequence[Identification] = (),
+        validation: Identification | None = None,
+        holdout: float | None = None,
+        folds: int = 0,
+        coarse: tuple[str, ...] = (),
+    ) -> Study:
+        """Read the recordings of a study again, with nothing left to choose.
+
+        Args:
+            identification: Settings of the first recording, as a fit wrote them.
+            model: Its torque model.
+            others: Settings of more recordings that were fitted together with it.
+            validation: Settings of another recording that was judged by.
+            holdout: Last part of each recording that was judged by in its place.
+            folds: Number of stretches for cross-validation.
+            coarse: Joints whose accelerations the positions were found not to tell.
+
+        Raises:
+            ConfigurationError: As for :meth:`load`.
+            RecordingError: A recording cannot be read, or its efforts have the wrong sign.
+        """
+        _check(holdout, folds, by_states=False)
+        measured = Measurements.read(identification, others, model)
+        return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)
+
+    @classmethod
+    def _of(
+        cls, choice: ModelChoice, validation: Identification | None, holdout: float | None,
+        folds: int, by_states: bool = False,
+    ) -> Study:
+        """The study of recordings whose settings leave nothing open."""
+        measured, end = choice.measured, 1.0 - (holdout or 0.0)
         findings = measured.effort_findings()
         delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)
         qualities = tuple(map(_quality, measured.parts, findings, delays))
@@ -139,7 +180,7 @@ class Study:
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
-            fitted_range=MotionRange.of(measured.motion(0.0, end)),
+            fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
         )
 
     @property
@@ -189,6 +230,27 @@ class Study:
             estimate = replace(estimate, notes=(*estimate.notes, self.friction.note))
         if self.folds:
             folds = cross_validate(estimator, self.training, estimate, count=self.folds)
+        return evaluate(
+            estimate, self.training, self.held_out, folds=folds, data=self._findings(estimate))
+
+    def judge_again(self, estimate: Estimate) -> Evaluation:
+        """Judge an estimate that was made before, as it was judged when it was made.
+
+        Stretches are left out in turn only where nothing else is judged by.
+
+        Args:
+            estimate: The estimate.
+
+        Raises:
+            ParameterError: It has other parameters.
+        """
+        if estimate.estimator in TRAJECTORY_ESTIMATORS:
+            return evaluate(estimate, self.training, self.held_out, data=self.data)
+        folds = None
+        if self.folds and self.held_out is None:
+            folds = cross_validate(
+                self.settings.build(estimate.estimator), self.training, estimate,
+                count=self.folds)
         return evaluate(
             estimate, self.training, self.held_out, folds=folds, data=self._findings(estimate))
 

@@ -154,12 +154,12 @@ def info_message(revision: Revision, current: str) -> RevisionInfo:
 
 
 def _joint_ranges(fitted: Mapping[str, Any]) -> list[JointRange]:
-    """Ranges of joints from plain values by joint."""
+    """Ranges of joints from plain values by joint, in the order that the store keeps them in."""
     return [
         JointRange(
             name=name, position_min=one['position'][0], position_max=one['position'][1],
             speed=one['speed'], acceleration=one['acceleration'], effort=one['torque'])
-        for name, one in fitted.items()]
+        for name, one in sorted(fitted.items())]
 
 
 def parameters_from_message(message: IdentifiedParameters, model: TorqueModel) -> ParameterSet:

@@ -1,4 +1,4 @@
-"""The process of a fit as seen by the node that started it; nothing here waits."""
+"""The process of a fit or a judgement as seen by the node that started it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.job import FitJob, JudgementJob
 
 _BLOCK = 1 << 16
 
 
 @dataclass
 class FitProcess:
-    """A fit under way.
+    """A fit, or another judgement of one, under way.
 
     Attributes:
         job: What it does.
         stage: What is being done, in words.
         progress: How much is done, from 0 to 1.
-        result: What :func:`~sysid_ros.runs.carry_out.carry_out` gave, once it is done.
+        result: What :func:`~sysid_ros.runs.carry_out.carry_out` gave, or
+            :func:`~sysid_ros.runs.carry_out.carry_out_judgement`, once it is done.
         error: Why there is no result, and of which class the error was.
     """
 
-    job: FitJob
+    job: FitJob | JudgementJob
     stage: str = 'Starting'
     progress: float = 0.0
     result: dict[str, Any] | None = None
@@ -45,8 +46,9 @@ class FitProcess:
         file = Path(self._folder.name) / 'job.json'
         file.write_text(self.job.model_dump_json(), encoding='utf-8')
         self._complaints = (Path(self._folder.name) / 'stderr').open('w+b')
+        work = 'fit' if isinstance(self.job, FitJob) else 'judge'
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker', str(file)],
+            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker', work, str(file)],
             # Ends with us: the pipe closes, however we end.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints,
             env=_environment(),
@@ -94,7 +96,7 @@ class FitProcess:
         if self.result is None and not self.error:
             self._complaints.seek(0)
             last = self._complaints.read().decode(errors='replace').strip().splitlines()[-1:]
-            self.error = f'the process of the fit ended with {self._process.returncode}' + (
+            self.error = f'its process ended with {self._process.returncode}' + (
                 f': {last[0]}' if last else '')
         if self.result is not None:
             self.stage, self.progress = 'Done', 1.0

@@ -1,4 +1,4 @@
-"""A process that carries out one fit, so that whoever asked for it has time for other things.
+"""A process that fits or judges once, so that whoever asked for it has time for other things.
 
 It reports by lines of JSON on standard output, takes a low priority and one thread, and ends when
 its standard input does: with the process that started it, in whatever way that ends.
@@ -24,25 +24,30 @@ def main(arguments: list[str] | None = None) -> int:
     """Carry out the job in a file.
 
     Args:
-        arguments: Name of the file; by default from the command line.
+        arguments: What to do, ``fit`` or ``judge``, and the name of the file; by default from the
+            command line.
 
     Returns:
         0 when there is a result, 1 when it is an error.
     """
-    (path,) = sys.argv[1:] if arguments is None else arguments
+    work, path = sys.argv[1:] if arguments is None else arguments
     os.nice(_NICENESS)
     # What a library prints is no report.
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Takes a second: only now that nothing else has to be done first.
     from sysid_ros.errors import SysidError
-    from sysid_ros.runs.carry_out import carry_out
-    from sysid_ros.runs.job import FitJob
+    from sysid_ros.runs.carry_out import carry_out, carry_out_judgement
+    from sysid_ros.runs.job import FitJob, JudgementJob
     from sysid_ros.settings import parse_settings
 
     try:
-        job = parse_settings(FitJob, json.loads(Path(path).read_text(encoding='utf-8')), path)
-        _say({'result': carry_out(job, _report)})
+        content = json.loads(Path(path).read_text(encoding='utf-8'))
+        if work == 'judge':
+            result = carry_out_judgement(parse_settings(JudgementJob, content, path), _report)
+        else:
+            result = carry_out(parse_settings(FitJob, content, path), _report)
+        _say({'result': result})
     except SysidError as error:
         _say({'error': str(error), 'kind': type(error).__name__})
         return 1

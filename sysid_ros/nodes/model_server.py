@@ -1,8 +1,9 @@
 """The model server: commits estimates, rolls back, and hands the current revision out.
 
-A commit is refused while the robot moves, unless it is asked for as pending: then it is made, and
-consumers take it over when they can. A rollback is always granted, since it may be what stops a
-robot from shaking. Either way the answer says which consumers still run another revision.
+What is committed is judged again by its recordings, in a process beside the node. A commit is
+refused while the robot moves, unless it is asked for as pending: then it is made, and consumers
+take it over when they can. A rollback is always granted, since it may be what stops a robot from
+shaking. Either way the answer says which consumers still run another revision.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sysid_ros.evaluation.shadow import Shadow, ShadowSettings
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import content_message, info_message
+from sysid_ros.nodes.judgement_process import judge_beside, judge_if_recorded
 from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.robot_watch import RobotWatch
@@ -38,11 +40,11 @@ from sysid_ros.release.store import (
 )
 from sysid_ros.runs.commit import (
     InconsistentError,
-    NotCommittableError,
     Preparation,
     initial_content,
     prepare,
 )
+from sysid_ros.runs.judged import NotCommittableError
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import (
     AcknowledgeRevision,
@@ -92,6 +94,9 @@ class ModelServerSettings(NodeSettings):
         '[rad/s] or [m/s]')
     shadow_least_motion: float = Field(
         default=2.0, gt=0.0, description='Motion that a shadow test needs [s]')
+    recordings_required: bool = Field(
+        default=True, description='Refuse an estimate whose recordings are gone: it cannot be '
+        'judged again; false: take its verdict as it was written')
     history: float = Field(
         default=60.0, ge=1.0, le=600.0,
         description='How far back joint states are kept for the shadow test [s]')
@@ -197,15 +202,17 @@ class ModelServer(SysidNode[ModelServerSettings]):
             self._watch.require_rest(self.settings.rest_velocity)
         window = self._watch.window()
         prepared = await self._beside(
-            prepare, self._data.revisions, request.estimate, folder, self._robot)
+            prepare, self._data.revisions, request.estimate, folder, self._robot,
+            judge_beside if self.settings.recordings_required else judge_if_recorded)
         response.kept = list(prepared.content.kept)
         if prepared.is_current:
             self._answer(response, prepared.current, (
                 f'Revision {prepared.current.id}, the current one, holds it already.',))
             return
-        said: tuple[str, ...] = ()
+        said: tuple[str, ...] = (prepared.judgement,)
         if request.shadow_duration > 0.0:
-            said = (await self._shadow(prepared, window, request.shadow_duration, response),)
+            said = (*said, await self._shadow(
+                prepared, window, request.shadow_duration, response))
         if not request.pending:
             # The robot may have begun to move meanwhile.
             self._watch.require_rest(self.settings.rest_velocity)

@@ -1,4 +1,4 @@
-"""Carrying out a fit that somebody asked a node for; what comes of it as plain values."""
+"""Carrying out what somebody asked a node for; what comes of it as plain values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.fit import Run, fit_to_folder
-from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.job import FitJob, JudgementJob
+from sysid_ros.runs.judgement import judge_again
 from sysid_ros.runs.sources import SETTINGS, load_source
 
 #: Written last: an estimate whose folder has it is complete.
@@ -54,6 +55,23 @@ def carry_out(job: FitJob, report: Report) -> dict[str, Any]:
     result = _result(run)
     _write_provenance(job, run, identification, result)
     return result
+
+
+def carry_out_judgement(job: JudgementJob, report: Report) -> dict[str, Any]:
+    """Judge an estimate again by its recordings.
+
+    Args:
+        job: Which one.
+        report: Called when it begins.
+
+    Returns:
+        What came of it, under ``judgement``.
+
+    Raises:
+        SysidError: It is refused, or cannot be judged.
+    """
+    report('Judging by the recordings', 0.0)
+    return {'judgement': judge_again(job.name, job.folder)}
 
 
 def _source(path: Path, job: FitJob) -> Identification:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +43,12 @@ from sysid_ros.release.store import RevisionStore
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.runs.judged import changed_since
+from sysid_ros.runs.judged import NotCommittableError, changed_since
 
 _VERDICT, _PROVENANCE = 'verdict.json', 'provenance.json'
 _TERMS = (ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
 # Part of the time asked for that has to be there.
 _COVERED = 0.9
-
-
-class NotCommittableError(ReleaseError):
-    """The verdict forbids it, or the estimate is not one that can be handed over."""
 
 
 class InconsistentError(ReleaseError):
@@ -267,11 +263,13 @@ class Preparation:
         fit: Where it comes from.
         content: What would be handed over.
         current: The revision that it would replace.
+        judgement: What came of judging it again, in words; empty where it is current already.
     """
 
     fit: FinishedFit
     content: Content
     current: Revision
+    judgement: str = ''
 
     @property
     def is_current(self) -> bool:
@@ -279,17 +277,31 @@ class Preparation:
         return self.current.content.same_as(self.content)
 
 
-def prepare(store: Path, name: str, folder: Path, robot: RobotModel) -> Preparation:
+def judged_by_recordings(name: str, folder: Path) -> str:
+    """Judge an estimate again; see :func:`sysid_ros.runs.judgement.judge_again`."""
+    # What it needs takes a second to import, which a node that starts need not wait for.
+    from sysid_ros.runs.judgement import judge_again  # noqa: PLC0415
+
+    return judge_again(name, folder)
+
+
+def prepare(
+    store: Path, name: str, folder: Path, robot: RobotModel,
+    judge: Callable[[str, Path], str] = judged_by_recordings,
+) -> Preparation:
     """Look whether an estimate may be committed, and what would be handed over.
+
+    It is judged again by its recordings: who edits an estimate can edit its verdict, too.
 
     Args:
         store: File of the revision store.
         name: Id of the estimate.
         folder: Its folder.
         robot: The robot as described before identification.
+        judge: Judges the estimate with this id in this folder, and says what came of it.
 
     Raises:
-        NotCommittableError: As for :meth:`FinishedFit.content`.
+        NotCommittableError: As for :meth:`FinishedFit.content`, or the recordings say otherwise.
         InconsistentError: As there.
         BaseChangedError: Another revision was committed since the fit began.
         SysidError: The folder or the store cannot be used.
@@ -303,7 +315,9 @@ def prepare(store: Path, name: str, folder: Path, robot: RobotModel) -> Preparat
         preparation = Preparation(fit, content, current)
         if not preparation.is_current:
             revisions.require_base(fit.base)
-    return preparation
+    if preparation.is_current:
+        return preparation
+    return replace(preparation, judgement=judge(name, folder))
 
 
 def initial_content(model: TorqueModel) -> Content:

@@ -81,6 +81,7 @@ def fit_to_folder(
     run_folder = RunFolder.create(folder)
     run_folder.write_inputs(identification, model)
     run_folder.write_others(others)
+    run_folder.write_validation_settings(validation)
     recordings = 'recordings' if others else 'recording'
     with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
         study = Study.load(

@@ -1,10 +1,22 @@
-"""A fit that somebody asks a node for, as plain values."""
+"""Work that a node has done by a process beside it, as plain values."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sysid_ros.settings import StrictSettings
+
+
+class JudgementJob(StrictSettings):
+    """An estimate to judge again; see :func:`sysid_ros.runs.judgement.judge_again`.
+
+    Attributes:
+        name: Id of the estimate.
+        folder: Its run folder.
+    """
+
+    name: str
+    folder: Path
 
 
 class FitJob(StrictSettings):

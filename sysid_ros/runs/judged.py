@@ -1,19 +1,31 @@
-"""What a verdict belongs to: digests of the estimate, settings and prior that were judged.
+"""What a verdict belongs to: what was judged, and by what.
 
-They show a mistake, such as an estimate copied beside the verdict of another, or edited by hand.
-Who means to deceive can write new ones.
+Digests of estimate, settings and prior show a mistake, such as an estimate copied beside the
+verdict of another, or edited by hand. Who means to deceive can write new ones; so a commit judges
+again, by the recordings, for which it is kept what they were and how far off the model was.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-#: Where they stand in ``verdict.json``.
-KEY = 'sha256'
-_JUDGED = ('estimate.json', 'settings*.yaml', 'prior*')
+from sysid_ros.errors import ReleaseError
+
+#: Where digests, and what was judged by, stand in ``verdict.json``.
+KEY, JUDGED_BY = 'sha256', 'judged_by'
+_JUDGED = ('estimate.json', 'settings*.yaml', 'validation.yaml', 'prior*')
+
+
+class NotCommittableError(ReleaseError):
+    """The verdict forbids it, or the estimate is not one that can be handed over."""
+
+
+class RecordingsGoneError(NotCommittableError):
+    """The recordings of a fit cannot be read, so that nobody can judge it again."""
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -28,3 +40,40 @@ def changed_since(folder: Path, verdict: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(judged, Mapping):
         return tuple(now)
     return tuple(name for name in sorted({*judged, *now}) if judged.get(name) != now.get(name))
+
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """What an estimate was judged by.
+
+    Attributes:
+        sha256: Hash of the data that was judged by; empty where it was none.
+        holdout: Last part of each recording that was kept from the fit, if it was that.
+        folds: Stretches of the recordings that were left out in turn; 0 for none.
+        coarse: Joints whose accelerations the positions were found not to tell.
+        training_rms: Error of each joint on all rows of the training data in [N·m] or [N].
+        held_out_rms: The same on the rows that were judged by.
+    """
+
+    sha256: str = ''
+    holdout: float | None = None
+    folds: int = 0
+    coarse: tuple[str, ...] = ()
+    training_rms: tuple[float, ...] = ()
+    held_out_rms: tuple[float, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> JudgedBy | None:
+        """What :meth:`to_json` gave; None where something is missing or is no such thing."""
+        try:
+            holdout = data['holdout']
+            return cls(
+                str(data['sha256']), None if holdout is None else float(holdout),
+                int(data['folds']), tuple(map(str, data['coarse'])),
+                tuple(map(float, data['training_rms'])), tuple(map(float, data['held_out_rms'])))
+        except (KeyError, TypeError, ValueError):
+            return None

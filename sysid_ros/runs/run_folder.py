@@ -29,18 +29,20 @@ from sysid_ros.report.figures import torque_figure
 from sysid_ros.report.motion_figure import motion_figure
 from sysid_ros.report.simulation_figure import simulation_figure
 from sysid_ros.report.summary import summary
-from sysid_ros.runs.judged import KEY, digests
+from sysid_ros.runs.judged import JUDGED_BY, KEY, JudgedBy, digests
 from sysid_ros.runs.kept_robot import kept_robot
 
 _ESTIMATE = 'estimate.json'
 _SETTINGS = 'settings.yaml'
 # Settings of more recordings that were fitted together, by their number, and any of these names.
 _OTHERS, _ANY_OTHER = 'settings_{}.yaml', re.compile(r'settings_\d+\.yaml')
+# Settings of the recording that was judged by, if it was another one.
+_VALIDATION = 'validation.yaml'
 # By the format of the robot description.
 _PRIOR = {'urdf': 'prior.urdf', 'mjcf': 'prior.xml'}
 _IDENTIFIED = {'urdf': 'identified.urdf', 'mjcf': 'identified.xml'}
 _FILES = (
-    _ESTIMATE, _SETTINGS, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
+    _ESTIMATE, _SETTINGS, _VALIDATION, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
     'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
     'friction.txt', 'friction.json', 'provenance.json', 'readings.png',
@@ -101,6 +103,18 @@ class RunFolder:
         """Settings of the run, with the robot description it was made with."""
         return Identification.load(self.path / _SETTINGS)
 
+    def others(self) -> tuple[Identification, ...]:
+        """Settings of more recordings that were fitted together, in their order."""
+        names = [file.name for file in self.path.iterdir() if _ANY_OTHER.fullmatch(file.name)]
+        numbers = sorted(int(name.removesuffix('.yaml').rpartition('_')[2]) for name in names)
+        return tuple(
+            Identification.load(self.path / _OTHERS.format(number)) for number in numbers)
+
+    def validation(self) -> Identification | None:
+        """Settings of the recording that was judged by, if it was another one."""
+        file = self.path / _VALIDATION
+        return Identification.load(file) if file.is_file() else None
+
     def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
         """Keep the settings and the description, so that the run can be repeated."""
         settings = identification.settings.model_dump(mode='json', exclude_unset=True)
@@ -118,10 +132,19 @@ class RunFolder:
     def write_others(self, others: Sequence[Identification]) -> None:
         """Keep the settings of more recordings, so that they can be fitted together again."""
         for number, other in enumerate(others, start=2):
-            settings = other.settings.model_dump(
-                mode='json', exclude_unset=True, exclude={'robot', 'fit', 'known'})
-            settings['folder'] = str((other.base / other.settings.folder).resolve())
-            self._write_settings(_OTHERS.format(number), settings)
+            self._write_recording(_OTHERS.format(number), other)
+
+    def write_validation_settings(self, validation: Identification | None) -> None:
+        """Keep the settings of the recording to judge by, so that it can be judged again."""
+        if validation is not None:
+            self._write_recording(_VALIDATION, validation)
+
+    def _write_recording(self, name: str, other: Identification) -> None:
+        """Keep what is a recording's own of its settings."""
+        settings = other.settings.model_dump(
+            mode='json', exclude_unset=True, exclude={'robot', 'fit', 'known'})
+        settings['folder'] = str((other.base / other.settings.folder).resolve())
+        self._write_settings(name, settings)
 
     def write_study(
         self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None
@@ -141,7 +164,8 @@ class RunFolder:
         text = summary(evaluation, study.qualities, comparison, study.choice)
         self._write('summary.txt', text.encode())
         self._write_json(
-            'verdict.json', evaluation.verdict.to_json() | {KEY: digests(self.path)})
+            'verdict.json', evaluation.verdict.to_json() | {
+                KEY: digests(self.path), JUDGED_BY: _judged_by(study, evaluation).to_json()})
         self._write_json('evaluation.json', evaluation.to_json())
         if comparison is not None:
             self._write('comparison.txt', comparison_section(comparison).encode() + b'\n')
@@ -214,6 +238,16 @@ class RunFolder:
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self.path / name, content)
+
+
+def _judged_by(study: Study, evaluation: Evaluation) -> JudgedBy:
+    """What an estimate was judged by, so that it can be judged by the same again."""
+    held_out, unseen = study.held_out, evaluation.held_out
+    return JudgedBy(
+        '' if held_out is None else str(held_out.problem.provenance.get('sha256', '')),
+        study.holdout, study.folds, study.data.coarse,
+        tuple(evaluation.training.candidate.rms_per_joint.tolist()),
+        () if unseen is None else tuple(unseen.candidate.rms_per_joint.tolist()))
 
 
 def _of_a_run(file: Path) -> bool:

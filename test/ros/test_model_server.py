@@ -1,6 +1,7 @@
 """The model server as a process: commits, rolls back, hands out, and knows who runs what."""
 
 import hashlib
+import json
 import math
 import sqlite3
 import time
@@ -18,6 +19,7 @@ from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.model_server import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.release.store import RevisionStore
+from sysid_ros.runs.judged import KEY, digests
 from sysid_ros.srv import CommitParameters
 
 
@@ -115,6 +117,55 @@ def test_the_shadow_test_needs_motion_and_is_won_by_the_better_set(server):
     early = server.commit(estimate='fit_3', shadow_duration=4.0)
     assert early.code == ResultCode.SHADOW_LOST
     assert 'since the fitted recording ended' in early.message
+
+
+def edit_estimate(folder, change):
+    """Edit an estimate and write digests that fit, as who means to deceive would."""
+    file = folder / 'estimate.json'
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+    verdict = json.loads((folder / 'verdict.json').read_text()) | {KEY: digests(folder)}
+    (folder / 'verdict.json').write_text(json.dumps(verdict))
+
+
+def test_a_commit_judges_again_beside_the_node(ros, server):
+    """While a process of its own does, the node goes on with its heartbeats."""
+    def heavier(data):
+        k = data['parameters']['names'].index('forearm.mass')
+        data['parameters']['values'][k] *= 1.5
+
+    edit_estimate(server.copy('edited'), heavier)
+    server.copy('fit_1')
+    server.start()
+    beats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
+    ros.wait(lambda: beats)
+    refused = server.commit(estimate='edited')
+    assert (refused.success, refused.code) == (False, ResultCode.NOT_COMMITTABLE)
+    assert 'its base parameters are not those of its parameters' in refused.message
+    working = [beat for beat in beats if beat.state == Heartbeat.WORKING]
+    assert len(working) >= 3
+    granted = server.commit(estimate='fit_1')
+    assert granted.success, granted.message
+    assert 'Judged again by its recordings' in granted.message
+
+
+def test_an_estimate_without_its_recordings_is_taken_only_where_that_is_allowed(ros, server):
+    folder = server.copy('fit_1')
+    settings = yaml.safe_load((folder / 'settings.yaml').read_text())
+    settings['folder'] = str(server.data / 'thrown_away')
+    (folder / 'settings.yaml').write_text(yaml.safe_dump(settings))
+    edit_estimate(folder, lambda data: None)
+    server.start()
+    refused = server.commit(estimate='fit_1')
+    assert (refused.success, refused.code) == (False, ResultCode.NOT_COMMITTABLE)
+    assert 'recordings cannot be read any more' in refused.message
+    assert 'recordings_required' in refused.message
+    ros.stop('model_server')
+    server.start(recordings_required=False)
+    allowed = server.commit(estimate='fit_1')
+    assert allowed.success, allowed.message
+    assert 'the verdict was taken as it was written' in allowed.message
 
 
 BAD_REQUESTS = (

@@ -18,11 +18,10 @@ from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.commit import (
     FinishedFit,
     InconsistentError,
-    NotCommittableError,
     initial_content,
     prepare,
 )
-from sysid_ros.runs.judged import KEY, digests
+from sysid_ros.runs.judged import KEY, NotCommittableError, digests
 
 
 @pytest.fixture(scope='module')
