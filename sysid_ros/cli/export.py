@@ -11,7 +11,9 @@ import argparse
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.dynamics.closest_friction import frictions_from_json
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.evaluation.evaluation import CLOSEST_FRICTION
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
@@ -39,7 +41,9 @@ def run(options: argparse.Namespace) -> ExitCode:
         return ExitCode.NOT_CONVERGED
     robot = folder.identification().model().robot
     if options.description is not None:
-        for note in write_description(options.description, robot, estimate.parameters).notes:
+        closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
+        written = write_description(options.description, robot, estimate.parameters, closest)
+        for note in written.notes:
             print(f'Note: {note}')
         print(f'Written to {options.description}')
     if options.yaml is not None:

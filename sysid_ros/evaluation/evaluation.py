@@ -25,6 +25,8 @@ from sysid_ros.recording.motion_range import MotionRange
 
 #: Keys of a provenance: how far the motion goes that was fitted, and the one that was judged by.
 FITTED_RANGE, JUDGED_RANGE = 'fitted_range', 'judged_range'
+#: Key of a provenance: damping and friction that come closest to laws of joints over that motion.
+CLOSEST_FRICTION = 'closest_friction'
 
 
 @dataclass(frozen=True, eq=False)

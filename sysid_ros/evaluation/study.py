@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from sysid_ros.dynamics.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate
@@ -33,6 +34,7 @@ from sysid_ros.evaluation.cross_validation import (
 )
 from sysid_ros.evaluation.data_findings import DataFindings, delays_of, still_joints
 from sysid_ros.evaluation.evaluation import (
+    CLOSEST_FRICTION,
     FITTED_RANGE,
     JUDGED_RANGE,
     Evaluation,
@@ -268,6 +270,14 @@ class Study:
         ranges = {} if self.fitted_range is None else {FITTED_RANGE: self.fitted_range.to_json()}
         if self.held_out is not None:
             ranges[JUDGED_RANGE] = MotionRange.of(self.held_out.dataset).to_json()
+        motion = self.training.motion
+        if motion is not None and estimate.status.found_values:
+            fitted = motion.dataset
+            closest = closest_frictions(
+                self.training.model, estimate.parameters.values, fitted.q, fitted.v, fitted.a,
+                self.settings.minimum_velocity)
+            if closest:
+                ranges[CLOSEST_FRICTION] = frictions_to_json(closest)
         return replace(estimate, provenance={
             **estimate.provenance, FINGERPRINTS: list(self.fingerprints), **ranges})
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
 
+from sysid_ros.dynamics.closest_friction import LAWS, SHAPES, ClosestFriction
 from sysid_ros.dynamics.terms import described_dynamics
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release.atomic import write_atomically
@@ -40,6 +42,7 @@ _TERMS = {
 
 # Where one of them was identified, the joint has nothing of the other, whatever is described.
 _FRICTION = ('viscous_friction', 'coulomb_friction')
+_NO_LAWS: Mapping[str, ClosestFriction] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,10 @@ class DescriptionExport:
     notes: tuple[str, ...]
 
 
-def export_description(robot: RobotModel, parameters: ParameterSet) -> DescriptionExport:
+def export_description(
+    robot: RobotModel, parameters: ParameterSet,
+    closest: Mapping[str, ClosestFriction] = _NO_LAWS,
+) -> DescriptionExport:
     """Write identified parameters into the robot's own description.
 
     Only ``<inertial>`` of links whose body changed and friction of joints change (in an MJCF
@@ -72,6 +78,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
     Args:
         robot: The robot that was identified.
         parameters: Its parameters; bodies and joints that are not in it stay as described.
+        closest: Damping and friction of joints whose friction is another law.
 
     Returns:
         The document, and notes on what it cannot hold.
@@ -83,7 +90,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
     _refuse_implausible(parameters)
     document = _document(robot.description)
     shares = body_shares(robot, parameters)
-    terms = dict(_changed_terms(robot.opened, parameters, document))
+    terms = dict(_changed_terms(robot.opened, parameters, document, closest))
     xml = apply_splices(robot.description.xml, document.splices(shares, terms))
     export = DescriptionExport(
         xml=xml,
@@ -91,7 +98,7 @@ def export_description(robot: RobotModel, parameters: ParameterSet) -> Descripti
         links=tuple(share.first[0] for share in shares),
         joints=tuple(terms),
         notes=tuple(
-            f'{note}.' for note in _notes(robot, parameters, shares, document)
+            f'{note}.' for note in _notes(robot, parameters, shares, document, closest)
         ),
     )
     _check_as_written(export, shares)
@@ -116,7 +123,8 @@ def body_shares(robot: RobotModel, parameters: ParameterSet) -> list[BodyShares]
 
 
 def write_description(
-    path: str | Path, robot: RobotModel, parameters: ParameterSet
+    path: str | Path, robot: RobotModel, parameters: ParameterSet,
+    closest: Mapping[str, ClosestFriction] = _NO_LAWS,
 ) -> DescriptionExport:
     """Export, verify by reloading, and write the file completely or not at all.
 
@@ -124,6 +132,7 @@ def write_description(
         path: File to write or replace; its folder must exist.
         robot: The robot that was identified.
         parameters: Its parameters.
+        closest: As for :func:`export_description`.
 
     Returns:
         What was written.
@@ -132,15 +141,15 @@ def write_description(
         ReleaseError: As in :func:`export_description` and :func:`verify_export`, or the file cannot
             be written.
     """
-    export = export_description(robot, parameters)
-    verify_export(robot, parameters, export)
+    export = export_description(robot, parameters, closest)
+    verify_export(robot, parameters, export, closest=closest)
     write_atomically(path, export.xml)
     return export
 
 
 def verify_export(
     robot: RobotModel, parameters: ParameterSet, exported: DescriptionExport, *, states: int = 100,
-    seed: int = 0,
+    seed: int = 0, closest: Mapping[str, ClosestFriction] = _NO_LAWS,
 ) -> float:
     """Reload an export and compare its inverse dynamics with the identified robot's.
 
@@ -153,6 +162,7 @@ def verify_export(
         exported: The export.
         states: Number of random states, positions over two turns or metres.
         seed: Of the random states.
+        closest: As for :func:`export_description`.
 
     Returns:
         Largest torque difference in [N·m] or [N].
@@ -168,7 +178,7 @@ def verify_export(
     )
     if robot.base_joints:
         reloaded = with_floating_base(reloaded)
-    _compare_terms(reloaded, parameters)
+    _compare_terms(reloaded, parameters, closest)
     expected, found = _identified_model(robot, parameters), reloaded.pinocchio_model
     expected_data, found_data = expected.createData(), found.createData()
     rng = np.random.default_rng(seed)
@@ -237,7 +247,8 @@ def _loops_of_description(robot: RobotModel) -> LoopSettings | None:
 
 
 def _changed_terms(
-    robot: RobotModel, parameters: ParameterSet, document: Document
+    robot: RobotModel, parameters: ParameterSet, document: Document,
+    closest: Mapping[str, ClosestFriction],
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Attributes of joints to write, none where they are so already.
 
@@ -251,7 +262,10 @@ def _changed_terms(
         for joint, total in zip(
             robot.joint_names, described_dynamics(robot, word), strict=True
         ):
-            if f'{joint}.{field}' in parameters:
+            if field in _FRICTION and joint in closest:
+                pair = closest[joint]
+                value = pair.damping if field == 'viscous_friction' else pair.friction
+            elif f'{joint}.{field}' in parameters:
                 value = parameters[f'{joint}.{field}']
             elif field in _FRICTION and _has_friction(parameters, joint):
                 value = 0.0
@@ -286,7 +300,8 @@ def _followers(robot: RobotModel) -> dict[str, list[str]]:
 
 
 def _notes(
-    robot: RobotModel, parameters: ParameterSet, shares: list[BodyShares], document: Document
+    robot: RobotModel, parameters: ParameterSet, shares: list[BodyShares], document: Document,
+    closest: Mapping[str, ClosestFriction],
 ) -> Iterator[str]:
     if robot.description.expanded_from_xacro:
         yield 'The description is a xacro file: its expansion is written, without macros'
@@ -298,7 +313,16 @@ def _notes(
             f'Joints were locked ({angles}): links beyond them were part of the bodies before '
             'them, so the result holds exactly only at these positions'
         )
-    without_place = _without_place(robot, parameters, document)
+    if closest:
+        joints = ', '.join(f'"{joint}"' for joint in closest)
+        errors = ' to '.join(dict.fromkeys(
+            f'{100.0 * end([one.error for one in closest.values()]):.2g}' for end in (min, max)))
+        yield (
+            f'{document.name} has no place for the friction laws of {joints}: the damping and '
+            f'friction that come closest to them over the fitted motion are written, {errors} % '
+            'off; the YAML export holds the laws'
+        )
+    without_place = _without_place(robot, parameters, document, closest)
     if without_place:
         yield (
             f'{document.name} has no place for {", ".join(without_place)}: the YAML export holds '
@@ -307,13 +331,15 @@ def _notes(
 
 
 def _without_place(
-    robot: RobotModel, parameters: ParameterSet, document: Document
+    robot: RobotModel, parameters: ParameterSet, document: Document,
+    closest: Mapping[str, ClosestFriction],
 ) -> list[str]:
     described = {link.body for link in robot.links}
     names = [f'rotor "{body}"' for body in parameters.bodies if body not in described]
     for name in parameters.names:
         owner, _, field = name.rpartition('.')
-        is_written = owner in robot.opened.joint_names and field in document.terms
+        is_written = owner in robot.opened.joint_names and (
+            field in document.terms or (owner in closest and field in (*LAWS, *SHAPES)))
         if owner not in parameters.bodies and not is_written and parameters[name] != 0.0:
             names.append(f'"{name}"')
     return names
@@ -349,9 +375,12 @@ def _identified_model(robot: RobotModel, parameters: ParameterSet) -> pin.Model:
     return model
 
 
-def _compare_terms(reloaded: RobotModel, parameters: ParameterSet) -> None:
+def _compare_terms(
+    reloaded: RobotModel, parameters: ParameterSet, closest: Mapping[str, ClosestFriction]
+) -> None:
     document = _document(reloaded.description)
-    for joint, values in _changed_terms(reloaded.opened, parameters, document):
+    for joint, values in _changed_terms(
+            reloaded.opened, parameters, document, closest):
         raise ReleaseError(
             'the exported friction or armature is not the identified one', where=f'joint "{joint}"',
             allowed=', '.join(f'{name} {value}' for name, value in values.items()),

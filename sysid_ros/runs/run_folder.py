@@ -11,13 +11,19 @@ from typing import Any
 
 import yaml
 
+from sysid_ros.dynamics.closest_friction import frictions_from_json
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.comparison import Comparison
-from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
+from sysid_ros.evaluation.evaluation import (
+    CLOSEST_FRICTION,
+    FITTED_RANGE,
+    JUDGED_RANGE,
+    Evaluation,
+)
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
@@ -196,7 +202,8 @@ class RunFolder:
         self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
         try:
             file = self.path / _IDENTIFIED[robot.description.format]
-            return write_description(file, robot, parameters).notes
+            closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
+            return write_description(file, robot, parameters, closest).notes
         except ReleaseError as error:
             return (f'No {robot.description.format.upper()} was written: {error}',)
 

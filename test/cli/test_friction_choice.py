@@ -63,3 +63,14 @@ def test_nonlinear_terms_go_through_every_estimator_to_what_is_handed_over(
     names = json.loads((run / 'estimate.json').read_text())['parameters']['names']
     assert {'swing.coulomb_smoothing', 'slide.coulomb_smoothing'} <= set(names)
     assert 'coulomb_smoothing' in (run / 'identified.yaml').read_text()
+    # The URDF has the closest damping and friction, from the fit and from the export alike.
+    assert 'the damping and friction that come closest to them over the fitted motion' in ' '.join(
+        text.split())
+    closest = json.loads((run / 'estimate.json').read_text())['provenance']['closest_friction']
+    assert set(closest) == {'swing', 'slide'}
+    urdf = (run / 'identified.urdf').read_text()
+    for pair in closest.values():
+        assert f'damping="{pair["damping"]!r}" friction="{pair["friction"]!r}"' in urdf
+    assert main(['export', str(run), '-o', str(tmp_path / 'again.urdf')]) == ExitCode.OK
+    assert (tmp_path / 'again.urdf').read_text() == urdf
+    assert 'Note: A URDF has no place for the friction laws' in capsys.readouterr().out
