@@ -14,6 +14,7 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.contradictions import contradictions
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
+from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
@@ -139,10 +140,14 @@ def range_remarks(estimate: Estimate, dataset: Dataset) -> tuple[str, ...]:
     joints = dataset.joint_names
     fitted = MotionRange.from_json(estimate.provenance.get(FITTED_RANGE, {}), joints)
     further = () if fitted is None else MotionRange.of(dataset).beyond(fitted)
+    if not further:
+        return ()
+    faster = FasterMotion.from_json(estimate.provenance.get(FASTER_MOTION))
     return (
         'This motion goes beyond the one that was fitted: ' + ', '.join(further) + '. What it '
         'says of the model holds up to there; nothing is known of faster or more loaded motion.',
-    ) if further else ()
+        *(() if faster is None else (faster.sentence,)),
+    )
 
 
 def simulate_held_out(

@@ -29,6 +29,7 @@ from sysid_ros.evaluation.candidates import (
     excess_over_best,
     simplest,
 )
+from sysid_ros.evaluation.faster_motion import FasterMotion
 from sysid_ros.recording.masks import faster_than
 from sysid_ros.robot.model import RobotModel
 
@@ -47,12 +48,14 @@ class FrictionChoice:
         candidates: Errors of all candidates, the simplest first.
         excess: Mean logarithm of each candidate's errors over the best one's, and its standard
             error, shape ``(candidates, 2)``; infinite where a fit failed.
+        faster: What to expect of the chosen one on faster motion, if that was tried.
     """
 
     chosen: FrictionModel
     terms: TermSettings
     candidates: tuple[CandidateErrors, ...]
     excess: np.ndarray
+    faster: FasterMotion | None = None
 
     @property
     def best(self) -> str:
@@ -85,6 +88,7 @@ class FrictionChoice:
         """Plain values; what is not finite as null."""
         return {
             'chosen': self.chosen,
+            'faster_motion': None if self.faster is None else self.faster.to_json(),
             'candidates': [
                 {
                     'model': each.name, 'parameters': each.parameters,
@@ -165,10 +169,14 @@ def select_friction(
         EstimationError: No candidate could be fitted to all folds.
     """
     candidates = []
+    usable = np.zeros(speeds.shape, dtype=bool)
     for name in dict.fromkeys(settings.candidates):
         joint_terms = friction_candidate(terms, name).described(robot).build(robot)
+        problem = rows(TorqueModel(robot, joint_terms))
+        # Which rows count does not depend on the terms.
+        usable = problem.usable
         candidates.append(candidate_errors(
-            name, rows(TorqueModel(robot, joint_terms)), speeds, estimator,
+            name, problem, speeds, estimator,
             folds=settings.folds, gap=settings.gap, judged=judged))
     candidates.sort(key=lambda each: (each.parameters, each.errors.mean()))
     excess = excess_over_best(candidates)
@@ -179,7 +187,9 @@ def select_friction(
             fix='Take fewer folds, or record longer',
         )
     chosen = next(name for name in settings.candidates if name == candidates[best].name)
-    return FrictionChoice(chosen, friction_candidate(terms, chosen), tuple(candidates), excess)
+    return FrictionChoice(
+        chosen, friction_candidate(terms, chosen), tuple(candidates), excess,
+        FasterMotion.of(candidates[best].faster, robot.joint_names, speeds, usable))
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

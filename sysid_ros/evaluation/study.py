@@ -41,6 +41,7 @@ from sysid_ros.evaluation.evaluation import (
     HeldOut,
     evaluate,
 )
+from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.recording.delay import TorqueDelays
@@ -270,6 +271,8 @@ class Study:
         ranges = {} if self.fitted_range is None else {FITTED_RANGE: self.fitted_range.to_json()}
         if self.held_out is not None:
             ranges[JUDGED_RANGE] = MotionRange.of(self.held_out.dataset).to_json()
+        if self.friction is not None and self.friction.faster is not None:
+            ranges[FASTER_MOTION] = self.friction.faster.to_json()
         motion = self.training.motion
         if motion is not None and estimate.status.found_values:
             fitted = motion.dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
+from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
@@ -212,8 +214,12 @@ def _ranges(estimate: Estimate) -> str:
     header = ['joint', 'from', 'to']
     for quantity in ('speed', 'acceleration', 'torque'):
         header += [quantity, 'judged']
-    return 'Fitted, and judged, up to: beyond that the model is not known to hold\n' + table(
-        header, rows)
+    faster = FasterMotion.from_json(estimate.provenance.get(FASTER_MOTION))
+    lines = [] if faster is None else textwrap.wrap(
+        faster.sentence, _WIDTH, initial_indent='  ', subsequent_indent='  ')
+    return '\n'.join([
+        'Fitted, and judged, up to: beyond that the model is not known to hold',
+        table(header, rows), *lines])
 
 
 def _known(estimate: Estimate) -> str:

@@ -22,7 +22,12 @@ from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
 from sysid_ros.estimation.outer_iteration import held_at, linearised_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
-from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
+from sysid_ros.evaluation.evaluation import (
+    FITTED_RANGE,
+    JUDGED_RANGE,
+    Evaluation,
+    range_remarks,
+)
 from sysid_ros.evaluation.study import FINGERPRINTS, Study
 from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.robot.inertia import consistency_margin
@@ -51,7 +56,7 @@ def judge_again(name: str, folder: Path) -> str:
         folder: Its run folder.
 
     Returns:
-        What came of it, one sentence for people.
+        What came of it, in words.
 
     Raises:
         NotCommittableError: The verdict is against it, or its numbers are not those of the
@@ -79,7 +84,7 @@ def judge_again(name: str, folder: Path) -> str:
             'judged again by its recordings, the verdict is against it: '
             f'{" ".join(verdict.reasons).rstrip(".")}', where=name,
             fix=verdict.next_step.rstrip('.'))
-    return _sentence(evaluation)
+    return _sentence(evaluation, study)
 
 
 def _judged_by(folder: Path, name: str) -> JudgedBy:
@@ -230,12 +235,14 @@ def _wrong_errors(evaluation: Evaluation, judged: JudgedBy) -> str:
     return ''
 
 
-def _sentence(evaluation: Evaluation) -> str:
+def _sentence(evaluation: Evaluation, study: Study) -> str:
     unseen = evaluation.held_out
     if unseen is None:
         return 'Judged again by stretches of its recordings.'
     own, prior = unseen.candidate.relative_error, unseen.prior.relative_error
-    return (
+    beyond = () if study.held_out is None else range_remarks(
+        evaluation.estimate, study.held_out.dataset)
+    return ' '.join((
         f'Judged again by its recordings: {100.0 * own:.3g} % off on held-out data, '
-        f'{100.0 * prior:.3g} % by the prior.')
+        f'{100.0 * prior:.3g} % by the prior.', *beyond))
 

@@ -24,6 +24,7 @@ from sysid_ros.evaluation.evaluation import (
     JUDGED_RANGE,
     Evaluation,
 )
+from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
@@ -197,7 +198,7 @@ class RunFolder:
             'estimator': estimate.estimator, 'estimate': _ESTIMATE,
             'data_sha256': str(estimate.provenance.get('sha256', '')),
         } | {
-            key: estimate.provenance[key] for key in (FITTED_RANGE, JUDGED_RANGE)
+            key: estimate.provenance[key] for key in (FITTED_RANGE, JUDGED_RANGE, FASTER_MOTION)
             if key in estimate.provenance}
         self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
         try:

@@ -36,6 +36,12 @@ def test_the_choice_is_printed_kept_and_repeated(settings, tmp_path, capsys):
     table = json.loads((run / 'friction.json').read_text())
     assert table['chosen'] == 'coulomb'
     assert [each['model'] for each in table['candidates']] == ['coulomb', 'stribeck']
+    # The error on faster motion is in words wherever the model is handed over.
+    said = table['faster_motion']['in_words']
+    assert 'times as fast' in said
+    assert said in ' '.join(text.split())
+    assert yaml.safe_load((run / 'identified.yaml').read_text())['provenance'][
+        'faster_motion']['in_words'] == said
     kept = yaml.safe_load((run / 'settings.yaml').read_text())
     assert kept['fit']['friction_selection'] is None
     assert main(['validate', str(run), str(settings[1])]) == ExitCode.OK

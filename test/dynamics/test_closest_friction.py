@@ -96,8 +96,8 @@ def test_plain_friction_stays_what_it_is(random_urdf):
 
 
 def test_pairs_come_back_from_their_plain_values_and_nothing_else_does(random_urdf):
-    found = closest_frictions(*(lambda m, x, motion: (m, x, *motion))(
-        *with_law(random_urdf, LAWS['load'])))
+    model, values, motion = with_law(random_urdf, LAWS['load'])
+    found = closest_frictions(model, values, *motion)
     assert frictions_from_json(frictions_to_json(found)) == found
     for odd in (None, [], {'joint': 3.0}, {'joint': {'damping': 1.0}},
                 {'joint': {'damping': -1.0, 'friction': 0.0, 'error': 0.0}},

@@ -1,12 +1,14 @@
 """A commit judges again: edited estimates, verdicts and recordings are found out."""
 
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
 import yaml
 
+from sysid_ros.cli.main import main
 from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
@@ -87,6 +89,33 @@ def test_another_recording_and_several_ones_are_found_again(recordings, tmp_path
         others=[Identification.load(recordings / 'third.yaml')],
         validation=Identification.load(recordings / 'second.yaml'))
     assert 'Judged again by its recordings' in judge_again('fit', folder)
+
+
+def test_fit_judgement_and_validation_say_alike_how_much_faster_a_motion_is(
+    recordings, fits, tmp_path, capsys
+):
+    mine = shutil.copytree(recordings, tmp_path / 'recordings')
+    t = np.arange(0.0, 6.0, 0.01)
+    # The path that is fitted, at twice the speed.
+    np.savez(mine / 'second.npz', t=t, q=fits.arm.motion(2.0 * t)[0],
+             tau=faster_torque(fits.arm, t))
+    folder = fitted(
+        mine, tmp_path / 'fit', validation=Identification.load(mine / 'second.yaml'))
+    said = re.search(
+        r'This motion goes beyond the one that was fitted: (\d\.\d) times the speed \([a-z_]*\)',
+        judge_again('fit', folder))
+    assert float(said[1]) == pytest.approx(2.0, abs=0.1)
+    assert said[0] in (folder / 'summary.txt').read_text()
+    capsys.readouterr()
+    main(['validate', str(folder), str(mine / 'second.yaml')])
+    assert said[0] in capsys.readouterr().out
+
+
+def faster_torque(arm, t):
+    """Torque of the arm that goes through its motion at twice the speed."""
+    q, v, a = arm.motion(2.0 * t)
+    noise = np.random.default_rng(9).normal(0.0, 0.02, q.shape)
+    return arm.model.torque(arm.truth, q, 2.0 * v, 4.0 * a) + noise
 
 
 def test_friction_with_a_shape_is_judged_again(recordings, tmp_path):
