@@ -166,4 +166,4 @@ def fits(tmp_path_factory, simulated_arm):
     return SimpleNamespace(
         arm=arm, settings=made / 'settings.yaml', folder=made / 'fit',
         copy=functools.partial(helpers['copy_fit'], made),
-        write_provenance=helpers['write_provenance'])
+        write_provenance=helpers['write_provenance'], edit=helpers['edit_fit'])

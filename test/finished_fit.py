@@ -10,6 +10,7 @@ import yaml
 
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.runs.fit import fit_to_folder
+from sysid_ros.runs.judged import KEY, digests
 
 SETTINGS = {
     'robot': {'urdf': 'arm.urdf'},
@@ -56,6 +57,16 @@ def write_provenance(folder, **changes):
         'prior_relative_error': 0.3, 'condition_number': 42.0,
     }
     (folder / 'provenance.json').write_text(json.dumps(content | changes), encoding='utf-8')
+
+
+def edit_fit(folder, name, change):
+    """Edit a JSON file of a fit, and write digests that fit, as who means to deceive would."""
+    file, verdict = folder / name, folder / 'verdict.json'
+    data = json.loads(file.read_text(encoding='utf-8'))
+    change(data)
+    file.write_text(json.dumps(data), encoding='utf-8')
+    judged = json.loads(verdict.read_text(encoding='utf-8')) | {KEY: digests(folder)}
+    verdict.write_text(json.dumps(judged), encoding='utf-8')
 
 
 def copy_fit(made, data, name, **provenance):

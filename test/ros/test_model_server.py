@@ -1,7 +1,6 @@
 """The model server as a process: commits, rolls back, hands out, and knows who runs what."""
 
 import hashlib
-import json
 import math
 import sqlite3
 import time
@@ -19,7 +18,6 @@ from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.model_server import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.release.store import RevisionStore
-from sysid_ros.runs.judged import KEY, digests
 from sysid_ros.srv import CommitParameters
 
 
@@ -119,23 +117,13 @@ def test_the_shadow_test_needs_motion_and_is_won_by_the_better_set(server):
     assert 'since the fitted recording ended' in early.message
 
 
-def edit_estimate(folder, change):
-    """Edit an estimate and write digests that fit, as who means to deceive would."""
-    file = folder / 'estimate.json'
-    data = json.loads(file.read_text())
-    change(data)
-    file.write_text(json.dumps(data))
-    verdict = json.loads((folder / 'verdict.json').read_text()) | {KEY: digests(folder)}
-    (folder / 'verdict.json').write_text(json.dumps(verdict))
-
-
-def test_a_commit_judges_again_beside_the_node(ros, server):
+def test_a_commit_judges_again_beside_the_node(ros, server, fits):
     """While a process of its own does, the node goes on with its heartbeats."""
     def heavier(data):
         k = data['parameters']['names'].index('forearm.mass')
         data['parameters']['values'][k] *= 1.5
 
-    edit_estimate(server.copy('edited'), heavier)
+    fits.edit(server.copy('edited'), 'estimate.json', heavier)
     server.copy('fit_1')
     server.start()
     beats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
@@ -150,12 +138,14 @@ def test_a_commit_judges_again_beside_the_node(ros, server):
     assert 'Judged again by its recordings' in granted.message
 
 
-def test_an_estimate_without_its_recordings_is_taken_only_where_that_is_allowed(ros, server):
+def test_an_estimate_without_its_recordings_is_taken_only_where_that_is_allowed(
+    ros, server, fits
+):
     folder = server.copy('fit_1')
     settings = yaml.safe_load((folder / 'settings.yaml').read_text())
     settings['folder'] = str(server.data / 'thrown_away')
     (folder / 'settings.yaml').write_text(yaml.safe_dump(settings))
-    edit_estimate(folder, lambda data: None)
+    fits.edit(folder, 'estimate.json', lambda data: None)
     server.start()
     refused = server.commit(estimate='fit_1')
     assert (refused.success, refused.code) == (False, ResultCode.NOT_COMMITTABLE)

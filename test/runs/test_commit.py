@@ -21,7 +21,7 @@ from sysid_ros.runs.commit import (
     initial_content,
     prepare,
 )
-from sysid_ros.runs.judged import KEY, NotCommittableError, digests
+from sysid_ros.runs.judged import KEY, NotCommittableError
 
 
 @pytest.fixture(scope='module')
@@ -40,19 +40,8 @@ def store(tmp_path, model):
 def edited(fits, tmp_path, name, change):
     """A copy of the fit with one of its JSON files changed, and digests of what it is now."""
     folder = fits.copy(tmp_path, 'edited')
-    file = folder / name
-    data = json.loads(file.read_text())
-    change(data)
-    file.write_text(json.dumps(data))
-    judge_again(folder)
+    fits.edit(folder, name, change)
     return folder
-
-
-def judge_again(folder):
-    """Let the verdict of a run belong to the files as they are."""
-    file = folder / 'verdict.json'
-    verdict = json.loads(file.read_text()) | {KEY: digests(folder)}
-    file.write_text(json.dumps(verdict))
 
 
 @pytest.mark.parametrize('name', ['estimate.json', 'settings.yaml', 'prior.urdf'])

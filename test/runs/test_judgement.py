@@ -18,24 +18,12 @@ from sysid_ros.runs.commit import initial_content, prepare
 from sysid_ros.runs.fit import fit_to_folder
 from sysid_ros.runs.judged import (
     JUDGED_BY,
-    KEY,
     NotCommittableError,
     RecordingsGoneError,
-    digests,
 )
 from sysid_ros.runs.judgement import judge_again
 
 OTHER_MOTION = 40.0
-
-
-def change(folder, name, edit):
-    """Edit a JSON file of a run, and write digests that fit, as who means to deceive would."""
-    file = folder / name
-    data = json.loads(file.read_text())
-    edit(data)
-    file.write_text(json.dumps(data))
-    verdict = json.loads((folder / 'verdict.json').read_text()) | {KEY: digests(folder)}
-    (folder / 'verdict.json').write_text(json.dumps(verdict))
 
 
 def scaled(name, factor):
@@ -135,19 +123,19 @@ def test_stretches_are_left_out_again_where_nothing_else_was_judged_by(recording
     ('elbow_pitch.coulomb_friction', 1.2), ('shoulder_pitch.viscous_friction', 1.2)])
 def test_an_edited_value_is_found_though_the_digests_fit(fits, tmp_path, name, factor):
     folder = fits.copy(tmp_path, 'a')
-    change(folder, 'estimate.json', scaled(name, factor))
+    fits.edit(folder, 'estimate.json', scaled(name, factor))
     with pytest.raises(NotCommittableError, match=r'its base parameters are not those of its'):
         judge_again('a', folder)
 
 
 def test_edited_masses_are_found_though_base_parameters_follow_them(fits, tmp_path):
     folder = fits.copy(tmp_path, 'a')
-    change(folder, 'estimate.json', scaled('forearm.mass', 1.1))
+    fits.edit(folder, 'estimate.json', scaled('forearm.mass', 1.1))
     estimate = Estimate.load(folder / 'estimate.json')
     model = Identification.load(folder / 'settings.yaml').model()
     free = estimate.parameters.free
     base = base_parameters(model, free=free).values(np.where(free, estimate.parameters.values, 0.0))
-    change(folder, 'estimate.json', lambda data: data.update(base_values=base.tolist()))
+    fits.edit(folder, 'estimate.json', lambda data: data.update(base_values=base.tolist()))
     with pytest.raises(NotCommittableError, match=r'its values are .* off in .*, not .* it says'):
         judge_again('a', folder)
 
@@ -166,7 +154,7 @@ def test_an_estimate_at_the_prior_is_refused_by_its_recordings(fits, tmp_path):
         data['base_values'] = base.tolist()
         data['residuals'].update(errors)
 
-    change(folder, 'estimate.json', to_the_prior)
+    fits.edit(folder, 'estimate.json', to_the_prior)
     with pytest.raises(NotCommittableError, match='as it says') as found:
         judge_again('a', folder)
     assert 'off in' in str(found.value)
@@ -175,8 +163,8 @@ def test_an_estimate_at_the_prior_is_refused_by_its_recordings(fits, tmp_path):
         name: np.sqrt((problem.residuals(prior)**2).sum(axis=0) / problem.counts).tolist()
         for name, problem in (('training', study.training), ('held_out', study.held_out.problem))}
     errors['rms_per_joint'] = rms['training']
-    change(folder, 'estimate.json', to_the_prior)
-    change(folder, 'verdict.json', lambda data: data[JUDGED_BY].update(
+    fits.edit(folder, 'estimate.json', to_the_prior)
+    fits.edit(folder, 'verdict.json', lambda data: data[JUDGED_BY].update(
         training_rms=rms['training'], held_out_rms=rms['held_out']))
     with pytest.raises(NotCommittableError, match='verdict is against it.*no better'):
         judge_again('a', folder)
@@ -188,10 +176,10 @@ def reopened(folder):
     return Study.reopen(identification, identification.model(), holdout=0.25)
 
 
-def test_a_written_yes_does_not_make_it_committable(recordings, tmp_path):
+def test_a_written_yes_does_not_make_it_committable(fits, recordings, tmp_path):
     folder = fitted(recordings, tmp_path / 'fit')
     assert not json.loads((folder / 'verdict.json').read_text())['committable']
-    change(folder, 'verdict.json', lambda data: data.update(committable=True, reasons=[]))
+    fits.edit(folder, 'verdict.json', lambda data: data.update(committable=True, reasons=[]))
     model = Identification.load(folder / 'settings.yaml').model()
     with RevisionStore(tmp_path / 'revisions.sqlite') as store:
         store.begin(initial_content(model))
@@ -212,14 +200,14 @@ def test_a_written_yes_does_not_make_it_committable(recordings, tmp_path):
 ])
 def test_an_edited_range_prior_or_bound_is_found(fits, tmp_path, edit, message):
     folder = fits.copy(tmp_path, 'a')
-    change(folder, 'estimate.json', edit)
+    fits.edit(folder, 'estimate.json', edit)
     with pytest.raises(NotCommittableError, match=message):
         judge_again('a', folder)
 
 
 def test_another_part_that_was_kept_back_is_found(fits, tmp_path):
     folder = fits.copy(tmp_path, 'a')
-    change(folder, 'verdict.json', lambda data: data[JUDGED_BY].update(holdout=0.1))
+    fits.edit(folder, 'verdict.json', lambda data: data[JUDGED_BY].update(holdout=0.1))
     with pytest.raises(NotCommittableError, match='is not what its recordings give'):
         judge_again('a', folder)
 
@@ -228,7 +216,7 @@ def test_another_part_that_was_kept_back_is_found(fits, tmp_path):
     lambda data: data.pop(JUDGED_BY), lambda data: data.update({JUDGED_BY: 'a recording'})])
 def test_a_verdict_that_does_not_say_by_what_is_refused(fits, tmp_path, spoil):
     folder = fits.copy(tmp_path, 'a')
-    change(folder, 'verdict.json', spoil)
+    fits.edit(folder, 'verdict.json', spoil)
     with pytest.raises(NotCommittableError, match='does not say what it was judged by.*Fit again'):
         judge_again('a', folder)
 
