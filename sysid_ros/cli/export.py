@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.yaml is not None:
         provenance = {'estimator': estimate.estimator, 'run': options.run_folder.name}
         write_atomically(
-            options.yaml, export_yaml(robot, estimate.parameters, provenance).encode()
-        )
+            options.yaml, export_yaml(
+                robot, estimate.parameters, provenance, estimate.intervals()).encode())
         print(f'Written to {options.yaml}')
     return ExitCode.OK

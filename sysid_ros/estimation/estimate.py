@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.robot.parameters import ParameterSet
 
 FORMAT = 'sysid_ros estimate 1'
+# Makes 95 % intervals of standard deviations.
+_NORMAL = 1.96
 
 
 class Status(Enum):
@@ -78,6 +81,41 @@ class ResidualStatistics:
 
 
 @dataclass(frozen=True, eq=False)
+class BetweenRecordings:
+    """How sure values are by how much several recordings disagree, errors of the model included.
+
+    Attributes:
+        recordings: Number of recordings G.
+        standard_deviation: Per parameter, as that of an estimate, shape ``(p,)``.
+        base_standard_deviation: Per base parameter, shape ``(r,)``.
+    """
+
+    recordings: int
+    standard_deviation: np.ndarray
+    base_standard_deviation: np.ndarray
+
+    @property
+    def quantile(self) -> float:
+        """What makes 95 % intervals of deviations: Student's t, G - 1 degrees of freedom."""
+        return float(stdtrit(self.recordings - 1, 0.975))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, infinities as null."""
+        return {
+            'recordings': self.recordings, 'quantile': self.quantile,
+            'standard_deviation': _finite_or_null(self.standard_deviation),
+            'base_standard_deviation': _finite_or_null(self.base_standard_deviation),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> BetweenRecordings:
+        """The inverse of :meth:`to_json`."""
+        return cls(
+            int(data['recordings']), _null_as_infinite(data['standard_deviation']),
+            _null_as_infinite(data['base_standard_deviation']))
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """Parameters inferred from data.
 
@@ -102,6 +140,8 @@ class Estimate:
         provenance: Data, model, seed and versions the estimate came from.
         identifiability: Why parameters are not known and which motion would help, where it
             was looked at.
+        between: Deviations by how much recordings disagree; None where it is one, or there are
+            no intervals.
     """
 
     estimator: str
@@ -120,6 +160,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     identifiability: Identifiability | None = None
+    between: BetweenRecordings | None = None
 
     @property
     def consistent(self) -> bool:
@@ -143,9 +184,25 @@ class Estimate:
         if status.ok:
             return replace(self, status=status)
         return replace(
-            self, status=status,
+            self, status=status, between=None,
             standard_deviation=np.where(self.parameters.free, np.inf, 0.0),
             base_covariance=np.full_like(self.base_covariance, np.inf))
+
+    def intervals(self) -> dict[str, dict[str, float]]:
+        """Half-widths of 95 % intervals, by kind and parameter, where they are finite.
+
+        ``noise`` takes the model as right; ``between_recordings`` is there with several
+        recordings, and includes errors of the model.
+        """
+        kinds = {'noise': (_NORMAL, self.standard_deviation)}
+        if self.between is not None:
+            kinds['between_recordings'] = self.between.quantile, self.between.standard_deviation
+        return {
+            kind: {
+                name: float(quantile * deviation)
+                for name, deviation in zip(self.parameters.names, deviations, strict=True)
+                if 0.0 < deviation < np.inf}
+            for kind, (quantile, deviations) in kinds.items()}
 
     def base_standard_deviation(self) -> np.ndarray:
         """Standard deviations of the base parameters, shape ``(r,)``."""
@@ -178,6 +235,7 @@ class Estimate:
             'notes': list(self.notes),
             'provenance': dict(self.provenance),
             'identifiability': self.identifiability and self.identifiability.to_json(),
+            'between_recordings': self.between and self.between.to_json(),
         }, indent=1, allow_nan=False)
 
     @classmethod
@@ -197,7 +255,7 @@ class Estimate:
                 name: np.array(value, dtype=float) for name, value in data['residuals'].items()
             }
             residuals['relative_error'] = float(residuals['relative_error'])
-            advice = data.get('identifiability')
+            advice, between = data.get('identifiability'), data.get('between_recordings')
             return cls(
                 estimator=data['estimator'],
                 settings=data['settings'],
@@ -215,6 +273,7 @@ class Estimate:
                 notes=tuple(data['notes']),
                 provenance=data['provenance'],
                 identifiability=advice and Identifiability.from_json(advice),
+                between=between and BetweenRecordings.from_json(between),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise EstimationError(f'cannot be read as an estimate: {error!r}') from error

@@ -147,7 +147,14 @@ class Measurements:
         """
         if len(self.parts) == 1:
             return self.parts[0].problem(start, stop)
-        return self.identification.problem(self.model, self.motion(start, stop))
+        parts = [part.motion(start, stop) for part in self.parts]
+        dataset = Dataset.joined(parts)
+        parallel = self.identification.settings.processing.parallel_filter
+        kept, _ = parallel.kept(dataset.rate, dataset.segments)
+        edges = np.searchsorted(kept, np.cumsum([0, *map(len, parts)])).tolist()
+        return replace(
+            self.identification.problem(self.model, dataset),
+            recordings=tuple(zip(edges[:-1], edges[1:], strict=True)))
 
     def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
         """What sensors measured up to the same fraction of each recording.

@@ -206,6 +206,7 @@ class OuterIteration:
             base_values=point.base.values(np.where(point.free, values, 0.0)),
             base_covariance=judged.base_covariance,
             unidentified=judged.unidentified,
+            between=judged.between,
             notes=notes,
         )
 

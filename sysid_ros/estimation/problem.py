@@ -45,6 +45,7 @@ class RegressionProblem:
             where that does not fit into memory.
         source: Where the rows come from, if the model is not linear in all parameters.
             The regressor is then the one at the values where the model stands.
+        recordings: Half-open ranges of rows of each recording; empty where it is one.
     """
 
     model: TorqueModel
@@ -58,6 +59,7 @@ class RegressionProblem:
     warnings: tuple[str, ...] = ()
     motion: Motion | None = None
     source: RowSource | None = None
+    recordings: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         samples, joints, columns = self.regressor.shape

@@ -29,7 +29,8 @@ _ARRAYS = {'value': 'values', 'unit': 'units'}
 
 
 def export_yaml(
-    robot: RobotModel, parameters: ParameterSet, provenance: Mapping[str, Any] | None = None
+    robot: RobotModel, parameters: ParameterSet, provenance: Mapping[str, Any] | None = None,
+    intervals: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
     """Write parameters as YAML.
 
@@ -37,6 +38,8 @@ def export_yaml(
         robot: The robot they belong to.
         parameters: The parameters.
         provenance: Plain values on where they come from: recordings, estimator, versions.
+        intervals: Half-widths of 95 % intervals by kind and parameter; a parameter that is not
+            known by itself has none.
 
     Returns:
         YAML that a safe loader reads; floats are written so that they come back exactly.
@@ -59,6 +62,8 @@ def export_yaml(
             for k, name in enumerate(parameters.names)
         },
     }
+    if intervals is not None:
+        content['intervals_95'] = {kind: dict(widths) for kind, widths in intervals.items()}
     try:
         text = yaml.safe_dump(
             content, sort_keys=False, allow_unicode=True, width=200, default_flow_style=None

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.estimation.estimate import BetweenRecordings, Estimate, Knowledge
 from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
@@ -30,6 +30,8 @@ from sysid_ros.report.tables import percent, table
 from sysid_ros.robot.parameters import ParameterSet
 
 _WIDTH = 96
+# Fewer recordings say little of how much others would disagree.
+_FEW = 4
 _ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
@@ -186,16 +188,38 @@ def _joint_terms(estimate: Estimate) -> str:
     rows = [
         [
             parameters.names[k], f'{parameters.values[k]:.4g}',
-            _interval(estimate.standard_deviation[k]), f'{parameters.prior[k]:.4g}',
-            parameters.units[k],
+            _interval(estimate.standard_deviation[k]), *_between(estimate, k),
+            f'{parameters.prior[k]:.4g}', parameters.units[k],
         ]
         for k in range(len(parameters)) if k not in inertial
     ]
     if not rows:
         return ''
-    return 'Joint terms, with 95 % intervals\n' + table(
-        ['parameter', 'value', '±', 'prior', 'unit'], rows
-    )
+    between = estimate.between
+    heading = ['parameter', 'value', '±', *(['± between'] if between else []), 'prior', 'unit']
+    return '\n'.join(
+        ['Joint terms, with 95 % intervals', table(heading, rows), *_between_explained(between)])
+
+
+def _between(estimate: Estimate, k: int) -> list[str]:
+    """The interval of a parameter between recordings, where there are several."""
+    between = estimate.between
+    if between is None:
+        return []
+    return [_interval(between.standard_deviation[k], between.quantile)]
+
+
+def _between_explained(between: BetweenRecordings | None) -> list[str]:
+    """What the intervals are, and how far to believe them with so few recordings."""
+    if between is None:
+        return []
+    lines = [
+        '  ±: by the noise of the rows, if the model is right; ± between: by how much the '
+        f'{between.recordings} recordings', '  disagree, errors of the model included']
+    if between.recordings < _FEW:
+        lines.append(f'  ({between.recordings} recordings tell that roughly: the intervals are as '
+                     'wide as that calls for)')
+    return lines
 
 
 def _ranges(estimate: Estimate) -> str:
@@ -244,8 +268,8 @@ def _centre(phi: np.ndarray) -> str:
     return ' '.join(f'{value:+.3f}' for value in phi[1:4] / phi[0])
 
 
-def _interval(deviation: float) -> str:
-    return f'{1.96 * deviation:.2g}' if np.isfinite(deviation) else 'unknown'
+def _interval(deviation: float, quantile: float = 1.96) -> str:
+    return f'{quantile * deviation:.2g}' if np.isfinite(deviation) else 'unknown'
 
 
 def _shortened(text: str) -> str:

@@ -200,7 +200,8 @@ class RunFolder:
         } | {
             key: estimate.provenance[key] for key in (FITTED_RANGE, JUDGED_RANGE, FASTER_MOTION)
             if key in estimate.provenance}
-        self._write('identified.yaml', export_yaml(robot, parameters, provenance).encode())
+        self._write('identified.yaml', export_yaml(
+            robot, parameters, provenance, estimate.intervals()).encode())
         try:
             file = self.path / _IDENTIFIED[robot.description.format]
             closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))

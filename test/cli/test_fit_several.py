@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
@@ -109,8 +110,18 @@ def test_regression_takes_several_recordings_too(folder, tmp_path):
     code = fit(folder, tmp_path / 'run', 'first.yaml', 'two.yaml', '--holdout', '0.3',
                '--estimator', 'entropic')
     assert code == ExitCode.OK
-    values, _, _ = told(tmp_path / 'run')
+    values, _, estimate = told(tmp_path / 'run')
     np.testing.assert_allclose(values, TRUTH, rtol=0.05)
+    # Beside the intervals of the noise stand those between the recordings.
+    assert estimate['between_recordings']['recordings'] == 2
+    text = (tmp_path / 'run' / 'summary.txt').read_text()
+    assert '± between' in text
+    assert '2 recordings tell that roughly' in text
+    widths = yaml.safe_load((tmp_path / 'run' / 'identified.yaml').read_text())['intervals_95']
+    assert set(widths) == {'noise', 'between_recordings'}
+    k = estimate['parameters']['names'].index('swing.viscous_friction')
+    assert widths['between_recordings']['swing.viscous_friction'] == pytest.approx(
+        12.706 * estimate['between_recordings']['standard_deviation'][k], rel=1e-4)
 
 
 def test_a_run_of_several_recordings_can_be_repeated_from_its_folder(folder, tmp_path):

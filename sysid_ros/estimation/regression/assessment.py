@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics, Status
+from sysid_ros.estimation.estimate import (
+    BetweenRecordings,
+    Estimate,
+    Knowledge,
+    ResidualStatistics,
+    Status,
+)
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.estimation.regression.directions import DataDirections
@@ -51,10 +58,26 @@ def assess(
         covariance = directions.instrumented_covariance(theta, instruments)
     else:
         covariance = directions.base_covariance(theta, curvature)
-    return told(
-        directions, theta, covariance, residual_statistics(problem, theta), estimator=estimator,
-        settings=settings, status=status, iterations=iterations, notes=notes,
-    )
+    return replace(
+        told(
+            directions, theta, covariance, residual_statistics(problem, theta),
+            estimator=estimator, settings=settings, status=status, iterations=iterations,
+            notes=notes,
+        ),
+        between=_between(directions, theta, curvature, instruments) if status.ok else None)
+
+
+def _between(
+    directions: DataDirections, theta: np.ndarray, curvature: np.ndarray | float,
+    instruments: np.ndarray | None,
+) -> BetweenRecordings | None:
+    """Deviations by how much recordings disagree, where there are several."""
+    found = directions.recording_covariance(theta, curvature, instruments)
+    if found is None:
+        return None
+    covariance, recordings = found
+    return BetweenRecordings(
+        recordings, directions.standard_deviation(covariance), np.sqrt(np.diag(covariance)))
 
 
 def told(

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.leave_one_out import leave_one_out
 from sysid_ros.estimation.regression.sandwich import noise_information
 
 # Singular values of the rows below this fraction of the largest carry rounding only.
@@ -154,10 +155,58 @@ class DataDirections:
         back = self._columns @ np.linalg.inv(rows.T @ own)
         return self.lost_as_infinite(back @ information @ back.T)
 
-    def _weighed(self, regressor: np.ndarray) -> np.ndarray:
+    def recording_covariance(
+        self, theta: np.ndarray, curvature: np.ndarray | float,
+        instruments: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, int] | None:
+        r"""Covariance of the base parameters by how much G recordings disagree.
+
+        Errors of the model repeat in all rows of one motion, and differ between motions: a
+        covariance from residuals of rows does not hold them. With each recording left out in turn,
+        the values change by :math:`\delta_g = -(H - H_g)^{-1} s_g`, with the recording's part
+        :math:`H_g` of the Hessian and its score :math:`s_g`, exactly so for least squares. The
+        jackknife :math:`\tfrac{G - 1}{G} \sum_g \delta_g \delta_g^T` (CR3) goes with a quantile
+        of Student's t with G - 1 degrees of freedom.
+
+        Args:
+            theta: Fitted values, shape ``(p,)``.
+            curvature: As for :meth:`base_covariance`.
+            instruments: As for :meth:`instrumented_covariance`, where the values were solved
+                with some.
+
+        Returns:
+            The covariance, shape ``(r, r)``, with infinite entries as in :meth:`base_covariance`
+            and wherever one recording alone tells a direction; and G. None with less than two.
+
+        References:
+            Bell and McCaffrey 2002; Cameron and Miller 2015, section VI.B.
+        """
+        problem = self.problem
+        parts = [slice(*ends) for ends in problem.recordings
+                 if problem.usable[slice(*ends)].any()]
+        if len(parts) < 2:
+            return None
+        residual = problem.residuals(theta) / self.sigma
+        grams, scores = [], []
+        for part in parts:
+            own = self._weighed(problem.regressor, part)
+            rows = own if instruments is None else self._weighed(instruments, part)
+            grams.append(rows.T @ own)
+            scores.append(rows.T @ residual[part].reshape(-1))
+        moves, alone = leave_one_out(
+            sum(grams, start=self._reduced(curvature)), grams, scores)
+        spread = self._columns @ moves.T
+        covariance = self.lost_as_infinite(
+            (len(parts) - 1) / len(parts) * spread @ spread.T)
+        share = np.linalg.norm(self._columns @ (alone / np.linalg.norm(alone, axis=0)), axis=1)
+        told_once = share > _LOST * np.linalg.norm(self.steps, axis=1)
+        covariance[told_once, :] = covariance[:, told_once] = np.inf
+        return covariance, len(parts)
+
+    def _weighed(self, regressor: np.ndarray, part: slice = slice(None)) -> np.ndarray:
         """Weighted usable rows in the known directions, shape ``(T n, k)``."""
-        rows = regressor[:, :, self.problem.base.independent] @ self._columns
-        rows *= (self.problem.usable / self.sigma)[..., None]
+        rows = regressor[part][:, :, self.problem.base.independent] @ self._columns
+        rows *= (self.problem.usable[part] / self.sigma)[..., None]
         return rows.reshape(-1, rows.shape[2])
 
     @property
@@ -226,5 +275,10 @@ class DataDirections:
         covariance = base_covariance[np.ix_(finite, finite)]
         known = self.alone & self.problem.free
         weights = np.linalg.lstsq(matrix.T, np.eye(len(known))[:, known], rcond=None)[0]
-        deviation[known] = np.sqrt(np.einsum('rk,rs,sk->k', weights, covariance, weights))
+        lost = ~np.isfinite(np.diag(covariance))
+        covariance = np.where(lost[:, None] | lost, 0.0, covariance)
+        size = np.sqrt(np.einsum('rk,rs,sk->k', weights, covariance, weights))
+        touched = np.abs(weights[lost]).max(axis=0, initial=0.0) > _ALONE * np.abs(
+            weights).max(axis=0, initial=0.0)
+        deviation[known] = np.where(touched, np.inf, size)
         return deviation
