@@ -100,7 +100,7 @@ def test_a_fit_leaves_everything_in_the_run_folder(fitted):
     assert names == {
         'estimate.json', 'evaluation.json', 'friction.json', 'friction.txt', 'identified.urdf',
         'identified.yaml', 'prior.urdf', 'settings.yaml', 'simulation.png', 'summary.txt',
-        'torque_held_out.png', 'torque_training.png', 'verdict.json',
+        'torque_held_out.png', 'torque_training.png', 'validation.yaml', 'verdict.json',
     }
     assert json.loads((fitted / 'verdict.json').read_text())['committable'] is True
     summary = (fitted / 'summary.txt').read_text()
