@@ -190,15 +190,23 @@ def _way_to_base(robot: RobotModel, body: int) -> list[int]:
     return [] if body < 0 else [body, *_way_to_base(robot, int(parent[body]))]
 
 
-def placed_shapes(robot: RobotModel) -> list[tuple[int, CollisionShape, np.ndarray]]:
-    """Collision shapes with the index of their body, -1 for the base, and their pose in it."""
+def placed_shapes(
+    robot: RobotModel, shapes: Sequence[CollisionShape] | None = None
+) -> list[tuple[int, CollisionShape, np.ndarray]]:
+    """Shapes with the index of their body, -1 for the base, and their pose in it.
+
+    Args:
+        robot: The robot.
+        shapes: Shapes of its description; by default those for collisions.
+    """
     places = {link.name: (-1, link.pose) for link in robot.base_links}
     places |= {
         link.name: (robot.joint_of_body(link.body) - 1, link.pose) for link in robot.links
     }
     return [
         (places[shape.link][0], shape, places[shape.link][1] @ shape.pose)
-        for shape in collision_shapes(robot.description) if shape.link in places
+        for shape in (collision_shapes(robot.description) if shapes is None else shapes)
+        if shape.link in places
     ]
 
 

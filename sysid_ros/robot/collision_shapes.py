@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,12 +51,31 @@ def collision_shapes(description: RobotDescription) -> tuple[CollisionShape, ...
             of an MJCF are not even looked for. Planes and height fields do not count.
     """
     if description.format == 'mjcf':
-        return _of_mjcf(description.root)
+        return _of_mjcf(description.root, _collides)
+    return _all_of_urdf(description, 'collision')
+
+
+def drawn_shapes(description: RobotDescription) -> tuple[CollisionShape, ...]:
+    """Shapes that say where links are: those for collisions, or where a link has none, visual ones.
+
+    Args:
+        description: As for :func:`collision_shapes`, which says what is left out.
+    """
+    colliding = collision_shapes(description)
+    if description.format == 'mjcf':
+        seen = _of_mjcf(description.root, lambda attributes: not _collides(attributes))
+    else:
+        seen = _all_of_urdf(description, 'visual')
+    links = {shape.link for shape in colliding}
+    return (*colliding, *(shape for shape in seen if shape.link not in links))
+
+
+def _all_of_urdf(description: RobotDescription, purpose: str) -> tuple[CollisionShape, ...]:
     folder = Path() if description.path is None else description.path.parent
     return tuple(
         shape for link in description.root.findall('link')
-        for collision in link.findall('collision')
-        if (shape := _of_urdf(str(link.get('name')), collision, folder)) is not None
+        for element in link.findall(purpose)
+        if (shape := _of_urdf(str(link.get('name')), element, folder)) is not None
     )
 
 
@@ -105,12 +124,14 @@ def _paths(variable: str) -> list[str]:
     return [path for path in os.environ.get(variable, '').split(os.pathsep) if path]
 
 
-def _of_mjcf(root: etree._Element) -> tuple[CollisionShape, ...]:
+def _of_mjcf(
+    root: etree._Element, wanted: Callable[[Mapping[str, str]], bool]
+) -> tuple[CollisionShape, ...]:
     compiler = Compiler.of(root)
     return tuple(
         _of_geom(body.name, attributes, frame, compiler)
         for body in read_bodies(root) for attributes, frame in body.geoms
-        if _collides(attributes) and attributes.get('type', 'sphere') not in WEIGHTLESS
+        if wanted(attributes) and attributes.get('type', 'sphere') not in WEIGHTLESS
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.excitation.shapes import placed_shapes
-from sysid_ros.robot.collision_shapes import collision_shapes, mesh_file
+from sysid_ros.robot.collision_shapes import collision_shapes, drawn_shapes, mesh_file
 from sysid_ros.robot.model import RobotModel
 
 URDF = """<robot name="r"><link name="base"><collision><geometry><box size="0.2 0.4 0.6"/>
@@ -86,3 +86,26 @@ def test_geoms_that_nothing_touches_are_no_collision_shapes() -> None:
             '<geom size="0.2" contype="0" conaffinity="0"/></body></worldbody></mujoco>')
     shape, = collision_shapes(RobotModel.from_mjcf(text).description)
     assert shape.size == (0.1,)
+
+
+def test_links_without_collision_shapes_are_where_they_are_drawn() -> None:
+    visual = '<visual><geometry><sphere radius="0.7"/></geometry></visual>'
+    text = URDF.format(mesh='arm.stl').replace('<link name="arm">', f'<link name="arm">{visual}')
+    tool = f'<link name="tool">{visual}</link><joint name="f" type="fixed">'
+    text = text.replace(
+        '</robot>', f'{tool}<parent link="arm"/><child link="tool"/></joint></robot>')
+    description = RobotModel.from_urdf(text).description
+    shapes = drawn_shapes(description)
+    assert [shape.link for shape in shapes] == [
+        'base', 'arm', 'arm', 'arm', 'tool']
+    assert [shape.size for shape in shapes if shape.link == 'tool'] == [(0.7,)]
+
+
+def test_geoms_that_never_collide_say_where_a_body_without_others_is() -> None:
+    text = ('<mujoco><worldbody><body name="arm"><joint name="j"/>'
+            '<geom size="0.1" contype="0" conaffinity="0"/><geom size="0.2"/>'
+            '<body name="hand"><joint name="k"/><geom size="0.3" contype="0" conaffinity="0"/>'
+            '</body></body></worldbody></mujoco>')
+    description = RobotModel.from_mjcf(text).description
+    assert [(shape.link, shape.size) for shape in drawn_shapes(description)] == [
+        ('arm', (0.2,)), ('hand', (0.3,))]
