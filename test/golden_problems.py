@@ -218,7 +218,7 @@ def turned_frames(
         The problem, and the matrix from the old parameters to the new ones, ``(p, p)``.
     """
     rng = np.random.default_rng(seed)
-    change = np.eye(len(problem.parameters))
+    change, poses = np.eye(len(problem.parameters)), {}
     for body in problem.parameters.bodies:
         pose = np.eye(4)
         turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -228,19 +228,33 @@ def turned_frames(
         change[block, block] = np.array(
             [transform_inertial(unit, pose) for unit in np.eye(10)]
         ).T
+        poses[body] = pose
     parameters = problem.parameters
     prior = change @ parameters.prior
     back = np.linalg.inv(change)
     turned = replace(
-        problem, regressor=problem.regressor @ back,
+        problem, model=replace(problem.model, robot=_turned_robot(problem.model.robot, poses)),
+        regressor=problem.regressor @ back,
         parameters=replace(parameters, prior=prior, values=prior),
     )
     base = problem.base
     matrix = base.matrix @ back
     pivots = _independent_columns(matrix)
-    matrix = np.linalg.solve(matrix[:, pivots], matrix)
-    turned.__dict__['base'] = replace(base, independent=pivots, matrix=matrix)
+    own = matrix[:, pivots]
+    turned.__dict__['base'] = replace(
+        base, independent=pivots, matrix=np.linalg.solve(own, matrix), factor=base.factor @ own)
     return turned, change
+
+
+def _turned_robot(robot: RobotModel, poses: dict[str, np.ndarray]) -> RobotModel:
+    """The robot with what lies in the frames of its bodies seen from others."""
+    links = tuple(replace(link, pose=poses[link.body] @ link.pose) for link in robot.links)
+    translation = robot.tree.translation.copy()
+    for child, parent in enumerate(robot.tree.parent):
+        if parent >= 0:
+            translation[child] = (
+                poses[robot.body_names[parent]] @ np.append(translation[child], 1.0))[:3]
+    return replace(robot, links=links, tree=replace(robot.tree, translation=translation))
 
 
 def _independent_columns(matrix: np.ndarray) -> np.ndarray:

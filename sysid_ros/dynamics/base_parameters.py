@@ -22,6 +22,10 @@ from sysid_ros.robot.model import RobotModel
 _INDEPENDENT = 1e-8
 # Coefficients in K smaller than this are rounding.
 _COEFFICIENT_TOLERANCE = 1e-9
+# Least number of samples of the random motion; sizes are those of so many, whatever the rank takes.
+_SAMPLES = 50
+# Joints with less torque than this part of the largest are measured by it.
+_LEAST_TORQUE = 1e-3
 
 # Which parameters keep their name when columns depend on each other: moments of inertia
 # before first moments before masses, as in the tables of the literature.
@@ -40,6 +44,9 @@ class BaseParameters:
         matrix: The grouping K, shape ``(r, p)``, with :math:`\beta = K \theta`.
         gap: Smallest scaled pivot that counts and largest that does not.
         seed: Seed of the random motion the rank was found with.
+        factor: R with :math:`\|R\beta\|` the torque of base parameters at random motion: its root
+            mean square at each joint, in parts of what the bodies of the prior take there, added
+            up in squares; upper triangular, shape ``(r, r)``.
     """
 
     names: tuple[str, ...]
@@ -47,6 +54,7 @@ class BaseParameters:
     matrix: np.ndarray
     gap: tuple[float, float]
     seed: int
+    factor: np.ndarray
 
     @property
     def rank(self) -> int:
@@ -112,6 +120,7 @@ def base_parameters(
     """
     names = model.parameters.names
     rows = _random_rows(model, samples, seed)
+    unit = _torque_of_bodies(model, rows)
     if free is not None:
         rows[:, ~free] = 0.0
     found = column_rank(rows)
@@ -126,13 +135,16 @@ def base_parameters(
     matrix[:, grouped] = grouping * size[grouped] / size[own][:, None]
     matrix[np.abs(matrix) < _COEFFICIENT_TOLERANCE] = 0.0
     order = np.argsort(own)
-    return BaseParameters(names, own[order], matrix[order], found.gap, seed)
+    own = own[order]
+    first = rows[:_SAMPLES * len(unit), own].reshape(-1, len(unit), len(own)) / unit[:, None]
+    factor = scipy.linalg.qr(first.reshape(-1, len(own)) / np.sqrt(len(first)), mode='r')[0]
+    return BaseParameters(names, own, matrix[order], found.gap, seed, factor[:len(own)])
 
 
 def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
     """Rows of the regressor at random motion, at least as many as columns."""
     parameters, joints = len(model.parameters), len(model.robot.joint_names)
-    samples = samples or max(50, 4 * parameters // joints)
+    samples = samples or max(_SAMPLES, 4 * parameters // joints)
     if samples * joints < parameters:
         raise EstimationError(
             'there are too few samples to count base parameters', found=samples,
@@ -146,6 +158,17 @@ def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
             'base parameters are counted at random configurations, and the loops cannot go from '
             f'one to the next: {error}', where=model.robot.name,
             fix='Give the driven joints limits within which the loops close') from error
+
+
+def _torque_of_bodies(model: TorqueModel, rows: np.ndarray) -> np.ndarray:
+    """Root mean square torque of the prior's bodies at random motion by joint, shape ``(n,)``."""
+    bodies = np.zeros(len(model.parameters))
+    for block in map(model.parameters.body_slice, model.parameters.bodies):
+        bodies[block] = model.parameters.prior[block]
+    joints = len(model.robot.joint_names)
+    torque = (rows[:_SAMPLES * joints] @ bodies).reshape(-1, joints)
+    size = np.sqrt(np.mean(torque**2, axis=0))
+    return np.maximum(size, _LEAST_TORQUE * size.max()) if size.max() > 0.0 else np.ones_like(size)
 
 
 def _grouping(scaled: np.ndarray, expected: ColumnRank) -> tuple[np.ndarray, np.ndarray]:
@@ -179,17 +202,18 @@ def random_motion(
     Raises:
         ModelError: Closed loops can hardly be closed anywhere within the limits.
     """
-    rng = np.random.default_rng(seed)
+    # With generators of their own the first samples are the same however many there are.
+    rng, *others = (np.random.default_rng([seed, k]) for k in range(3))
     shape = (samples, len(robot.joint_names))
+    v, a = (other.normal(size=shape) for other in others)
     if robot.loops is not None:
-        q = closed_chain(robot).random_positions(samples, rng)
-        return q, rng.normal(size=shape), rng.normal(size=shape)
+        return closed_chain(robot).random_positions(samples, rng), v, a
     lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -np.pi)
     upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, np.pi)
     # Limits that leave no room would hide what the motion could show.
     open_range = upper - lower > 1e-2
     lower, upper = np.where(open_range, lower, -np.pi), np.where(open_range, upper, np.pi)
-    return rng.uniform(lower, upper, shape), rng.normal(size=shape), rng.normal(size=shape)
+    return rng.uniform(lower, upper, shape), v, a
 
 
 def _preference(name: str, index: int) -> tuple[int, int]:

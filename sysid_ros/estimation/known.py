@@ -61,7 +61,7 @@ class Known(StrictSettings):
     @property
     def plausibility(self) -> dict[str, float]:
         """What follows for the ``plausibility`` of a fit."""
-        return {} if self.total_mass is None else {'total_mass': _SIGMAS * self.accuracy}
+        return {} if self.total_mass is None else {'weighed_mass': _SIGMAS * self.accuracy}
 
     def parameters(self, model: TorqueModel) -> ParameterSet:
         """The model's parameters with priors and bounds by what was weighed.

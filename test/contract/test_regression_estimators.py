@@ -14,7 +14,7 @@ import pytest
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
-from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -311,8 +311,12 @@ def test_consistent_estimators_stay_inside_of_what_physics_allows(name, robot):
         ratio = parameters.values[masses] / parameters.prior[masses]
         assert (ratio <= plausible.mass_factor * (1 + 1e-6)).all()
         assert (ratio >= (1 - 1e-6) / plausible.mass_factor).all()
-        total = parameters.values[masses].sum() / parameters.prior[masses].sum()
-        assert abs(total - 1.0) <= plausible.total_mass + 1e-6
+        # So do the sum of those that torques feel and, of each body, the ellipsoid around it.
+        steps = np.linalg.lstsq(
+            problem.scale, parameters.values - problem.reference, rcond=None)[0]
+        allowed = feasible_set(problem, plausible)
+        assert sum(' within ' in label for label in allowed.labels) == len(masses)
+        assert allowed.contains(steps, 1e-5)
 
 
 @every_estimator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from sysid_ros.dynamics.terms import (
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.robot.model import RobotModel
+
+simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 # Pivots that count and those that do not must lie this far apart.
 GAP = 1e6
@@ -78,6 +81,20 @@ def test_base_parameters_give_the_torques_of_all_parameters(random_urdf, rng):
             rows[:, base.independent] @ base.values(theta), torque,
             atol=1e-9 * np.abs(torque).max(),
         )
+
+
+@pytest.mark.parametrize('samples', [0, 200])
+def test_the_factor_is_the_torque_of_base_parameters_in_parts_of_that_of_the_bodies(samples, rng):
+    robot = RobotModel.from_urdf(simulated.arm_urdf())
+    model = TorqueModel(robot, all_terms())
+    base = base_parameters(model, samples=samples, seed=5)
+    rows = model.regressor(*random_motion(robot, 50, 5))
+    bodies = np.arange(len(model.parameters)) < 10 * len(robot.body_names)
+    unit = np.sqrt(np.mean((rows @ np.where(bodies, model.parameters.prior, 0.0))**2, axis=0))
+    for _ in range(5):
+        theta = rng.normal(size=len(model.parameters))
+        expected = np.linalg.norm(np.sqrt(np.mean((rows @ theta)**2, axis=0)) / unit)
+        assert np.linalg.norm(base.factor @ base.values(theta)) == pytest.approx(expected)
 
 
 def test_each_base_parameter_has_its_own_parameter_once(random_urdf):

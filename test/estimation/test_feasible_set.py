@@ -10,9 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sysid_ros.dynamics.base_parameters import random_motion
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.regression.body_extents import body_extents
 from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
-from sysid_ros.robot.inertia import consistency_margin
+from sysid_ros.robot.inertia import central_inertia, consistency_margin, inertial_parameters
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -61,15 +64,92 @@ def test_a_body_that_no_masses_make_up_is_not_allowed(problem):
     ('elbow.armature', -0.1, 'elbow.armature >= 0'),
     ('hand.mass', 4.6, 'hand.mass <= 4.5'),
     ('hand.mass', 0.45, 'hand.mass >= 0.5'),
-    ('shoulder.mass', 7.0, 'moving mass <= 11.05 kg'),
-    ('shoulder.mass', 1.4, 'moving mass >= 5.95 kg'),
 ])
 def test_each_bound_is_there_and_says_what_it_is(problem, name, value, label):
     allowed = feasible_set(problem, Plausibility())
     slack = allowed.slack(changed(problem, **{name.replace('.', '__'): value}))
     broken = {text for text, left in zip(allowed.labels, slack, strict=True) if left < 0.0}
     assert label in broken
-    assert broken <= {label, 'moving mass <= 11.05 kg', 'moving mass >= 5.95 kg'}
+    assert all(text == label or text.startswith('moving mass') for text in broken)
+
+
+def left_of(allowed, label, z):
+    """What is left of the one bound whose label begins like this."""
+    (row,) = (k for k, text in enumerate(allowed.labels) if text.startswith(label))
+    return allowed.slack(z)[row]
+
+
+def scaled_bodies(problem, factor, shoulder=1.0):
+    """Steps to bodies so many times as heavy as the prior's."""
+    parameters, theta = problem.parameters, problem.reference.copy()
+    for body in parameters.bodies:
+        theta[parameters.body_slice(body)] *= factor * (shoulder if body == 'shoulder' else 1.0)
+    return steps(problem, theta)
+
+
+@pytest.mark.parametrize('robot', simulated.NAMES)
+def test_masses_count_together_that_torques_feel(robot):
+    problem = simulated.golden(robot).problem()
+    allowed = feasible_set(problem, Plausibility())
+    parameters, model = problem.parameters, problem.model
+    masses = [parameters.index(f'{body}.mass') for body in parameters.bodies]
+    rows = model.regressor(*random_motion(model.robot, 50, 0))
+    bodies = np.arange(len(parameters)) < 10 * len(parameters.bodies)
+    made = np.sqrt(np.mean(
+        (rows[:, :, masses] * parameters.prior[masses])**2, axis=0))
+    of_all = np.sqrt(np.mean((rows @ np.where(bodies, parameters.prior, 0.0))**2, axis=0))
+    felt = np.linalg.norm(made / of_all[:, None], axis=0) > 0.1
+    found = [k for k, label in enumerate(allowed.labels) if label.startswith('moving mass')]
+    assert len(found) == 2 * felt.any()
+    for row in allowed.matrix[found]:
+        # In parameters, each mass that counts has the same weight and all else none.
+        in_parameters = np.linalg.solve(problem.scale[problem.free].T, row)
+        weight = np.abs(in_parameters / np.abs(in_parameters).max())
+        expected = np.zeros(len(weight))
+        expected[np.array(masses)[felt]] = 1.0
+        np.testing.assert_allclose(weight, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(('factor', 'shoulder'), [(1.8, 0.35), (1 / 2.9, 2.9 * 1.5)])
+def test_a_shoulder_that_no_torque_feels_does_not_make_up_for_all_others(factor, shoulder):
+    problem = simulated.golden('arm').problem()
+    allowed = feasible_set(problem, Plausibility())
+    z = scaled_bodies(problem, factor, shoulder)
+    masses = [problem.parameters.index(f'{body}.mass') for body in problem.parameters.bodies]
+    theta = problem.reference + problem.scale @ z
+    total = theta[masses].sum() / problem.reference[masses].sum()
+    assert abs(total - 1.0) < 0.3
+    label = f'moving mass that torques feel {"<=" if factor > 1.0 else ">="}'
+    assert left_of(allowed, label, z) < 0.0
+
+
+@pytest.mark.parametrize('name', ['lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive'])
+@pytest.mark.parametrize('factor', [1.8, 1 / 2.9])
+def test_fits_of_far_too_light_and_heavy_descriptions_leave_an_unfelt_shoulder_alone(name, factor):
+    golden = simulated.golden('arm')
+    truth, parameters = golden.truth.copy(), golden.model.parameters
+    bodies = slice(0, 10 * len(parameters.bodies))
+    truth[bodies] = factor * parameters.prior[bodies]
+    found = make_estimator(name).fit(simulated.Golden(golden.model, truth).problem(0.01))
+    ratio = {body: found.parameters[f'{body}.mass'] / parameters.prior[
+        parameters.index(f'{body}.mass')] for body in parameters.bodies}
+    assert ratio['shoulder'] == pytest.approx(1.0, abs=0.1)
+    assert 0.7 - 1e-6 <= ratio['hand'] <= 1.3 + 1e-6
+    # Where masses may not follow, centres of mass do.
+    assert found.residuals.relative_error < 0.011
+
+
+def test_a_pendulum_whose_mass_no_torque_feels_is_held_to_none():
+    labels = feasible_set(simulated.golden('single joint').problem(), Plausibility()).labels
+    assert not any(label.startswith('moving mass') for label in labels)
+
+
+def test_all_of_the_mass_counts_that_was_weighed(problem):
+    allowed = feasible_set(problem, Plausibility(weighed_mass=0.1))
+    for mass, label in ((4.9, 'moving mass <= 9.35 kg'), (3.1, 'moving mass >= 7.65 kg')):
+        z = changed(problem, shoulder__mass=mass)
+        assert left_of(allowed, label, z) < 0.0
+        assert left_of(allowed, 'moving mass that torques feel <=', z) > 0.0
 
 
 def test_an_offset_has_no_bound(problem):
@@ -99,6 +179,96 @@ def test_a_body_described_without_mass_is_not_held_to_any():
     labels = feasible_set(bare, Plausibility()).labels
     assert 'hand.mass >= 0' in labels
     assert not any(label.startswith(('hand.mass <=', 'moving mass')) for label in labels)
+    # Nor is anything known of its size.
+    assert [label.split()[0] for label in labels if ' within ' in label] == ['shoulder', 'upper']
+
+
+def arm_with_shapes(size):
+    """The golden arm, whose hand is drawn as a box of this size in [m] along its link."""
+    shape = (f'<collision><origin xyz="0.15 0 0"/><geometry><box size="{size} 0.12 0.12"/>'
+             '</geometry></collision></link>')
+    hand = simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.3, 0.1, 0.12))
+    return simulated.golden_of(
+        simulated.arm_urdf().replace(hand, hand.removesuffix('</link>') + shape))
+
+
+def test_a_body_is_kept_inside_of_its_shapes():
+    problem = arm_with_shapes(0.3).problem()
+    allowed = feasible_set(problem, Plausibility(shape_margin=1.0))
+    assert 'hand inside of its shapes' in allowed.labels
+    prior = problem.parameters.inertial('hand')
+    names = problem.parameters.names[problem.parameters.body_slice('hand')]
+    # The ellipsoid reaches half a metre from the joint at most.
+    for centre, kept in (([0.2, 0.03, 0.0], True), ([0.5, 0.0, 0.0], False)):
+        mass, _, inertia = central_inertia(prior)
+        moved = inertial_parameters(mass, np.array(centre), inertia)
+        values = dict(zip(names, moved, strict=True))
+        z = steps(problem, problem.parameters.with_values(values).values)
+        assert (left_of(allowed, 'hand inside', z) > 0.0) == kept
+    assert allowed.notes == ()
+    anywhere = feasible_set(problem, Plausibility(shape_margin=None))
+    assert not any('inside of' in label or 'within' in label for label in anywhere.labels)
+
+
+def test_shapes_that_do_not_hold_the_prior_are_told_and_not_believed():
+    problem = arm_with_shapes(0.01).problem()
+    allowed = feasible_set(problem, Plausibility())
+    assert any(label.startswith('hand within') for label in allowed.labels)
+    (note,) = allowed.notes
+    assert note.startswith('The shapes of hand do not hold the mass')
+    assert allowed.contains(np.zeros(problem.scale.shape[1]))
+    for name in ('lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive'):
+        assert note in make_estimator(name).fit(problem).notes
+
+
+def test_a_body_that_came_without_mass_is_kept_inside_of_its_shapes_alone():
+    for size, label in ((0.3, 'hand inside of its shapes'), (0.001, 'hand within ')):
+        described = arm_with_shapes(size).model.robot.description.xml.decode()
+        hand = simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.3, 0.1, 0.12))
+        inertial = hand[hand.index('<inertial>'):hand.index('</link>')]
+        assert inertial in described
+        problem = simulated.golden_of(described.replace(inertial, '')).problem()
+        allowed = feasible_set(problem, Plausibility())
+        assert any(text.startswith(label) for text in allowed.labels)
+        # Nobody gave it a mass that its shapes could contradict.
+        assert allowed.notes == ()
+
+
+@pytest.mark.parametrize('fixed', [
+    ('*.mass', '*.first_*', '*.inertia_xx', '*.inertia_yy', '*.inertia_zz'),
+    ('hand.m*', 'hand.f*'), ('*.inertia_*',),
+])
+def test_what_is_fixed_of_a_body_leaves_bounds_on_the_rest_alone(fixed):
+    problem = simulated.golden('arm').problem(fixed=fixed)
+    allowed = feasible_set(problem, Plausibility())
+    assert np.isfinite(allowed.matrix).all()
+    assert np.isfinite(allowed.bound).all()
+    assert allowed.contains(np.zeros(problem.scale.shape[1]))
+    # A ball holds no product of inertia.
+    within = sum(' within ' in label for label in allowed.labels)
+    assert within == (0 if '*.mass' in fixed else 3)
+
+
+@pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky', 'recursive'])
+def test_a_fit_leaves_the_centre_of_mass_inside_of_the_shapes_and_says_so(name):
+    golden = arm_with_shapes(0.3)
+    far = inertial_parameters(1.5, np.array([0.9, 0.0, 0.0]), 0.01 * np.eye(3))
+    truth = golden.truth.copy()
+    truth[golden.model.parameters.body_slice('hand')] = far
+    problem = simulated.Golden(golden.model, truth).problem(0.01)
+    wide = {'mass_factor': 10.0, 'total_mass': 10.0}
+    ellipsoid = body_extents(golden.model.robot)['hand'].ellipsoid.grown(1.2)
+    free, kept = (
+        make_estimator(name, plausibility=Plausibility(**wide, shape_margin=margin)).fit(problem)
+        for margin in (None, 1.2))
+    assert free.status.ok
+    assert kept.status.ok
+    assert kept.consistent
+    assert ellipsoid.spread(free.parameters.inertial('hand')) > 1.0
+    assert ellipsoid.spread(kept.parameters.inertial('hand')) <= 1.0 + 1e-6
+    leans = [note for note in kept.notes if 'hand inside of its shapes' in note]
+    # Barriers stop short of bounds.
+    assert len(leans) == (name in ('lmi', 'log_cholesky'))
 
 
 def test_fixed_bodies_are_not_constrained(problem):
@@ -106,8 +276,9 @@ def test_fixed_bodies_are_not_constrained(problem):
     allowed = feasible_set(fixed, Plausibility())
     assert allowed.names == ('shoulder', 'hand')
     assert not any(label.startswith(('upper', 'elbow')) for label in allowed.labels)
-    # What is fixed still weighs in the sum.
-    assert any(label.startswith('moving mass <=') for label in allowed.labels)
+    # What is fixed still weighs on the scales.
+    weighed = feasible_set(fixed, Plausibility(weighed_mass=0.1))
+    assert 'moving mass <= 9.35 kg' in weighed.labels
 
 
 def test_nothing_to_constrain_allows_all():
@@ -176,6 +347,17 @@ def test_the_derivatives_of_the_barrier_are_those_of_its_logarithms(problem, rng
     np.testing.assert_allclose(allowed.barrier_hessian(z), bends, rtol=1e-6, atol=1e-6)
 
 
+def test_bounds_that_a_point_all_but_touches_bend_no_more_than_active_ones(problem):
+    allowed = feasible_set(problem, Plausibility())
+    row = allowed.labels.index('elbow.armature >= 0')
+    normal = allowed.matrix[row]
+    for left in (1e-4, 1e-9):
+        z = allowed.interior() + (allowed.slack(allowed.interior())[row] - left) * normal
+        assert allowed.slack(z)[row] == pytest.approx(left, rel=1e-3)
+        along = float(normal @ allowed.barrier_hessian(z) @ normal)
+        assert along == pytest.approx(max(left, 1e-6) ** -2.0, rel=1e-3)
+
+
 def test_inside_nothing_is_active(problem):
     allowed = feasible_set(problem, Plausibility())
     active = allowed.active(allowed.interior())
@@ -221,6 +403,7 @@ def test_movements_along_the_edge_of_consistency_stay_on_it(problem, rng, rank):
 
 @pytest.mark.parametrize('wrong', [
     {'margin': 0.0}, {'margin': 1.0}, {'mass_factor': 1.0}, {'total_mass': 0.0},
+    {'weighed_mass': 0.0}, {'shape_margin': 0.99}, {'size_factor': 1.0},
 ])
 def test_a_range_without_the_prior_is_refused(wrong):
     (name,) = wrong

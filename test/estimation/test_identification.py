@@ -13,6 +13,7 @@ from sysid_ros.errors import ConfigurationError, ParameterError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.regression.body_extents import body_extents
 from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.estimation.regression.feasible_set import Plausibility
 from sysid_ros.estimation.regression.irls import ReweightedSemidefinite
@@ -109,6 +110,9 @@ def test_a_list_per_joint_of_the_wrong_length_is_refused(folder, velocities):
     ('fit: {minimum_velocity: .inf}', 'minimum_velocity'),
     ('fit: {plausibility: {margin: 2.0}}', 'margin'),
     ('fit: {plausibility: {mass_fctor: 2.0}}', 'mass_factor'),
+    ('fit: {plausibility: {shape_margin: 0.5}}', 'shape_margin'),
+    ('fit: {plausibility: {size_factor: .nan}}', 'size_factor'),
+    ('fit: {plausibility: {weighed_mass: -0.1}}', 'weighed_mass'),
     ('fit: {estimator: 3}', 'estimator'),
 ])
 def test_a_setting_that_cannot_be_is_refused_by_name(folder, text, words):
@@ -168,6 +172,29 @@ def test_the_whole_way_from_a_file_to_an_estimate(folder):
     assert estimate.status.ok
     assert estimate.consistent
     assert estimate.residuals.relative_error == pytest.approx(0.01, rel=0.15)
+
+
+@pytest.mark.parametrize(('margin', 'most'), [('1.0', 1.0), ('1.2', 1.44), ('null', np.inf)])
+def test_the_shapes_of_the_description_bound_a_fit_as_the_settings_say(folder, margin, most):
+    shape = ('<collision><origin xyz="0.15 0 0"/><geometry><box size="0.06 0.06 0.06"/></geometry>'
+             '</collision></link>')
+    hand = simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.05, 0.05, 0.05))
+    drawn = simulated.arm_urdf().replace(
+        simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.3, 0.1, 0.12)),
+        hand.removesuffix('</link>') + shape)
+    (folder / 'arm.urdf').write_text(drawn)
+    text = f'fit: {{estimator: lmi, plausibility: {{shape_margin: {margin}}}}}\n'
+    identification = load(folder, text)
+    problem = problem_of(identification)
+    estimate = identification.settings.fit.build().fit(problem)
+    assert estimate.status.ok
+    ellipsoid = body_extents(problem.model.robot)['hand'].ellipsoid
+    # The torques are those of a larger hand.
+    spread = ellipsoid.spread(estimate.parameters.inertial('hand'))
+    assert spread <= most * (1.0 + 1e-5)
+    assert spread > min(0.99 * most, 1.6)
+    leans = any('hand inside of its shapes' in note for note in estimate.notes)
+    assert leans == np.isfinite(most)
 
 
 @pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky'])

@@ -77,7 +77,7 @@ def test_a_link_weighed_under_two_names_is_refused(arm):
         Known(masses=dict.fromkeys(shared[:2], 1.0)).parameters(arm.model)
 
 
-@pytest.mark.parametrize('estimator', ['lmi', 'entropic', 'log_cholesky'])
+@pytest.mark.parametrize('estimator', ['lmi', 'entropic', 'log_cholesky', 'recursive'])
 def test_a_fit_keeps_what_was_weighed(arm, estimator):
     body = arm.model.robot.body_names[2]
     parameters = Known(masses={body: 7.0}).parameters(arm.model)
@@ -90,11 +90,23 @@ def test_a_fit_keeps_what_was_weighed(arm, estimator):
 def test_a_weighed_total_is_what_a_fit_keeps(arm):
     data = {'recording': {'format': 'rosbag', 'file': 'a.mcap'}}
     settings = IdentificationSettings.model_validate(data | {'known': {'total_mass': 20.0}})
-    assert settings.fit.plausibility == Plausibility(total_mass=0.03)
-    given = data | {'known': {'total_mass': 20.0}, 'fit': {'plausibility': {'total_mass': 0.1}}}
-    assert IdentificationSettings.model_validate(given).fit.plausibility.total_mass == 0.1
+    assert settings.fit.plausibility == Plausibility(weighed_mass=0.03)
+    given = data | {'known': {'total_mass': 20.0}, 'fit': {'plausibility': {'weighed_mass': 0.1}}}
+    assert IdentificationSettings.model_validate(given).fit.plausibility.weighed_mass == 0.1
     again = IdentificationSettings.model_validate(settings.model_dump(exclude_unset=True))
     assert again.fit.plausibility == settings.fit.plausibility
+
+
+@pytest.mark.parametrize('estimator', ['lmi', 'entropic', 'log_cholesky', 'recursive'])
+def test_a_fit_keeps_the_weighed_total_though_torques_do_not_tell_it(arm, estimator):
+    described = sum(masses(arm.model.parameters).values())
+    known = Known(total_mass=1.15 * described)
+    problem = RegressionProblem.from_dataset(
+        arm.model, arm.dataset(), parameters=known.parameters(arm.model))
+    plausibility = Plausibility(**known.plausibility)
+    parameters = make_estimator(estimator, plausibility=plausibility).fit(problem).parameters
+    total = sum(parameters[f'{body}.mass'] for body in parameters.bodies)
+    assert total == pytest.approx(1.15 * described, rel=0.0301)
 
 
 @pytest.mark.parametrize(('found', 'deviation', 'told', 'off'), [

@@ -161,7 +161,7 @@ def objective_value(problem, theta, strength):
 
 def test_masses_lean_on_their_ranges_to_seven_digits():
     golden = simulated.golden('arm')
-    narrow = Plausibility(mass_factor=1.02, total_mass=0.005)
+    narrow = Plausibility(mass_factor=1.02, weighed_mass=0.005)
     estimate = LogCholeskyLeastSquares(prior_strength=1e-3, plausibility=narrow).fit(
         golden.problem(0.02))
     assert estimate.status is Status.CONVERGED

@@ -64,7 +64,8 @@ class ConsistentLeastSquares(ABC):
             curvature=(
                 self.prior_curvature(directions, allowed, z) if status.ok else self.prior_strength
             ),
-            notes=(*notes, *(self._held_back(allowed, z) if status.ok else ())),
+            notes=(
+                *notes, *allowed.notes, *(self._held_back(allowed, z) if status.ok else ())),
         )
 
     def values(

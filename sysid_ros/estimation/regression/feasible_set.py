@@ -14,8 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from sysid_ros.dynamics.base_parameters import BaseParameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.regression.linear_bounds import linear_bounds
 from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
@@ -27,15 +29,25 @@ class Plausibility(StrictSettings):
     Attributes:
         margin: Smallest consistency margin of a body, between 0 and 1.
         mass_factor: A mass stays between prior / factor and prior · factor; above 1.
-        total_mass: The moving mass stays within this fraction of the prior's.
+        total_mass: The moving mass that torques feel stays within this fraction of the prior's.
+        weighed_mass: All of it does so within this one, for a prior that was weighed; None where
+            it was not.
         term_factor: Where a joint hardly moves, a friction, spring or drive inertia takes no more
             than so many times its torque at slow motion, or its prior.
+        shape_margin: A body's mass lies within the least ellipsoid around its shapes, so many times
+            as large; 1 or more, None for anywhere.
+        size_factor: That of a body without shapes, or whose prior is not inside of them, lies
+            within so many radii of gyration about the prior's centre of mass, or as far as
+            whatever is known of the body; above 1.
     """
 
     margin: float = 1e-3
     mass_factor: float = 3.0
     total_mass: float = 0.3
+    weighed_mass: float | None = None
     term_factor: float = 5.0
+    shape_margin: float | None = 1.2
+    size_factor: float = 3.0
 
     def model_post_init(self, _: object) -> None:
         """Refuse limits that contradict the prior itself."""
@@ -43,19 +55,23 @@ class Plausibility(StrictSettings):
             'margin': 0.0 < self.margin < 1.0,
             'mass_factor': self.mass_factor > 1.0,
             'total_mass': self.total_mass > 0.0,
+            'weighed_mass': self.weighed_mass is None or self.weighed_mass > 0.0,
             'term_factor': self.term_factor >= 1.0,
+            'shape_margin': self.shape_margin is None or self.shape_margin >= 1.0,
+            'size_factor': self.size_factor > 1.0,
         }
         for name, fits in allowed.items():
             if not fits:
                 raise ConfigurationError(
                     'the plausible range does not contain the prior', where=name,
                     found=getattr(self, name),
-                    allowed='margin in (0, 1), mass_factor > 1, total_mass > 0, term_factor >= 1',
+                    allowed='margin in (0, 1), mass_factor > 1, total_mass and weighed_mass > 0, '
+                    'term_factor >= 1, shape_margin >= 1 or null, size_factor > 1',
                 )
 
 
-# A constraint is active when less than this is left of it, without unit.
-_ACTIVE = 1e-6
+#: A constraint is active when less than this is left of it, without unit.
+ACTIVE = 1e-6
 # A prior on a bound (no friction given) is moved inside by this part of its scale.
 _INSIDE = 0.1
 
@@ -93,6 +109,7 @@ class FeasibleSet:
         labels: What each inequality says, for people.
         steps: First step of each body and the one after its last, shape ``(c, 2)``; no
             other step changes its pseudo-inertia.
+        notes: What is said of how the bounds came, for people.
     """
 
     names: tuple[str, ...]
@@ -102,6 +119,7 @@ class FeasibleSet:
     bound: np.ndarray
     labels: tuple[str, ...]
     steps: np.ndarray
+    notes: tuple[str, ...] = ()
 
     def pseudo_inertias(self, z: np.ndarray) -> np.ndarray:
         """Whitened pseudo-inertias less the margin, shape ``(c, 4, 4)``."""
@@ -121,13 +139,13 @@ class FeasibleSet:
 
     def active(self, z: np.ndarray) -> ActiveConstraints:
         """The constraints that a point of the set leans on."""
-        tight = self.slack(z) < _ACTIVE * np.maximum(np.abs(self.bound), 1.0)
+        tight = self.slack(z) < ACTIVE * np.maximum(np.abs(self.bound), 1.0)
         labels = [label for label, held in zip(self.labels, tight, strict=True) if held]
         gradients = [self.matrix[tight]]
         eigenvalues, vectors = np.linalg.eigh(self.pseudo_inertias(z))
         for c, name in enumerate(self.names):
             # To stay on the boundary the null space of the matrix must stay one.
-            null = vectors[c][:, eigenvalues[c] < _ACTIVE]
+            null = vectors[c][:, eigenvalues[c] < ACTIVE]
             row, column = np.triu_indices(null.shape[1])
             gradients.append((null.T @ self.slopes[c] @ null)[:, row, column].T)
             labels += [f'consistency of {name}'] * len(row)
@@ -173,8 +191,12 @@ class FeasibleSet:
         return self.matrix.T @ (1.0 / self.slack(z)) - bodies
 
     def barrier_hessian(self, z: np.ndarray) -> np.ndarray:
-        """Hessian of the log barrier at a point strictly inside, shape ``(f, f)``."""
-        weighted = self.matrix / self.slack(z)[:, None]
+        """Hessian of the log barrier at a point strictly inside, shape ``(f, f)``.
+
+        An active inequality counts as it does at the distance from which it is active: squares of
+        the last hair would drown the others in rounding.
+        """
+        weighted = self.matrix / np.maximum(self.slack(z), ACTIVE)[:, None]
         hessian = weighted.T @ weighted
         for inverse, slopes, (start, stop) in zip(
             np.linalg.inv(self.pseudo_inertias(z)), self.slopes, self.steps, strict=True
@@ -249,6 +271,10 @@ class SteppedParameters(Protocol):
     def scale(self) -> np.ndarray:
         """The prior's steps, shape ``(p, f)``."""
 
+    @property
+    def base(self) -> BaseParameters:
+        """What torques tell of the free parameters."""
+
 
 def feasible_set(problem: SteppedParameters, plausibility: Plausibility) -> FeasibleSet:
     """Constraints of a problem.
@@ -279,48 +305,7 @@ def feasible_set(problem: SteppedParameters, plausibility: Plausibility) -> Feas
         constant[c] -= plausibility.margin * np.eye(4)
         slopes[c, start:stop] = np.tensordot(
             problem.scale[block, start:stop], basis, axes=(0, 0))
-    matrix, bound, labels = _linear(problem, plausibility)
-    return FeasibleSet(names, constant, slopes, matrix, bound, labels, steps)
-
-
-def _linear(
-    problem: SteppedParameters, plausibility: Plausibility
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    parameters, scale, reference = problem.parameters, problem.scale, problem.reference
-    rows, limits, labels = [], [], []
-    lower, upper = parameters.lower.copy(), parameters.upper.copy()
-    masses = _described_masses(problem)
-    lower[masses] = np.maximum(lower[masses], parameters.prior[masses] / plausibility.mass_factor)
-    upper[masses] = np.minimum(upper[masses], parameters.prior[masses] * plausibility.mass_factor)
-    for k in np.flatnonzero(problem.free & (np.isfinite(lower) | np.isfinite(upper))):
-        name = parameters.names[k]
-        if np.isfinite(upper[k]):
-            rows.append(scale[k])
-            limits.append(upper[k] - reference[k])
-            labels.append(f'{name} <= {upper[k]:.6g}')
-        if np.isfinite(lower[k]):
-            rows.append(-scale[k])
-            limits.append(reference[k] - lower[k])
-            labels.append(f'{name} >= {lower[k]:.6g}')
-    if len(masses) == len(parameters.bodies) > 0 and problem.free[masses].any():
-        prior = parameters.prior[masses].sum()
-        reach = plausibility.total_mass * prior
-        total, now = scale[masses].sum(axis=0), reference[masses].sum()
-        rows += [total, -total]
-        limits += [prior + reach - now, now - (prior - reach)]
-        labels += [
-            f'moving mass <= {prior + reach:.6g} kg', f'moving mass >= {prior - reach:.6g} kg']
-    matrix = np.array(rows).reshape(-1, scale.shape[1])
-    # Scaled to a slope of one.
-    size = np.linalg.norm(matrix, axis=1)
-    return matrix / size[:, None], np.array(limits) / size, tuple(labels)
-
-
-def _described_masses(problem: SteppedParameters) -> list[int]:
-    """Indices of the masses whose prior the robot description really gave."""
-    robot = problem.model.robot
-    described = dict(zip(robot.body_names, robot.inertial_prior[:, 0] > 0.0, strict=True))
-    return [
-        problem.parameters.index(f'{body}.mass')
-        for body in problem.parameters.bodies if described.get(body, False)
-    ]
+    bounds = linear_bounds(problem, plausibility)
+    matrix, bound = bounds.scaled(problem.scale.shape[1])
+    return FeasibleSet(
+        names, constant, slopes, matrix, bound, tuple(bounds.labels), steps, tuple(bounds.notes))

@@ -27,7 +27,7 @@ from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
 from sysid_ros.estimation.regression.directions import DataDirections
-from sysid_ros.estimation.regression.feasible_set import Plausibility
+from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
 from sysid_ros.estimation.regression.recursion import Recursion
 from sysid_ros.estimation.regression.recursive_estimate import estimate_from_sums
 from sysid_ros.estimation.regression.recursive_prior import (
@@ -165,6 +165,8 @@ class RecursiveLeastSquares:
         noise, more = self._noise(directions)
         state = self.update(self.start(problem, noise), problem)
         settled = state.settle()
+        if self.regulariser == 'plausible':
+            more = (*more, *feasible_set(problem, self.plausibility).notes)
         bend = state.strength * curvature(state.prior, state.theta[state.free])
         scale = problem.scale[problem.free]
         return assess(

@@ -16,7 +16,12 @@ import scipy.linalg
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.feasible_set import FeasibleSet, Plausibility, feasible_set
+from sysid_ros.estimation.regression.feasible_set import (
+    ACTIVE,
+    FeasibleSet,
+    Plausibility,
+    feasible_set,
+)
 from sysid_ros.estimation.regression.recursive_barrier import bend
 from sysid_ros.estimation.regression.recursive_state import Prior, room_for
 from sysid_ros.robot.parameters import ParameterSet
@@ -150,8 +155,12 @@ def with_slope(prior: Prior) -> Prior:
 
 
 def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
-    """Hessian of the divergence at free parameters ``(f,)``, strictly inside, ``(f, f)``."""
-    count = len(theta)
+    """Hessian of the divergence at free parameters ``(f,)``, strictly inside, ``(f, f)``.
+
+    Active inequalities count as in :meth:`FeasibleSet.barrier_hessian`.
+    """
+    count, reached = len(theta), prior.matrix @ theta
+    prior = prior._replace(bound=reached + np.maximum(prior.bound - reached, ACTIVE))
     room = room_for(count, 1)
     bend(prior, theta, room, 1.0, 1.0, 0)
     upper = np.triu(room.system.matrix[:count, :count])

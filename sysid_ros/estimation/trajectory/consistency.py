@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.dynamics.base_parameters import BaseParameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.prior_steps import prior_steps
@@ -52,6 +53,7 @@ class _Quadratic:
     free: np.ndarray
     reference: np.ndarray
     scale: np.ndarray
+    base: BaseParameters
     principal_rows: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -83,7 +85,8 @@ def consistent_values(
     left, weights, right = np.linalg.svd(rows, full_matrices=False)
     target = left.T @ (rows @ here - np.linalg.solve(root, told.gradient))
     quadratic = _Quadratic(
-        problem.model, parameters, parameters.free, reference, steps, (weights, right, target))
+        problem.model, parameters, parameters.free, reference, steps, problem.base,
+        (weights, right, target))
     allowed = feasible_set(quadratic, Plausibility())
     z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
     z, status = verified(allowed, z, status)

@@ -197,7 +197,8 @@ class TrajectoryProblem:
         matrix = scipy.linalg.block_diag(base.matrix, np.eye(len(free) - own)[others - own])
         return replace(
             base, names=self.parameters.names, matrix=matrix,
-            independent=np.concatenate([base.independent, others]))
+            independent=np.concatenate([base.independent, others]),
+            factor=scipy.linalg.block_diag(base.factor, np.eye(len(others))))
 
     def require_smooth(self) -> None:
         """Refuse what estimators that differentiate accelerations cannot work with.
