@@ -35,6 +35,9 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
         )
     try:
         mesh = coal.MeshLoader().load(str(file), np.array(scale))
+        # Of a vertex that is no number the convex hull ends the process.
+        if not np.isfinite(mesh.vertices()).all():
+            raise ValueError('a vertex is not finite')
         mesh.buildConvexHull(True, 'Qt')
         return mesh.convex
     except (RuntimeError, ValueError) as error:

@@ -86,10 +86,9 @@ def _points(shape: CollisionShape) -> np.ndarray | None:
     if shape.file is None or '..' in shape.file.parts:
         return None
     try:
-        points = np.array(load_hull(shape.file, shape.size).points())
+        return np.array(load_hull(shape.file, shape.size).points())
     except ModelError:
         return None
-    return points if np.isfinite(points).all() else None
 
 
 def bound_of(
