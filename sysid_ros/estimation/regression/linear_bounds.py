@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sysid_ros.estimation.regression.body_extents import body_extents, bound_of
+from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia, inertial_parameters
 
 if TYPE_CHECKING:
     from sysid_ros.estimation.regression.feasible_set import Plausibility, SteppedParameters
@@ -107,21 +108,28 @@ def _add_total(
 ) -> None:
     """The moving mass that torques feel, and all of it where it was weighed.
 
-    A mass counts if, as the prior has it, it makes more than :data:`_FELT` of the torques at random
-    motion. The shoulder of an arm on a vertical axis makes none: it could weigh anything, and would
-    fill up the sum while all others are far off, whichever way. No sum of masses is told by torques
-    alone, since centres of mass may be elsewhere; what torques tell exactly of it, a combination
-    of first moments, is not what a prior knows best.
+    A mass counts if it makes more than :data:`_FELT` of the torques at random motion where the
+    prior has it, at its centre of mass. The shoulder of an arm on a vertical axis makes next to
+    none: it could weigh anything, and would fill up the sum while all others are far off,
+    whichever way. The masses that count may still trade with centres of mass, as far as bodies'
+    extents let them: torques alone tell no sum of masses, and bounds on what they do tell,
+    combinations of first moments, would forbid bodies whose masses are right.
     """
     parameters = problem.parameters
     if len(masses) < len(parameters.bodies):
         return
     if plausibility.weighed_mass is not None:
         _add_sum(bounds, problem, masses, plausibility.weighed_mass, 'moving mass')
-    effect = problem.base.factor @ problem.base.matrix[:, masses] * parameters.prior[masses]
-    felt = [k for k, size in zip(masses, np.linalg.norm(effect, axis=0), strict=True)
-            if size > _FELT]
+    felt = [k for k in masses if np.linalg.norm(_torque_of_mass(problem, k)) > _FELT]
     _add_sum(bounds, problem, felt, plausibility.total_mass, 'moving mass that torques feel')
+
+
+def _torque_of_mass(problem: SteppedParameters, k: int) -> np.ndarray:
+    """What a body's mass at its centre of mass adds to :attr:`BaseParameters.factor`, ``(r,)``."""
+    body = slice(k, k + len(INERTIAL_FIELDS))
+    mass, com, _ = central_inertia(problem.parameters.prior[body])
+    return problem.base.factor @ (
+        problem.base.matrix[:, body] @ inertial_parameters(mass, com, np.zeros((3, 3))))
 
 
 def _add_sum(
