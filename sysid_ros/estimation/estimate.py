@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import EstimationError, SysidError
 from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -246,7 +246,7 @@ class Estimate:
             EstimationError: The text is not an estimate of this format.
         """
         try:
-            data = json.loads(text)
+            data = json.loads(text, parse_constant=_refuse_constant)
             if data['format'] != FORMAT:
                 raise EstimationError(
                     'the estimate has another format', found=data['format'], allowed=FORMAT
@@ -256,7 +256,7 @@ class Estimate:
             }
             residuals['relative_error'] = float(residuals['relative_error'])
             advice, between = data.get('identifiability'), data.get('between_recordings')
-            return cls(
+            estimate = cls(
                 estimator=data['estimator'],
                 settings=data['settings'],
                 status=Status[data['status']],
@@ -264,8 +264,8 @@ class Estimate:
                 standard_deviation=_null_as_infinite(data['standard_deviation']),
                 knowledge=tuple(Knowledge[name] for name in data['knowledge']),
                 base_names=tuple(data['base_names']),
-                base_values=np.array(data['base_values']),
-                base_covariance=np.array([_null_as_infinite(r) for r in data['base_covariance']]),
+                base_values=np.array(data['base_values'], dtype=float),
+                base_covariance=_table(data['base_covariance']),
                 unidentified=tuple(data['unidentified']),
                 margins=data['margins'],
                 residuals=ResidualStatistics(**residuals),
@@ -275,8 +275,12 @@ class Estimate:
                 identifiability=advice and Identifiability.from_json(advice),
                 between=between and BetweenRecordings.from_json(between),
             )
-        except (KeyError, TypeError, ValueError) as error:
+            _require_whole(estimate)
+        except (
+            AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError,
+        ) as error:
             raise EstimationError(f'cannot be read as an estimate: {error!r}') from error
+        return estimate
 
     @classmethod
     def load(cls, path: str | Path) -> Estimate:
@@ -289,7 +293,45 @@ class Estimate:
             text = Path(path).read_text(encoding='utf-8')
         except (OSError, UnicodeDecodeError) as error:
             raise EstimationError(f'cannot be read: {error}', where=str(path)) from error
-        return cls.from_json(text)
+        try:
+            return cls.from_json(text)
+        except SysidError as error:
+            raise EstimationError(
+                error.problem, where=str(path), found=error.found, allowed=error.allowed,
+                fix='Fit again') from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f'{name} is no number')
+
+
+def _require_whole(estimate: Estimate) -> None:
+    """Refuse what no fit has written: vectors of other lengths, or no covariance.
+
+    Raises:
+        TypeError: A part is of another kind.
+        ValueError: A part does not fit the others.
+    """
+    for part in (estimate.settings, estimate.provenance, estimate.margins):
+        if not isinstance(part, Mapping):
+            raise TypeError(f'{type(part).__name__} instead of values by name')
+    names = (*estimate.parameters.names, *estimate.base_names, *estimate.notes)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError('a name or a note is no text')
+    count, base = len(estimate.parameters), len(estimate.base_names)
+    covariance = estimate.base_covariance
+    for name, found, allowed in (
+        ('standard_deviation', estimate.standard_deviation.shape, (count,)),
+        ('knowledge', (len(estimate.knowledge),), (count,)),
+        ('base_values', estimate.base_values.shape, (base,)),
+        ('base_covariance', covariance.shape, (base, base)),
+    ):
+        if found != allowed:
+            raise ValueError(f'{name} has the shape {found} instead of {allowed}')
+    known = np.isfinite(np.diag(covariance))
+    told = covariance[np.ix_(known, known)]
+    if not np.isfinite(told).all() or (np.diag(told) < 0.0).any():
+        raise ValueError('base_covariance is no covariance')
 
 
 def _finite_or_null(values: np.ndarray) -> list[float | None]:
@@ -297,7 +339,11 @@ def _finite_or_null(values: np.ndarray) -> list[float | None]:
 
 
 def _null_as_infinite(values: list[float | None]) -> np.ndarray:
-    return np.array([np.inf if value is None else value for value in values])
+    return np.array([np.inf if value is None else value for value in values], dtype=float)
+
+
+def _table(rows: list[list[float | None]]) -> np.ndarray:
+    return np.array([_null_as_infinite(row) for row in rows]) if rows else np.zeros((0, 0))
 
 
 def _hashes(sha256: str) -> set[str]:

@@ -17,6 +17,8 @@ import scipy.linalg
 
 from sysid_ros.errors import ConfigurationError
 
+#: Highest harmonic, and most poses, of a motion.
+MOST_HARMONICS, MOST_POSES = 10_000, 10_000
 #: Derivatives that are sampled: position, velocity, acceleration and jerk.
 ORDERS = 4
 
@@ -77,11 +79,11 @@ class FourierBasis:
     def __post_init__(self) -> None:
         _require_duration(self.duration)
         distinct = len(set(self.harmonics)) == len(self.harmonics)
-        whole = all(k == int(k) and k >= 1 for k in self.harmonics)
+        whole = all(1 <= k <= MOST_HARMONICS and k == int(k) for k in self.harmonics)
         if len(self.harmonics) < 3 or not distinct or not whole:
             raise ConfigurationError(
                 'the harmonics cannot be used', where='harmonics', found=self.harmonics,
-                allowed='three or more different whole numbers above 0',
+                allowed=f'three or more different whole numbers from 1 to {MOST_HARMONICS}',
             )
 
     @property
@@ -134,10 +136,10 @@ class QuinticBasis:
 
     def __post_init__(self) -> None:
         _require_duration(self.duration)
-        if self.poses < 2:
+        if not 2 <= self.poses <= MOST_POSES:
             raise ConfigurationError(
                 'a motion needs somewhere to go', where='poses', found=self.poses,
-                allowed='2 or more',
+                allowed=f'2 to {MOST_POSES}',
             )
 
     @property

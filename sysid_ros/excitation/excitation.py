@@ -11,6 +11,9 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.basis import Basis
 
+#: Longest motion in [s]: an hour at 1 kHz takes a gigabyte to sample.
+LONGEST = 3600.0
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -61,6 +64,16 @@ class Excitation:
             raise ConfigurationError(
                 'cannot be played at this speed', where='speed', found=self.speed,
                 allowed='a number above 0',
+            )
+        if not self.duration <= LONGEST:
+            raise ConfigurationError(
+                'takes too long', where='duration', found=f'{self.duration:g} s',
+                allowed=f'{LONGEST:g} s',
+            )
+        if not isinstance(self.design, Mapping):
+            raise ConfigurationError(
+                'is no mapping', where='design', found=type(self.design).__name__,
+                allowed='plain values by name',
             )
         coefficients.setflags(write=False)
         object.__setattr__(self, 'coefficients', coefficients)

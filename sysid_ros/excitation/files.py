@@ -69,14 +69,14 @@ def _excitation(data: dict[str, Any], where: str) -> Excitation:
     if missing or len(data) > len(_KEYS):
         raise ConfigurationError(
             'the keys are not those of an excitation', where=where,
-            found=', '.join(data), allowed=', '.join(_KEYS),
+            found=', '.join(map(str, data)), allowed=', '.join(_KEYS),
         )
     try:
         return Excitation(
             tuple(map(str, data['joints'])), _family(data['family']),
             np.array(data['coefficients'], dtype=float), float(data['speed']), data['design'],
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ConfigurationError(f'cannot be read: {error}', where=where) from error
     except ConfigurationError as error:
         raise ConfigurationError(
@@ -127,7 +127,7 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
         raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
     wanted = ['time'] + [f'{name}.{joint}' for name in _QUANTITIES for joint in joint_names]
     missing = [name for name in wanted if name not in header]
-    if missing or len(values) < 2:
+    if missing or len(values) < 2 or values.shape[1] != len(header):
         raise ConfigurationError(
             'is not a table of a motion', where=str(path), found=', '.join(header),
             allowed=', '.join(wanted), fix=f'Add {", ".join(missing)}' if missing else None,
@@ -176,6 +176,8 @@ def _family(said: dict[str, Any]) -> Basis:
             allowed=', '.join(FAMILIES), fix=did_you_mean(str(name), FAMILIES),
         )
     values = {key: tuple(x) if isinstance(x, list) else x for key, x in values.items()}
+    for number in values.values():
+        np.array(number, dtype=float)  # numbers beyond those of the processor end here
     return FAMILIES[name](**values)
 
 

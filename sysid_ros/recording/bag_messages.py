@@ -25,9 +25,11 @@ def joint_state_topics(path: Path, wanted: Sequence[str] = ()) -> tuple[str, ...
         RecordingError: The bag is damaged or not there, or a topic is not in it, or of another
             type; what is there is listed.
     """
-    check_bag(path, bag_files(path))
-    with one_clear_error(path), Reader(path) as reader:
-        kinds = {item.topic: item.msgtype for item in reader.connections}
+    files = bag_files(path)
+    with one_clear_error(path):
+        check_bag(path, files)
+        with Reader(path) as reader:
+            kinds = {item.topic: item.msgtype for item in reader.connections}
     found = tuple(topic for topic, kind in kinds.items() if kind == JOINT_STATE)
     missing = [topic for topic in wanted if topic not in found]
     if missing or not found:

@@ -92,6 +92,8 @@ class MotionRange:
             speed, acceleration, torque = (
                 np.array([row[key] for row in rows], dtype=float)
                 for key in ('speed', 'acceleration', 'torque'))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
+            return None
+        if not all(one.shape == lower.shape for one in (upper, speed, acceleration, torque)):
             return None
         return cls(tuple(joints), lower, upper, speed, acceleration, torque)

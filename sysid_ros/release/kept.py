@@ -25,6 +25,7 @@ from scipy.special import chdtri
 
 from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.parameters import ParameterSet
@@ -62,6 +63,9 @@ def keep_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
 
     Returns:
         What may be handed over. Parameters that were fixed by request are not listed.
+
+    Raises:
+        EstimationError: The covariance or a value of the estimate cannot be one.
     """
     parameters = estimate.parameters
     told = np.array([knowledge not in _UNTOLD for knowledge in estimate.knowledge])
@@ -165,17 +169,23 @@ class _Shifts:
         free = estimate.parameters.free
         if not free.any() or not model.is_linear:
             return None
-        base = base_parameters(
-            model, free=free, seed=int(estimate.provenance.get('base_seed', 0)))
+        base = base_parameters(model, free=free, seed=_seed(estimate))
         known = np.isfinite(np.diag(estimate.base_covariance))
         if base.equations != estimate.base_names or not known.any():
             return None
         covariance = estimate.base_covariance[np.ix_(known, known)]
         scale = np.sqrt(np.diag(covariance))
-        variances, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
-        variances = np.maximum(variances, _SINGULAR * variances[-1])
-        whitening = (axes / np.sqrt(variances)).T / scale
-        return cls(whitening @ base.matrix[known])
+        with np.errstate(all='ignore'):  # what comes of damaged numbers is refused below
+            correlation = covariance / scale[:, None] / scale
+            if np.isfinite(correlation).all():
+                variances, axes = np.linalg.eigh(correlation)
+                variances = np.maximum(variances, _SINGULAR * variances[-1])
+                matrix = (axes / np.sqrt(variances)).T / scale @ base.matrix[known]
+                if np.isfinite(matrix).all():
+                    return cls(matrix)
+        raise EstimationError(
+            'the covariance of the base parameters cannot be used', where='base_covariance',
+            fix='Fit again')
 
     @property
     def count(self) -> int:
@@ -184,4 +194,19 @@ class _Shifts:
 
     def of_change(self, group: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Whitened shift by a change of some parameters, shape ``(r',)``."""
-        return self.matrix[:, group] @ change
+        with np.errstate(all='ignore'):
+            shift: np.ndarray = self.matrix[:, group] @ change
+            if np.isfinite(shift @ shift):
+                return shift
+        raise EstimationError(
+            'a parameter is beyond all measure far from its prior', found=change, fix='Fit again')
+
+
+def _seed(estimate: Estimate) -> int:
+    """Of the random states that told the base parameters of an estimate apart."""
+    seed = estimate.provenance.get('base_seed', 0)
+    if not isinstance(seed, int) or seed < 0:
+        raise EstimationError(
+            'the seed cannot be used', where='provenance.base_seed', found=repr(seed),
+            allowed='a whole number from 0 on', fix='Fit again')
+    return seed

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-from sysid_ros.errors import ReleaseError
+from sysid_ros.errors import ParameterError, ReleaseError
 from sysid_ros.robot.parameters import ParameterSet
 
 FORMAT = 'sysid_ros revision 1'
@@ -183,7 +183,10 @@ class Revision:
                     content.get('fitted_range', {}),
                 ),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            AttributeError, KeyError, OverflowError, ParameterError, RecursionError, TypeError,
+            ValueError,
+        ) as error:
             raise ReleaseError(f'cannot be read as a revision: {error!r}') from error
 
 

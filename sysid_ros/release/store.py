@@ -299,11 +299,13 @@ class RevisionStore:
         """Revisions that do not follow from those before them."""
         expected, digest, parent = 1, '', ''
         for number, in self._file.rows('SELECT number FROM revisions ORDER BY number'):
+            if not isinstance(number, int):
+                yield f'Revision {number!r} is none.'
+                continue
             if number != expected:
                 yield f'Revision {expected} is missing before revision {number}.'
             try:
-                row, = self._file.rows(f'{_READ} WHERE number = ?', (number,))
-                revision = _checked(row)
+                revision = _checked(self._row(number))
             except ReleaseError as error:
                 yield f'Revision {number} was altered: {error}.'
                 # What follows is judged by what was written in it, not by what it holds now.
@@ -315,6 +317,14 @@ class RevisionStore:
                     yield f'Revision {revision.id} does not follow from the one before it.'
                 digest, parent = revision.digest, revision.id
             expected = number + 1
+
+    def _row(self, number: Any) -> tuple[Any, ...]:
+        rows = self._file.rows(f'{_READ} WHERE number = ?', (number,))
+        if len(rows) != 1:
+            raise ReleaseError(
+                'it is listed, but not to be found', where=f'revision {number}',
+                found=f'{len(rows)} rows', allowed=1)
+        return rows[0]
 
     def _missing(self) -> Iterator[str]:
         """Revisions that somebody runs and that are gone."""
@@ -334,7 +344,7 @@ def _checked(row: tuple[Any, ...]) -> Revision:
             revision = Revision.read(parent_digest, record, description)
             if revision.number == number and revision.digest == digest:
                 return revision
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, UnicodeError) as error:
         raise ReleaseError(f'its content was altered: {error!r}', where=where) from error
     raise ReleaseError(
         'its content was altered after it was committed', where=where,

@@ -173,7 +173,7 @@ class StoreFile:
         """Errors of SQLite as errors that say what to do."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
             raise ReleaseError(
                 f'the revision store cannot be used: {error}', where=str(self.path),
                 fix=_advice(str(error)),

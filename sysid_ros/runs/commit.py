@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from sysid_ros.dynamics.terms import (
     ViscousFriction,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError
+from sysid_ros.errors import RecordingError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload import identify_payload, in_link_frame
@@ -44,8 +43,8 @@ from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.runs.judged import NotCommittableError, changed_since
+from sysid_ros.runs.run_files import read_provenance, read_verdict
 
-_VERDICT, _PROVENANCE = 'verdict.json', 'provenance.json'
 _TERMS = (ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
 # Part of the time asked for that has to be there.
 _COVERED = 0.9
@@ -97,10 +96,10 @@ class FinishedFit:
 
         run = RunFolder.open(folder)
         identification = run.identification()
-        provenance, verdict = folder / _PROVENANCE, _read(folder / _VERDICT)
+        verdict = read_verdict(folder)
         return cls(
             name, identification, identification.model(), run.estimate(), verdict,
-            _read(provenance) if provenance.exists() else {}, changed_since(folder, verdict),
+            read_provenance(folder), changed_since(folder, verdict),
             (folder / 'estimate.json').stat().st_mtime_ns,
         )
 
@@ -365,16 +364,3 @@ def _require_same_robot(fitted: RobotModel, robot: RobotModel, name: str) -> Non
 def _as(kind: type[ReleaseError], error: ReleaseError) -> ReleaseError:
     return kind(
         error.problem, where=error.where, found=error.found, allowed=error.allowed, fix=error.fix)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f'cannot be read: {error}', where=str(path),
-            fix='Wait for the end of the fit, or fit again') from error
-    if not isinstance(data, dict):
-        raise ConfigurationError(
-            'is not what a fit writes', where=str(path), found=type(data).__name__)
-    return data

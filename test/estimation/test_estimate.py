@@ -31,6 +31,18 @@ def without(text, key):
     return json.dumps(data)
 
 
+def with_entry(text, key, value):
+    return json.dumps(json.loads(text) | {key: value})
+
+
+def spoilt_covariance(text, value):
+    data = json.loads(text)
+    known = [k for k, row in enumerate(data['base_covariance']) if row[k] is not None]
+    row = data['base_covariance'][known[0]]
+    row[known[0] if value else known[1]] = value
+    return json.dumps(data)
+
+
 def test_everything_comes_back_from_json(estimate):
     again = Estimate.from_json(estimate.to_json())
     for name in ('standard_deviation', 'base_values', 'base_covariance'):
@@ -72,10 +84,22 @@ def test_a_residual_of_no_torque_is_written_as_null(estimate):
     lambda text: text[:-10],
     lambda text: without(text, 'format'),
     lambda text: without(text, 'parameters'),
+    lambda text: with_entry(text, 'residuals', []),
+    lambda text: with_entry(text, 'provenance', []),
+    lambda text: with_entry(text, 'notes', [5]),
+    lambda text: with_entry(text, 'standard_deviation', [1.0]),
+    lambda text: with_entry(text, 'base_values', [None]),
+    lambda text: with_entry(text, 'base_values', [10**400]),
+    lambda text: with_entry(text, 'base_covariance', [['a']]),
+    lambda text: with_entry(text, 'base_covariance', [[1.0, 2.0]]),
+    lambda text: spoilt_covariance(text, -1.0),
+    lambda text: spoilt_covariance(text, None),
+    lambda text: text.replace('"iterations": ', '"iterations": NaN, "more": '),
+    lambda text: '[' * 100_000,
     lambda text: '[]',
     lambda text: '"estimate"',
     lambda text: '',
-], ids=['other format', 'status', 'cut off', 'no format', 'no parameters', 'list', 'text', 'empty'])
+])
 def test_what_is_not_an_estimate_is_refused(estimate, spoil):
     with pytest.raises(EstimationError, match='estimate'):
         Estimate.from_json(spoil(estimate.to_json()))

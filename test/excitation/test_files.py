@@ -52,6 +52,16 @@ def test_an_excitation_is_read_back_bit_by_bit(basis: Basis, tmp_path: Path) -> 
     ({'coefficients': [[1.0, 2.0]]}, 'do not fit the motion'),
     ({'coefficients': [[1.0], [2.0, 3.0]]}, 'cannot be read'),
     ({'speed': 0.0}, 'cannot be played at this speed'),
+    ({5: 1}, 'the keys are not those'),
+    ({'speed': 10**400}, 'cannot be read'),
+    ({'coefficients': [[10**400]]}, 'cannot be read'),
+    ({'family': {'name': 'fourier', 'duration': 10**400, 'harmonics': [1, 2, 3]}},
+     'cannot be read'),
+    ({'family': {'name': 'fourier', 'duration': 4.0, 'harmonics': [1, 2, 10**9]}},
+     'whole numbers from 1 to'),
+    ({'family': {'name': 'quintic', 'duration': 4.0, 'poses': 10**11}}, 'allowed 2 to'),
+    ({'speed': 1e-9}, 'takes too long'),
+    ({'design': 'none'}, 'is no mapping'),
 ])
 def test_a_file_that_cannot_be_played_is_refused(
     change: dict[str, object], words: str, tmp_path: Path
@@ -79,10 +89,14 @@ def test_a_table_is_read_back_in_any_order_of_joints(tmp_path: Path) -> None:
     ('time,position.yaw\n0,1\n1,2\n', 'is not a table of a motion'),
     ('time,position.yaw\n0,one\n', 'cannot be read'),
     ('time\n', 'is not a table of a motion'),
+    ('{header},more\n' + 2 * '0,1,2,3,4,5,6\n', 'is not a table of a motion'),
+    ('more,{header}\n' + 2 * '0,1,2,3,4,5,6\n', 'is not a table of a motion'),
 ])
 def test_a_table_of_something_else_is_refused(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / 'motion.csv'
-    path.write_text(text)
+    header = ','.join(['time', *(
+        f'{kind}.{name}' for kind in ('position', 'velocity', 'acceleration') for name in NAMES)])
+    path.write_text(text.format(header=header))
     with pytest.raises(ConfigurationError, match=words):
         load_motion_csv(path, NAMES)
 

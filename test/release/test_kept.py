@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from sysid_ros.dynamics.base_parameters import base_parameters
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Knowledge
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
@@ -140,6 +141,26 @@ def test_where_no_real_body_has_the_prior_beside_what_is_known_it_is_said(arm, f
     assert not any(name.startswith(f'{body}.') for name in handed.kept)
     assert any(body in note for note in handed.notes)
     assert is_consistent(handed.parameters.inertial(body))
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda covariance: covariance * 0.0,
+    lambda covariance: covariance * 1e-320,
+    lambda covariance: np.where(np.eye(len(covariance)) > 0.0, covariance, np.nan),
+])
+def test_a_covariance_that_is_none_is_one_clear_error(arm, fit, spoil):
+    estimate, _ = fit
+    with pytest.raises(EstimationError, match='covariance of the base parameters cannot be used'):
+        keep_prior(arm.model, replace(
+            estimate, base_covariance=spoil(estimate.base_covariance)))
+
+
+@pytest.mark.parametrize('seed', [None, -1, 'one', [1]])
+def test_a_seed_that_is_none_is_one_clear_error(arm, fit, seed):
+    estimate, _ = fit
+    with pytest.raises(EstimationError, match='base_seed: the seed cannot be used'):
+        keep_prior(arm.model, replace(
+            estimate, provenance={**estimate.provenance, 'base_seed': seed}))
 
 
 def test_what_was_fixed_by_request_is_not_listed_and_stays(arm):

@@ -239,6 +239,36 @@ def test_a_forged_revision_does_not_fit_the_chain(path, store):
     assert 'does not follow' in problems[0]
 
 
+def test_an_index_that_lists_what_is_not_there_is_damage(path):
+    with RevisionStore(path) as store:
+        store.begin(content())
+        second = store.commit(content(4.2, 'fit_1'), '').id.encode()
+    intact = path.read_bytes()
+    # In the index of the ids the number of the row follows the id.
+    path.write_bytes(intact.replace(second + b'\x02', second + b'\x07'))
+    assert path.read_bytes() != intact
+    with RevisionStore(path) as damaged:
+        problems = damaged.verify()
+    assert any('The file is damaged' in problem for problem in problems)
+
+
+def test_a_listed_revision_that_cannot_be_found_is_damage(store, monkeypatch):
+    store.commit(content(4.2, 'fit_1'), '')
+    rows = store._file.rows
+    monkeypatch.setattr(store._file, 'rows', lambda statement, values=(): (
+        [] if values == (2,) else rows(statement, values)))
+    assert [problem for problem in store.verify() if 'not to be found' in problem]
+
+
+def test_words_of_the_file_that_are_no_text_are_one_clear_error(path):
+    with RevisionStore(path) as store:
+        store.begin(content())
+    path.write_bytes(path.read_bytes().replace(
+        b'BEFORE UPDATE ON revisions', b'BEFORE UPDATE ON re\xf6isions'))
+    with pytest.raises(ReleaseError, match='cannot be used'):
+        RevisionStore(path)
+
+
 def test_a_missing_revision_is_noticed(path, store):
     for k in range(1, 4):
         store.commit(content(float(k), f'fit_{k}'), store.current().id)

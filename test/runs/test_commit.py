@@ -161,6 +161,29 @@ def test_an_unfinished_fit_is_refused(fits, tmp_path):
         FinishedFit.open('a', folder)
 
 
+@pytest.mark.parametrize(('name', 'key', 'value'), [
+    ('provenance.json', 'recording_end', 10**400),
+    ('provenance.json', 'recording_end', '1.0'),
+    ('provenance.json', 'estimated', -1),
+    ('provenance.json', 'estimated', True),
+    ('provenance.json', 'condition_number', 10**400),
+    ('provenance.json', 'held_out_relative_error', [1.0]),
+    ('verdict.json', 'reasons', 5),
+    ('verdict.json', 'next_steps', 5),
+])
+def test_numbers_that_cannot_be_those_of_a_fit_are_refused(fits, tmp_path, name, key, value):
+    folder = edited(fits, tmp_path, name, lambda data: data.update({key: value}))
+    with pytest.raises(ConfigurationError, match=f'{name}: {key}: is not what a fit writes'):
+        FinishedFit.open('edited', folder)
+
+
+def test_a_range_of_motion_with_a_list_for_a_number_is_not_known(fits, tmp_path):
+    def spoil(data):
+        next(iter(data['provenance']['fitted_range'].values()))['speed'] = [1.0, 2.0]
+    folder = edited(fits, tmp_path, 'estimate.json', spoil)
+    assert FinishedFit.open('edited', folder).fitted_range is None
+
+
 def test_a_fit_on_another_base_is_refused_before_anything_else_is_tried(
     fits, model, tmp_path, store
 ):
