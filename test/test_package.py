@@ -29,7 +29,6 @@ EXECUTABLES = dict(
 # package and it is imported where it is used, or rosdep has no key.
 PROVIDERS = {
     'annotated_types': ('pydantic', 'python3-pydantic'),
-    'backports': ('backports-zstd', None),
     'coal': ('pin', 'pinocchio'),
     'control_msgs': (None, 'control_msgs'),
     'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
@@ -38,6 +37,7 @@ PROVIDERS = {
     'lxml': ('lxml', 'python3-lxml'),
     'lz4': ('lz4', None),
     'matplotlib': ('matplotlib', 'python3-matplotlib'),
+    'mcap': ('mcap', None),
     'mujoco': ('mujoco', None),
     'numba': ('numba', 'python3-numba'),
     'numpy': ('numpy', 'python3-numpy'),
@@ -49,6 +49,7 @@ PROVIDERS = {
     'scipy': ('scipy', 'python3-scipy'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('pyyaml', 'python3-yaml'),
+    'zstandard': ('zstandard', None),
 }
 
 

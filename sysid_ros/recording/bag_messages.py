@@ -9,9 +9,12 @@ from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.bag_reader import one_clear_error
-from sysid_ros.recording.bag_storage import bag_files, check_bag
+from sysid_ros.recording.bag_storage import bag_files, check_bag, messages_of
 from sysid_ros.recording.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.mcap import RawMessage
+
+# Bytes that may be unpacked at once.
+_MOST = 3e8
 
 
 def joint_state_topics(path: Path, wanted: Sequence[str] = ()) -> tuple[str, ...]:
@@ -27,7 +30,7 @@ def joint_state_topics(path: Path, wanted: Sequence[str] = ()) -> tuple[str, ...
     """
     files = bag_files(path)
     with one_clear_error(path):
-        check_bag(path, files)
+        check_bag(path, files, _MOST)
         with Reader(path) as reader:
             kinds = {item.topic: item.msgtype for item in reader.connections}
     found = tuple(topic for topic, kind in kinds.items() if kind == JOINT_STATE)
@@ -52,6 +55,10 @@ def joint_state_messages(path: Path, topics: Sequence[str]) -> Iterator[RawMessa
         RecordingError: The bag cannot be read.
     """
     with one_clear_error(path), Reader(path) as reader:
-        connections = [item for item in reader.connections if item.topic in topics]
-        for connection, received, data in reader.messages(connections):
-            yield RawMessage(connection.topic, connection.msgtype, received, bytes(data))
+        for block in messages_of(reader, path, tuple(topics), _MOST):
+            for number, received, start, length in zip(
+                block.topic.tolist(), block.received.tolist(), block.start.tolist(),
+                block.length.tolist(), strict=True,
+            ):
+                data = block.data[start:start + length].tobytes()
+                yield RawMessage(block.topics[number], JOINT_STATE, received, data)

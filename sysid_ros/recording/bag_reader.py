@@ -19,18 +19,20 @@ from sysid_ros.recording.bag_storage import (
     bag_files,
     check_bag,
     joint_state_connections,
+    messages_of,
     salvaged,
 )
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.faults import mend_clock
 from sysid_ros.recording.joint_state_cdr import JOINT_STATE, Batch, JointStateDecoder
 from sysid_ros.recording.joint_states import JointStateTable
+from sysid_ros.recording.mcap_messages import Messages
 from sysid_ros.recording.samples import Samples
 
 _LEAST_MESSAGES = 2
 
-# Where a message holds its stamp, that of one that was never stamped, and how these are counted.
-_STAMP, _NEVER = slice(4, 12), bytes(8)
+# Stamp of a message that was never stamped, and how these are counted.
+_NEVER = 0
 _UNSTAMPED = 'messages with a zero stamp dropped'
 # So many of them, or this part of all, may be.
 _FEW, _FEW_OF_ALL = 5, 0.01
@@ -77,6 +79,7 @@ class JointStateGathering:
         self._stamps = array('q')
         self._received = array('q')
         self._decoder = JointStateDecoder()
+        self._most = self.settings.most_unpacked
         effort_topic = self.settings.effort_topic
         state = ('position', 'velocity') + (() if effort_topic is not None else ('effort',))
         self._tables = {self.settings.topic: self._table(state)}
@@ -110,7 +113,7 @@ class JointStateGathering:
             if self.settings.salvage:
                 self._salvage(files)
             else:
-                self.warnings += check_bag(path, files)
+                self.warnings += check_bag(path, files, self._most)
                 self._read_all(path)
         if self._tables[self.settings.topic].seen:
             self._check_joints(path)
@@ -153,26 +156,27 @@ class JointStateGathering:
         for connection in connections:
             noted[connection.topic] += connection.msgcount
         read: Counter[str] = Counter()
-        messages = reader.messages(connections, start, stop)
-        while block := [
-            (connection.topic, received, data)
-            for connection, received, data in islice(messages, _BLOCK)
-        ]:
-            read += self._add(block)
+        for block in messages_of(reader, path, tuple(self._tables), self._most, start, stop):
+            self._add(block)
+            for number, topic in enumerate(block.topics):
+                read[topic] += int(np.count_nonzero(block.topic == number))
         return read, noted
 
     def _salvage(self, files: tuple[Path, ...]) -> None:
         damage = []
         there: Counter[tuple[str, str]] = Counter()
-        items = salvaged(files)
+        items = salvaged(files, self._most)
         while part := list(islice(items, _BLOCK)):
             damage += [item for item in part if isinstance(item, str)]
             messages = [item for item in part if not isinstance(item, str)]
             there.update((message.topic, message.kind) for message in messages)
-            self._add_intact([
-                (message.topic, message.received, message.data) for message in messages
-                if message.kind == JOINT_STATE and message.topic in self._tables
-            ])
+            topics = tuple(self._tables)
+            of_use = [
+                message for message in messages
+                if message.kind == JOINT_STATE and message.topic in topics]
+            self._add_intact(Messages.of(
+                topics, [topics.index(message.topic) for message in of_use],
+                [message.received for message in of_use], [message.data for message in of_use]))
         for topic in self._tables:
             if not there[topic, JOINT_STATE]:
                 listed = [f'{name} ({kind}, {count})' for (name, kind), count in there.items()]
@@ -185,7 +189,7 @@ class JointStateGathering:
             + ('; '.join(damage) if damage else 'no damage was met')
         )
 
-    def _add_intact(self, block: list[tuple[str, int, bytes]]) -> None:
+    def _add_intact(self, block: Messages) -> None:
         try:
             self._add(block)
         except Exception:  # a message that cannot be decoded is part of the damage
@@ -193,39 +197,50 @@ class JointStateGathering:
                 self.counts['messages that cannot be decoded dropped'] += len(block)
                 return
             half = len(block) // 2
-            self._add_intact(block[:half])
-            self._add_intact(block[half:])
+            self._add_intact(block.select(slice(half)))
+            self._add_intact(block.select(slice(half, None)))
 
-    def _add(self, block: list[tuple[str, int, bytes]]) -> Counter[str]:
-        """Store a block of messages, in the order of arrival; how many there are by topic.
+    def _add(self, block: Messages) -> None:
+        """Store a block of messages, in the order of arrival.
 
         Nothing is stored or counted when a message cannot be decoded. Messages without a stamp
         are left out where stamps count.
         """
-        count = Counter(item[0] for item in block if item[0] in self._tables)
-        size = len(block)
-        if self.settings.stamps == 'header':
-            block = [item for item in block if item[2][_STAMP] != _NEVER]
         stamps = np.zeros(len(block), dtype=np.int64)
         accepted = np.zeros(len(block), dtype=bool)
         decoded: list[tuple[JointStateTable, Batch, np.ndarray]] = []
-        for topic, table in self._tables.items():
-            rows = np.array([row for row, item in enumerate(block) if item[0] == topic], dtype=int)
-            for batch in self._decoder.decode([block[row][2] for row in rows]):
+        for number, table in enumerate(self._tables.values()):
+            rows = np.flatnonzero(block.topic == number)
+            for batch in self._decoder.decode_in(
+                block.data, block.start[rows], block.length[rows]
+            ):
                 decoded.append((table, batch, rows[batch.rows]))
+        if self.settings.stamps == 'header':
+            decoded = self._stamped(decoded)
         batches = [part for part in decoded if part[0].accepts(part[1])]
         for _, batch, at in batches:
             stamps[at], accepted[at] = batch.stamps, True
         # Messages that were stored are numbered in the order of arrival, over all topics.
-        number = len(self._stamps) + np.cumsum(accepted) - 1
+        numbers = len(self._stamps) + np.cumsum(accepted) - 1
         for table, batch, at in batches:
-            table.store(batch, number[at])
-        if len(block) < size:
-            self.counts[_UNSTAMPED] += size - len(block)
-        received = np.array([item[1] for item in block], dtype=np.int64)
+            table.store(batch, numbers[at])
         self._stamps.frombytes(stamps[accepted].tobytes())
-        self._received.frombytes(received[accepted].tobytes())
-        return count
+        self._received.frombytes(block.received[accepted].tobytes())
+
+    def _stamped(
+        self, decoded: list[tuple[JointStateTable, Batch, np.ndarray]]
+    ) -> list[tuple[JointStateTable, Batch, np.ndarray]]:
+        """Messages without those that were never stamped, which are counted."""
+        found = []
+        for table, batch, at in decoded:
+            there = batch.stamps != _NEVER
+            if there.all():
+                found.append((table, batch, at))
+                continue
+            self.counts[_UNSTAMPED] += int(np.count_nonzero(~there))
+            if there.any():
+                found.append((table, batch.select(there), at[there]))
+        return found
 
     def clock(self, path: Path) -> BagClock:
         """Check the stamps of all that was read, and mend resets of the clock.

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import yaml
-from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.bag_storage import METADATA
-from sysid_ros.recording.joint_state_cdr import JOINT_STATE
-from sysid_ros.recording.mcap_writer import McapWriter, Topic
+from sysid_ros.recording.mcap_writer import McapWriter
 
 # What a killed process loses of a recording at most, in [s].
 _FLUSH_EVERY = 0.5
 
 # Messages that may wait for a slow disk: a minute at 1 kHz.
 _WAITING = 60_000
-
-_VERSION = 9
 
 
 class BagRecorder:
@@ -47,9 +38,7 @@ class BagRecorder:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._writer = McapWriter(
-                folder / f'{folder.name}.mcap',
-                [Topic(name, JOINT_STATE, _definition()) for name in topics])
+            self._writer = McapWriter(folder / f'{folder.name}.mcap', topics)
         except OSError as error:
             raise RecordingError(
                 f'the bag cannot be written: {error.strerror or error}', where=str(folder),
@@ -120,7 +109,6 @@ class BagRecorder:
             while self._record():
                 pass
             self._writer.close()
-            self._write_metadata()
         except OSError as error:
             self._error = f'{self.folder}: the recording ended: {error.strerror or error}'
             self._writer.abandon()
@@ -141,43 +129,3 @@ class BagRecorder:
             time.sleep(0)
         self._writer.flush()
         return not ending
-
-    def _write_metadata(self) -> None:
-        text = yaml.safe_dump(
-            {'rosbag2_bagfile_information': _metadata(self._writer)}, sort_keys=False)
-        part = self.folder / f'{METADATA}.part'
-        part.write_text(text, encoding='utf-8')
-        part.replace(self.folder / METADATA)
-
-
-def _metadata(writer: McapWriter) -> dict[str, Any]:
-    total = sum(writer.counts)
-    span = {
-        'starting_time': {'nanoseconds_since_epoch': writer.first if total else 0},
-        'duration': {'nanoseconds': writer.last - writer.first if total else 0},
-        'message_count': total,
-    }
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    return {
-        'version': _VERSION, 'storage_identifier': 'mcap',
-        'relative_file_paths': [writer.path.name], **span,
-        'topics_with_message_count': [
-            {
-                'topic_metadata': {
-                    'name': topic.name, 'type': topic.kind, 'serialization_format': 'cdr',
-                    'offered_qos_profiles': [],
-                    'type_description_hash': store.hash_rihs01(topic.kind),
-                },
-                'message_count': count,
-            } for topic, count in zip(writer.topics, writer.counts, strict=True)
-        ],
-        'compression_format': '', 'compression_mode': '',
-        'files': [{'path': writer.path.name, **span}],
-        'custom_data': None, 'ros_distro': 'sysid_ros',
-    }
-
-
-@functools.cache
-def _definition() -> str:
-    text, _ = get_typestore(Stores.ROS2_HUMBLE).generate_msgdef(JOINT_STATE, ros_version=2)
-    return text

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import Any
 
+import zstandard
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording import mcap
 from sysid_ros.recording.joint_state_cdr import JOINT_STATE
+from sysid_ros.recording.mcap_messages import ChunkedFile, Messages
+from sysid_ros.settings import load_yaml
 
 METADATA = 'metadata.yaml'
 SALVAGE = 'Record again, or set recording.salvage: true to read what is left'
 
+_ABOUT = 'rosbag2_bagfile_information'
 _SQLITE_HEADER = 100
+# Messages taken together where they come one by one.
+_BLOCK = 8192
+# Times its size that a compressed file may hold; joint states at rest come near to 50.
+_RATIO = 100
 
 
 def bag_files(path: Path) -> tuple[Path, ...]:
@@ -42,12 +51,13 @@ def bag_files(path: Path) -> tuple[Path, ...]:
     return (*storage, metadata) if metadata.is_file() else tuple(storage)
 
 
-def check_bag(path: Path, files: tuple[Path, ...]) -> list[str]:
+def check_bag(path: Path, files: tuple[Path, ...], most: float) -> list[str]:
     """Check structure and checksums of a bag's files.
 
     Args:
         path: Folder of the bag, or its only file.
         files: Files as from :func:`bag_files`.
+        most: Bytes that may be unpacked at once.
 
     Returns:
         A warning where damage could go unseen.
@@ -60,10 +70,11 @@ def check_bag(path: Path, files: tuple[Path, ...]) -> list[str]:
             f'the bag has no {METADATA}, so its recording was not finished', where=str(path),
             fix='Run ros2 bag reindex, or set recording.salvage: true to read what is left',
         )
+    require_bounded(files, most)
     unseen = []
     for file in files:
         if file.suffix == '.mcap':
-            covered = mcap.verify(file)
+            covered = mcap.verify(file, most)
         elif file.suffix == '.db3':
             covered = _check_sqlite(file)
         else:
@@ -96,11 +107,97 @@ def joint_state_connections(reader: Reader, topic: str, path: Path) -> list[Any]
     return found
 
 
-def salvaged(files: tuple[Path, ...]) -> Iterator[mcap.RawMessage | str]:
-    """Messages that are intact, and for each damage a sentence."""
+def messages_of(
+    reader: Reader, path: Path, topics: Sequence[str], most: float,
+    start: int | None = None, stop: int | None = None,
+) -> Iterator[Messages]:
+    """Messages of some topics in the order of reception.
+
+    Args:
+        reader: The open bag, which was checked.
+        path: Its folder, or its only file.
+        topics: The topics.
+        most: Bytes that may be unpacked at once.
+        start: First time of reception in [ns].
+        stop: Time of reception after the last.
+    """
+    files = [path] if path.is_file() else [
+        path / PurePath(name).name
+        for name in load_yaml(path / METADATA)[_ABOUT]['relative_file_paths']]
+    mode = (reader.compression_mode or '').lower()
+    items: Iterator[tuple[str, int, bytes]]
+    if mode == 'message':
+        items = _unpacked_messages(files, topics, most, start, stop)
+    else:
+        chunked = [ChunkedFile(file, most) for file in files if file.suffix == '.mcap']
+        if not mode and len(chunked) == len(files) and all(file.whole for file in chunked):
+            for each in chunked:
+                yield from each.messages(topics, start, stop)
+            return
+        connections = [item for item in reader.connections if item.topic in topics]
+        items = (
+            (connection.topic, received, bytes(data))
+            for connection, received, data in reader.messages(connections, start, stop))
+    while block := list(islice(items, _BLOCK)):
+        names, received, payloads = zip(*block, strict=True)
+        yield Messages.of(topics, [topics.index(name) for name in names], received, payloads)
+
+
+def _unpacked_messages(
+    files: Sequence[Path], topics: Sequence[str], most: float, start: int | None, stop: int | None
+) -> Iterator[tuple[str, int, bytes]]:
+    """Messages of a bag whose messages were compressed one by one."""
+    for item in salvaged(tuple(files), most):
+        if isinstance(item, str):
+            raise RecordingError(item, fix=SALVAGE)
+        if item.topic in topics and (start is None or item.received >= start) and (
+            stop is None or item.received < stop
+        ):
+            data = mcap.unpacked(item.data, 'zstd', int(most))
+            if len(data) > most:
+                raise _too_large(files[0], f'a message of {item.topic}', most)
+            yield item.topic, item.received, data
+
+
+def require_bounded(files: Sequence[Path], most: float) -> None:
+    """Refuse compressed files that would fill the disk when they are unpacked.
+
+    Args:
+        files: Files of a bag.
+        most: Bytes that may be unpacked at once; a file may hold a hundred times its size more.
+
+    Raises:
+        RecordingError: One holds more, or cannot be unpacked.
+    """
+    for file in files:
+        if file.suffix == '.zstd':
+            allowed, size = most + _RATIO * file.stat().st_size, 0
+            with file.open('rb') as packed, zstandard.ZstdDecompressor().stream_reader(
+                packed, read_across_frames=True
+            ) as stream:
+                while block := stream.read(1 << 20):
+                    size += len(block)
+                    if size > allowed:
+                        raise _too_large(file, 'it', allowed)
+
+
+def _too_large(file: Path, what: str, most: float) -> RecordingError:
+    return RecordingError(
+        'the bag unpacks to more than is allowed', where=str(file),
+        found=f'{what} has more than {most / 1e6:g} MB', allowed=f'{most / 1e6:g} MB',
+        fix='Raise recording.memory_limit if the bag is to be trusted')
+
+
+def salvaged(files: tuple[Path, ...], most: float) -> Iterator[mcap.RawMessage | str]:
+    """Messages that are intact, and for each damage a sentence.
+
+    Args:
+        files: Files of the bag.
+        most: Bytes that may be unpacked at once.
+    """
     for file in files:
         if file.suffix == '.mcap':
-            yield from mcap.salvage(file)
+            yield from mcap.salvage(file, most)
         elif file.suffix == '.db3':
             yield from _salvage_sqlite(file)
         elif file.name != METADATA:

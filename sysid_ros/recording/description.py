@@ -14,6 +14,8 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.settings import StrictSettings
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'effort')
+# Bytes that a part of a bag may hold, unpacked, whatever the memory allowed.
+_LEAST_UNPACKED = 16e6
 TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 
 DEGREE = math.pi / 180
@@ -167,7 +169,7 @@ class RecordingSettings(StrictSettings):
         reset_tolerance: Stamps that jump back further are a reset clock, in [s].
         salvage: Read what is left of a damaged bag.
         memory_limit: Memory for the samples of a bag in [MB]; one that needs more is read in
-            windows of time.
+            windows of time. Nor may a compressed part of a bag unpack to more.
     """
 
     format: Literal['csv', 'npz', 'rosbag']
@@ -190,6 +192,11 @@ class RecordingSettings(StrictSettings):
     reset_tolerance: float = Field(default=0.5, gt=0)
     salvage: bool = False
     memory_limit: float = Field(default=300.0, gt=0)
+
+    @property
+    def most_unpacked(self) -> float:
+        """Bytes that a part of a bag may hold, unpacked; what recorders write is far below."""
+        return max(1e6 * self.memory_limit, _LEAST_UNPACKED)
 
     @property
     def quantities(self) -> dict[str, QuantitySettings]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
@@ -33,6 +34,7 @@ _RESERVED = 32
 # CDR counts alignment from the end of its own header.
 _HEADER = 4
 _STAMP = slice(_HEADER, _HEADER + 8)
+_ALL_BITS = 0xFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +54,19 @@ class Batch:
     stamps: np.ndarray
     values: dict[str, np.ndarray]
 
+    def select(self, rows: np.ndarray) -> Batch:
+        """Some of the messages, by a mask."""
+        values = {name: array[rows] for name, array in self.values.items()}
+        return Batch(self.rows[rows], self.names, self.stamps[rows], values)
+
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
     """Where the numbers are in messages that are equal to an example elsewhere.
 
-    ``fixed`` are the bytes that must be those of the example; the others are the stamp,
-    the numbers and padding. ``arrays`` has offset and length of each field, ``length`` is what
-    the message takes of the example.
+    ``fixed`` has all bits of the bytes that must be those of the example; the others are the
+    stamp, the numbers and padding. ``arrays`` has offset and length of each field, ``length`` is
+    what the message takes of the example.
     """
 
     names: tuple[str, ...]
@@ -71,8 +78,11 @@ class _Layout:
 
     def fits(self, table: np.ndarray) -> np.ndarray:
         """Messages of this layout, of a table of bytes ``(R, length)``."""
-        same: np.ndarray = (table[:, self.fixed] == self.example[self.fixed]).all(axis=1)
-        return same
+        # Several bytes at once where the length allows it.
+        kind = next(f'u{size}' for size in (8, 4, 2, 1) if table.shape[1] % size == 0)
+        different = (table.view(kind) ^ self.example.view(kind)) & self.fixed.view(kind)
+        none: np.ndarray = ~different.any(axis=1)
+        return none
 
     def batch(self, table: np.ndarray, rows: np.ndarray) -> Batch:
         """Decode a table of bytes of this layout."""
@@ -80,7 +90,7 @@ class _Layout:
         # Seconds are signed, nanoseconds are not.
         seconds = stamps[:, 0] - ((stamps[:, 0] >> 31) << 32)
         values = {
-            name: self._columns(table[:, start:start + 8 * count], 'f8').astype(float)
+            name: self._columns(table[:, start:start + 8 * count], 'f8').astype(float, copy=False)
             for name, (start, count) in self.arrays.items()
         }
         return Batch(rows, self.names, seconds * 1_000_000_000 + stamps[:, 1], values)
@@ -118,16 +128,35 @@ class JointStateDecoder:
         Raises:
             Exception: A message cannot be decoded; rosbags raises errors of many kinds.
         """
-        lengths = np.array([len(payload) for payload in payloads])
+        length = np.array([len(payload) for payload in payloads], dtype=np.int64)
+        data = np.frombuffer(b''.join(payloads), dtype=np.uint8)
+        return self.decode_in(data, np.cumsum(length) - length, length)
+
+    def decode_in(self, data: np.ndarray, start: np.ndarray, length: np.ndarray) -> list[Batch]:
+        """Decode messages that lie in one piece of memory.
+
+        Args:
+            data: Bytes.
+            start: Where each message begins, shape ``(R,)``.
+            length: Its number of bytes, shape ``(R,)``.
+
+        Returns:
+            As for :meth:`decode`.
+
+        Raises:
+            Exception: A message cannot be decoded; rosbags raises errors of many kinds.
+        """
         batches: list[Batch] = []
-        for length in dict.fromkeys(lengths.tolist()):
-            rows = np.flatnonzero(lengths == length)
-            data = b''.join(payloads[row] for row in rows.tolist())
-            batches += self._decode_equally_long(data, length, rows)
+        for size in np.unique(length).tolist():
+            rows = np.flatnonzero(length == size)
+            table = (
+                sliding_window_view(data, size)[start[rows]] if size
+                else np.empty((len(rows), 0), dtype=np.uint8))
+            batches += self._decode_equally_long(table, rows)
         return sorted(batches, key=lambda batch: int(batch.rows[0]))
 
-    def _decode_equally_long(self, data: bytes, length: int, rows: np.ndarray) -> list[Batch]:
-        table = np.frombuffer(data, dtype=np.uint8).reshape(len(rows), length)
+    def _decode_equally_long(self, table: np.ndarray, rows: np.ndarray) -> list[Batch]:
+        length = table.shape[1]
         known = self._layouts.setdefault(length, [])
         left = np.arange(len(rows))
         batches: list[Batch] = []
@@ -135,10 +164,11 @@ class JointStateDecoder:
         while len(left):
             if tried < len(known):
                 layout = known[tried]
-                fits = layout.fits(table[left])
+                rest = table if len(left) == len(table) else table[left]
+                fits = layout.fits(rest)
                 if fits.any():
-                    found = left[fits]
-                    batches.append(layout.batch(table[found], rows[found]))
+                    found = rest if fits.all() else rest[fits]
+                    batches.append(layout.batch(found, rows[left[fits]]))
                 left, tried = left[~fits], tried + 1
                 continue
             single = _single(self._deserialized(table[left[0]]), rows[left[:1]])
@@ -228,17 +258,17 @@ def _walk(example: np.ndarray) -> _Layout:
     """The layout of a message, read without rosbags."""
     data = example.tobytes()
     order = '<' if data[1] else '>'
-    fixed = np.zeros(len(data), dtype=bool)
-    fixed[:2] = True
+    fixed = np.zeros(len(data), dtype=np.uint8)
+    fixed[:2] = _ALL_BITS
 
     def count(at: int) -> tuple[int, int]:
         at = _aligned(at, 4)
-        fixed[at:at + 4] = True
+        fixed[at:at + 4] = _ALL_BITS
         return int(struct.unpack_from(f'{order}I', data, at)[0]), at + 4
 
     def string(at: int) -> tuple[str, int]:
         length, at = count(at)
-        fixed[at:at + length] = True
+        fixed[at:at + length] = _ALL_BITS
         return data[at:at + length].rstrip(b'\0').decode(), at + length
 
     _, at = string(_STAMP.stop)
@@ -254,7 +284,7 @@ def _walk(example: np.ndarray) -> _Layout:
         at = _aligned(at, 8) if number else at
         arrays[field_name] = (at, number)
         at += 8 * number
-    return _Layout(tuple(names), order, np.flatnonzero(fixed), example.copy(), arrays, at)
+    return _Layout(tuple(names), order, fixed, example.copy(), arrays, at)
 
 
 def _aligned(at: int, size: int) -> int:

@@ -10,7 +10,12 @@ from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.bag_reader import BagClock, JointStateGathering
-from sysid_ros.recording.bag_storage import joint_state_connections
+from sysid_ros.recording.bag_storage import (
+    bag_files,
+    joint_state_connections,
+    messages_of,
+    require_bounded,
+)
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.grid import mean_period
 from sysid_ros.recording.load import hash_files, recording_of
@@ -135,12 +140,14 @@ def is_long(settings: RecordingSettings, base: str | Path) -> bool:
 
 def _bytes_needed(path: Path, settings: RecordingSettings) -> float:
     topics = [settings.topic] + ([settings.effort_topic] if settings.effort_topic else [])
+    most = settings.most_unpacked
+    require_bounded(bag_files(path), most)
     with Reader(path) as reader:
         needed = 0
         for topic in topics:
             connections = joint_state_connections(reader, topic, path)
-            messages = reader.messages(connections)
-            _, _, first = next(messages, (None, 0, b''))
-            needed += len(first) * sum(connection.msgcount for connection in connections)
-            messages.close()
+            first = next(messages_of(reader, path, (topic,), most), None)
+            if first is not None:
+                size = int(first.length[0])
+                needed += size * sum(connection.msgcount for connection in connections)
     return _COPIES * needed

@@ -1,6 +1,11 @@
-"""MCAP containers record by record: checksums verified, written, and damage survived.
+"""MCAP containers: checksums verified, content within bounds, and damage survived.
 
-The layout is that of the MCAP specification (https://mcap.dev/spec), version 0.
+Records are parsed by the library ``mcap``. What it leaves open is added: nothing is unpacked to
+more than is allowed for, whatever a chunk and its compression say; the checksums of the summary
+and of attachments; and what is intact of a damaged file.
+
+References:
+    The MCAP specification, version 0, https://mcap.dev/spec.
 """
 
 from __future__ import annotations
@@ -8,21 +13,25 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import lz4.frame  # type: ignore[import-untyped, unused-ignore]
+import zstandard
+from mcap.data_stream import ReadDataStream
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Schema
 
 from sysid_ros.errors import RecordingError
 
 MAGIC = b'\x89MCAP0\r\n'
 
-# Opcodes of records, and what they begin with.
-HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-_ATTACHMENT, DATA_END = 0x09, 0x0F
+# Opcode and length of a record, and what a footer holds.
 PREFIX = struct.Struct('<BQ')
-CHUNK_HEAD = struct.Struct('<QQQI')
-MESSAGE_HEAD = struct.Struct('<HIQQ')
-FOOTER_BODY = struct.Struct('<QQI')
+_FOOTER_LENGTH = 20
 _BLOCK = 1 << 20
 
 
@@ -53,64 +62,41 @@ class RawMessage:
     data: bytes
 
 
-def verify(path: Path) -> bool:
+def verify(path: Path, most: float) -> bool:
     """Walk an MCAP file and check its structure and every checksum it carries.
 
     Args:
         path: File to check; it is read once, a chunk at a time.
+        most: Bytes that a chunk may hold, unpacked.
 
     Returns:
         True when checksums cover every message, False when damage to the
         messages could go unseen.
 
     Raises:
-        RecordingError: The file is truncated, its structure is broken, or a
-            checksum is wrong; where is said.
+        RecordingError: The file is truncated, its structure is broken, a chunk is too large or
+            a checksum is wrong; where is said.
     """
     with path.open('rb') as file:
-        records = list(_walk(file, path))
-        chunks = [record for record in records if record.opcode == CHUNK]
+        records = list(walk(file, path))
         covered = True
-        for record in chunks:
-            covered &= _check_chunk(file, record, path)
         for record in records:
-            if record.opcode == _ATTACHMENT:
+            if record.opcode == Opcode.CHUNK:
+                covered &= read_chunk(file, record, path, most)[1]
+            elif record.opcode == Opcode.ATTACHMENT:
                 _check_attachment(file, record, path)
-        loose = any(record.opcode == MESSAGE for record in records)
+        loose = any(record.opcode == Opcode.MESSAGE for record in records)
         data_covered = _check_data_section(file, records, path)
         _check_summary(file, records[-1], path)
     return data_covered or (covered and not loose)
 
 
-def seal(path: Path) -> None:
-    """Write the checksums of a complete MCAP file that was written without them.
-
-    Those of chunks, the data section and the summary are filled in place.
-
-    Args:
-        path: File to complete.
-
-    Raises:
-        RecordingError: The file is not a complete MCAP file.
-    """
-    with path.open('r+b') as file:
-        records = list(_walk(file, path))
-        for record in records:
-            if record.opcode == CHUNK:
-                _, _, raw = _read_chunk(file, record, path)
-                _patch(file, record.body + 24, zlib.crc32(raw))
-        end = next(record for record in records if record.opcode == DATA_END)
-        _patch(file, end.body, _crc(file, 0, end.start))
-        start, _, _ = _footer(file, records[-1])
-        footer = records[-1]
-        _patch(file, footer.stop - 4, _crc(file, start or footer.start, footer.stop - 4))
-
-
-def salvage(path: Path) -> Iterator[RawMessage | str]:
+def salvage(path: Path, most: float) -> Iterator[RawMessage | str]:
     """Messages of every intact chunk up to where the structure ends.
 
     Args:
         path: Damaged file.
+        most: Bytes that a chunk may hold, unpacked.
 
     Yields:
         Messages in the order of the file, and for each damage a sentence.
@@ -118,15 +104,16 @@ def salvage(path: Path) -> Iterator[RawMessage | str]:
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}
     with path.open('rb') as file:
-        records = _walk(file, path)
+        _names_in_summary(file, path, schemas, channels)
+        records = walk(file, path)
         while True:
             try:
                 record = next(records, None)
                 if record is None:
                     return
-                if record.opcode == CHUNK:
-                    content = _checked_chunk(file, record, path)
-                elif record.opcode in (SCHEMA, CHANNEL, MESSAGE):
+                if record.opcode == Opcode.CHUNK:
+                    content = read_chunk(file, record, path, most)[0]
+                elif record.opcode in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE):
                     content = _read(file, record.start, record.stop)
                 else:
                     continue
@@ -135,8 +122,12 @@ def salvage(path: Path) -> Iterator[RawMessage | str]:
                 yield str(error)
 
 
-def _walk(file: BinaryIO, path: Path) -> Iterator[Record]:
-    """Records of the file; the last is the footer."""
+def walk(file: BinaryIO, path: Path) -> Iterator[Record]:
+    """Records of a file; the last is the footer.
+
+    Raises:
+        RecordingError: The structure is broken there.
+    """
     size = file.seek(0, 2)
     if _read(file, 0, len(MAGIC)) != MAGIC:
         raise _damage(path, 0, 'the file does not begin like an MCAP file')
@@ -151,77 +142,103 @@ def _walk(file: BinaryIO, path: Path) -> Iterator[Record]:
             raise _damage(
                 path, position, 'the file ends in the middle of a record or a length is wrong'
             )
-        if (opcode == HEADER) != (position == len(MAGIC)):
+        if (opcode == Opcode.HEADER) != (position == len(MAGIC)):
             raise _damage(path, position, 'a header record is missing or misplaced')
         yield Record(opcode, position, body, stop)
         position = stop
-        if opcode == FOOTER:
+        if opcode == Opcode.FOOTER:
             break
-    if length != FOOTER_BODY.size or _read(file, position, size) != MAGIC:
+    if length != _FOOTER_LENGTH or _read(file, position, size) != MAGIC:
         raise _damage(path, position, 'the file does not end like an MCAP file')
 
 
-def _check_chunk(file: BinaryIO, record: Record, path: Path) -> bool:
-    return _crc_of_chunk(_read_chunk(file, record, path), record, path)
+def read_chunk(file: BinaryIO, record: Record, path: Path, most: float) -> tuple[bytes, bool]:
+    """Content of a chunk, and whether a checksum covers it.
 
+    Args:
+        file: The open file.
+        record: Where the chunk lies.
+        path: The file, for messages.
+        most: Bytes that it may hold, unpacked.
 
-def _checked_chunk(file: BinaryIO, record: Record, path: Path) -> bytes:
-    chunk = _read_chunk(file, record, path)
-    _crc_of_chunk(chunk, record, path)
-    return chunk[2]
-
-
-def _crc_of_chunk(chunk: tuple[int, int, bytes], record: Record, path: Path) -> bool:
-    size, crc, raw = chunk
-    if len(raw) != size:
-        raise _damage(path, record.start, 'a chunk has the wrong size')
-    if crc and zlib.crc32(raw) != crc:
-        raise _damage(path, record.start, 'the checksum of a chunk is wrong')
-    return crc != 0
-
-
-def _read_chunk(file: BinaryIO, record: Record, path: Path) -> tuple[int, int, bytes]:
-    """Uncompressed size as noted, checksum as noted, uncompressed content."""
-    body = _read(file, record.body, record.stop)
+    Raises:
+        RecordingError: The chunk cannot be unpacked, is too large, or its checksum is wrong.
+    """
+    if record.stop - record.body > most:
+        raise _too_large(path, record, record.stop - record.body, most)
+    chunk = parsed(file, record, path, Chunk)
+    size = chunk.uncompressed_size
+    if size > most:
+        raise _too_large(path, record, size, most)
     try:
-        _, _, size, crc = CHUNK_HEAD.unpack_from(body)
-        compression, at = _string(body, CHUNK_HEAD.size)
-        (length,) = struct.unpack_from('<Q', body, at)
-        data = body[at + 8:]
-        if len(data) != length:
-            raise ValueError(f'{len(data)} bytes instead of {length}')
-        return size, crc, _decompress(data, compression)
+        content = unpacked(chunk.data, chunk.compression, size)
     except Exception as error:  # every compression library fails in its own way
         raise _damage(path, record.start, f'a chunk cannot be unpacked: {error}') from error
+    if len(content) != size:
+        raise _damage(path, record.start, 'a chunk has the wrong size')
+    if chunk.uncompressed_crc and zlib.crc32(content) != chunk.uncompressed_crc:
+        raise _damage(path, record.start, 'the checksum of a chunk is wrong')
+    return content, chunk.uncompressed_crc != 0
 
 
-def _decompress(data: bytes, compression: str) -> bytes:
+def parsed(file: BinaryIO, record: Record, path: Path, kind: type[Any]) -> Any:
+    """A record as the library's class for it.
+
+    Args:
+        file: The open file.
+        record: Where it lies.
+        path: The file, for messages.
+        kind: One of the library's classes.
+
+    Raises:
+        RecordingError: Its lengths do not fit.
+    """
+    stream = ReadDataStream(BytesIO(_read(file, record.body, record.stop)))
+    try:
+        return kind.read(stream)
+    except Exception as error:  # the library lets through what Python says of lengths and letters
+        raise _damage(path, record.start, f'a record cannot be read: {error!r}') from error
+
+
+def unpacked(data: bytes, compression: str, size: int) -> bytes:
+    """What compressed data holds, of which no more is unpacked than a byte beyond a size.
+
+    Args:
+        data: The data.
+        compression: As the specification names it.
+        size: Bytes that it may hold.
+
+    Raises:
+        Exception: It cannot be unpacked; every compression library fails in its own way.
+    """
     if compression == '':
         return data
     if compression == 'lz4':
-        import lz4.frame  # type: ignore[import-untyped, unused-ignore]
-
-        return bytes(lz4.frame.decompress(data))
+        return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1))
     if compression == 'zstd':
-        try:
-            from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            from backports import zstd
-        return bytes(zstd.decompress(data))
+        with zstandard.ZstdDecompressor(max_window_size=_window(size)).stream_reader(
+            data, read_across_frames=True
+        ) as stream:
+            return bytes(stream.read(size + 1))
     raise ValueError(f'unknown compression {compression!r}')
 
 
+def _window(size: int) -> int:
+    """Window that content of a size may need; frames may ask for more memory than they fill."""
+    return int(max(1 << 27, 1 << size.bit_length()))
+
+
 def _check_attachment(file: BinaryIO, record: Record, path: Path) -> None:
-    (crc,) = struct.unpack('<I', _read(file, record.stop - 4, record.stop))
+    (crc,) = struct.unpack('<I', _read(file, max(record.stop - 4, 0), record.stop))
     if crc and crc != _crc(file, record.body, record.stop - 4):
         raise _damage(path, record.start, 'the checksum of an attachment is wrong')
 
 
 def _check_data_section(file: BinaryIO, records: list[Record], path: Path) -> bool:
-    end = next((record for record in records if record.opcode == DATA_END), None)
+    end = next((record for record in records if record.opcode == Opcode.DATA_END), None)
     if end is None or end.stop - end.body != 4:
         raise _damage(path, records[-1].start, 'the record that ends the data is missing')
-    (crc,) = struct.unpack('<I', _read(file, end.body, end.stop))
+    crc = parsed(file, end, path, DataEnd).data_section_crc
     # Writers count from the first byte of the file; the specification's words also
     # allow the first byte after the header.
     if crc and crc not in (_crc(file, 0, end.start), _crc(file, records[0].stop, end.start)):
@@ -229,17 +246,13 @@ def _check_data_section(file: BinaryIO, records: list[Record], path: Path) -> bo
     return bool(crc)
 
 
-def _check_summary(file: BinaryIO, footer: Record, path: Path) -> None:
-    start, _, crc = _footer(file, footer)
-    if start > footer.start or (
-        crc and crc != _crc(file, start or footer.start, footer.stop - 4)
+def _check_summary(file: BinaryIO, record: Record, path: Path) -> None:
+    footer = parsed(file, record, path, Footer)
+    start = footer.summary_start or record.start
+    if start > record.start or (
+        footer.summary_crc and footer.summary_crc != _crc(file, start, record.stop - 4)
     ):
-        raise _damage(path, footer.start, 'the checksum of the summary is wrong')
-
-
-def _footer(file: BinaryIO, footer: Record) -> tuple[int, int, int]:
-    start, offsets, crc = FOOTER_BODY.unpack(_read(file, footer.body, footer.stop))
-    return start, offsets, crc
+        raise _damage(path, record.start, 'the checksum of the summary is wrong')
 
 
 def _messages(
@@ -249,35 +262,36 @@ def _messages(
     try:
         while position < len(content):
             opcode, length = PREFIX.unpack_from(content, position)
-            body = content[position + PREFIX.size:position + PREFIX.size + length]
-            position += PREFIX.size + length
-            if opcode == SCHEMA:
-                schemas[struct.unpack_from('<H', body)[0]] = _string(body, 2)[0]
-            elif opcode == CHANNEL:
-                channel, schema = struct.unpack_from('<HH', body)
-                channels[channel] = (_string(body, 4)[0], schemas.get(schema, ''))
-            elif opcode == MESSAGE:
-                channel, _, received, _ = MESSAGE_HEAD.unpack_from(body)
-                topic, kind = channels[channel]
-                yield RawMessage(topic, kind, received, body[MESSAGE_HEAD.size:])
-    except (struct.error, KeyError, UnicodeDecodeError) as error:
-        raise RecordingError(f'the records are damaged: {error}', where=where) from error
+            position += PREFIX.size
+            stream = ReadDataStream(BytesIO(content[position:position + length]))
+            position += length
+            if opcode == Opcode.SCHEMA:
+                schema = Schema.read(stream)
+                schemas[schema.id] = schema.name
+            elif opcode == Opcode.CHANNEL:
+                channel = Channel.read(stream)
+                channels[channel.id] = (channel.topic, schemas.get(channel.schema_id, ''))
+            elif opcode == Opcode.MESSAGE:
+                message = Message.read(stream, length)
+                yield RawMessage(*channels[message.channel_id], message.log_time, message.data)
+    except Exception as error:  # as in parsed
+        raise RecordingError(f'the records are damaged: {error!r}', where=where) from error
 
 
-def _string(body: bytes, position: int) -> tuple[str, int]:
-    (length,) = struct.unpack_from('<I', body, position)
-    stop = position + 4 + length
-    return body[position + 4:stop].decode(), stop
+def _names_in_summary(
+    file: BinaryIO, path: Path, schemas: dict[int, str], channels: dict[int, tuple[str, str]]
+) -> None:
+    """What a whole file repeats behind its data, so that no chunk needs the one before it."""
+    with suppress(RecordingError):
+        for record in walk(file, path):
+            if record.opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                content = _read(file, record.start, record.stop)
+                list(_messages(content, schemas, channels, str(path)))
 
 
 def _read(file: BinaryIO, start: int, stop: int) -> bytes:
     file.seek(start)
     return file.read(stop - start)
-
-
-def _patch(file: BinaryIO, position: int, crc: int) -> None:
-    file.seek(position)
-    file.write(struct.pack('<I', crc))
 
 
 def _crc(file: BinaryIO, start: int, stop: int) -> int:
@@ -296,4 +310,12 @@ def _damage(path: Path, offset: int, problem: str) -> RecordingError:
     return RecordingError(
         f'the bag is damaged: {problem}', where=f'{path}, offset {offset}',
         fix='Record again, or set recording.salvage: true to read what is left',
+    )
+
+
+def _too_large(path: Path, record: Record, size: int, most: float) -> RecordingError:
+    return RecordingError(
+        'a chunk is too large', where=f'{path}, offset {record.start}',
+        found=f'{size / 1e6:.6g} MB, unpacked', allowed=f'{most / 1e6:g} MB',
+        fix='Raise recording.memory_limit if the bag is to be trusted',
     )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
+
+# An array may always have so many bytes, and more where it is so many times its packed size.
+_ALWAYS, _RATIO = 300_000_000, 100
 
 
 def read_npz_array(
@@ -35,6 +39,7 @@ def read_npz_array(
                     f'there is no array {name!r}', where=str(path),
                     found=', '.join(archive.files) or 'an empty archive', fix='Name one of them',
                 )
+            _require_bounded(archive, name, path)
             values = np.asarray(archive[name])
     except RecordingError:
         raise
@@ -45,8 +50,19 @@ def read_npz_array(
             'is not a table of real numbers', where=where,
             found=f'{values.dtype} of shape {values.shape}', allowed='numbers of shape (T, joints)',
         )
-    table = values.astype(float)
+    table = values.astype(float, copy=False)
     return _select(table[:, None] if table.ndim == 1 else table, columns, where)
+
+
+def _require_bounded(archive: Any, name: str, path: Path) -> None:
+    """Refuse an array that would take far more memory than its archive."""
+    for packed in archive.zip.infolist():
+        allowed = _ALWAYS + _RATIO * packed.compress_size
+        if packed.filename in (name, f'{name}.npy') and packed.file_size > allowed:
+            raise RecordingError(
+                'the array unpacks to more than is allowed', where=f'{path}: {name}',
+                found=f'{packed.file_size / 1e6:g} MB of {packed.compress_size / 1e6:g} MB',
+                allowed=f'{allowed / 1e6:g} MB', fix='Save it with numpy.savez, uncompressed')
 
 
 def _select(values: np.ndarray, columns: Sequence[str | int] | None, where: str) -> np.ndarray:

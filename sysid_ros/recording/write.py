@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.joint_state_cdr import FIELDS, JOINT_STATE, encode
-from sysid_ros.recording.mcap import seal
+from sysid_ros.recording.mcap_writer import McapWriter
 
 _VERSION: Literal[9] = 9
 
@@ -77,20 +77,38 @@ def write_bag_in_blocks(
         raise RecordingError(
             'there is something already', where=str(path), fix='Give the bag another name'
         )
-    plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
-    with Writer(path, version=_VERSION, storage_plugin=plugin) as writer:
-        connection = writer.add_connection(
-            topic, JOINT_STATE, typestore=get_typestore(Stores.ROS2_HUMBLE))
-        for t, *columns in blocks:
-            _check_shapes(t, joint_names, columns)
-            # Apart, as nanoseconds since 1970 do not fit into a float.
-            stamps = round(start * 1e9) + np.rint(np.asarray(t) * 1e9).astype(np.int64)
-            table = encode(stamps, joint_names, dict(zip(FIELDS, columns, strict=True)))
-            for stamp, row in zip(stamps.tolist(), table, strict=True):
-                writer.write(connection, stamp, row.tobytes())
+    messages = _messages(joint_names, blocks, start)
     if storage == 'mcap':
-        # The writer of rosbags leaves every checksum empty.
-        seal(path / f'{path.name}.mcap')
+        path.mkdir(parents=True)
+        writer = McapWriter(path / f'{path.name}.mcap', [topic])
+        try:
+            for stamps, payloads in messages:
+                writer.write(0, stamps, payloads)
+        except BaseException:
+            writer.abandon()
+            raise
+        writer.close()
+        return
+    with Writer(path, version=_VERSION, storage_plugin=StoragePlugin.SQLITE3) as database:
+        connection = database.add_connection(
+            topic, JOINT_STATE, typestore=get_typestore(Stores.ROS2_HUMBLE))
+        for stamps, payloads in messages:
+            for stamp, payload in zip(stamps, payloads, strict=True):
+                database.write(connection, stamp, payload)
+
+
+def _messages(
+    joint_names: Sequence[str],
+    blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]],
+    start: float,
+) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Stamps in [ns] and serialized messages of each block."""
+    for t, *columns in blocks:
+        _check_shapes(t, joint_names, columns)
+        # Apart, as nanoseconds since 1970 do not fit into a float.
+        stamps = round(start * 1e9) + np.rint(np.asarray(t) * 1e9).astype(np.int64)
+        table = encode(stamps, joint_names, dict(zip(FIELDS, columns, strict=True)))
+        yield stamps.tolist(), [row.tobytes() for row in table]
 
 
 def _check_shapes(

@@ -15,6 +15,8 @@ from sysid_ros.recording.write import write_bag
 
 JOINTS = ('a', 'b', 'c')
 STORAGES = ('mcap', 'sqlite3')
+# Bytes that a chunk may hold.
+LIMIT = 1e8
 
 
 def settings(**changes):
@@ -71,7 +73,7 @@ def test_signs_scales_and_transmissions_apply_to_bags_too(tmp_path):
 
 def test_written_mcap_files_carry_every_checksum(tmp_path):
     written(tmp_path, 'mcap')
-    assert mcap.verify(storage_file(tmp_path))
+    assert mcap.verify(storage_file(tmp_path), LIMIT)
     data = storage_file(tmp_path).read_bytes()
     footer = len(data) - len(mcap.MAGIC) - 20
     summary = int.from_bytes(data[footer:footer + 8], 'little')
@@ -92,10 +94,11 @@ def test_an_mcap_file_without_checksums_is_read_with_a_warning(tmp_path):
 def strip_checksums(path):
     """What a recorder with its default settings leaves: every checksum zero."""
     with path.open('r+b') as file:
-        for record in list(mcap._walk(file, path)):
+        for record in list(mcap.walk(file, path)):
             at = {0x06: record.body + 24, 0x0F: record.body, 0x02: record.stop - 4}
             if record.opcode in at:
-                mcap._patch(file, at[record.opcode], 0)
+                file.seek(at[record.opcode])
+                file.write(bytes(4))
 
 
 def test_any_flipped_byte_of_a_sealed_mcap_file_is_noticed(tmp_path, rng):
@@ -175,6 +178,17 @@ def test_salvage_skips_a_chunk_with_a_wrong_checksum(tmp_path):
     kept = np.isin(q[:, 0], rows[:, 0])
     np.testing.assert_array_equal(rows, q[kept])
     assert any('checksum of a chunk' in warning for warning in recording.warnings)
+
+
+def test_salvage_does_without_the_first_chunk_where_the_summary_is_left(tmp_path):
+    q, _, _ = written(tmp_path, 'mcap', rows=20_000)
+    path = storage_file(tmp_path)
+    damaged = bytearray(path.read_bytes())
+    damaged[100_000] ^= 1
+    path.write_bytes(damaged)
+    rows = load_recording(settings(salvage=True), tmp_path).channel('position').values
+    assert 10_000 < len(rows) < 20_000
+    np.testing.assert_array_equal(rows, q[-len(rows):])
 
 
 def test_a_bag_that_was_never_finished_is_refused_with_the_way_out(tmp_path):
