@@ -39,6 +39,8 @@ from sysid_ros.settings import StrictSettings
 
 # Motion over which the error of the predicted torques is told, in [s].
 _RECENT = 10.0
+# Rows that wait for a start, in times of the warm-up and at least of the parameters.
+_KEPT = 4
 
 
 class OnlineSettings(StrictSettings):
@@ -129,7 +131,7 @@ class OnlineIdentification:
         last_body(model.robot, settings.payload_link or None)
         self._parameters = identification.parameters(model)
         self._rows = LiveRows(identification, model)
-        self._waiting: list[Rows] = []
+        self._waiting: Rows | None = None
         self._recursion: Recursion | None = None
         self._committed: Committed | None = None
         self._detector: ChangeDetector | None = None
@@ -179,8 +181,8 @@ class OnlineIdentification:
 
     def _warmed_up(self, rows: Rows) -> Rows:
         """All rows so far; a recursion begins when they are enough to tell the noise."""
-        self._waiting.append(rows)
-        whole = Rows.joined(self._waiting)
+        whole = rows if self._waiting is None else Rows.joined([self._waiting, rows])
+        self._waiting = whole = self._latest(whole)
         seconds = len(whole) / self._rows.rate
         self.message = f'warming up, {seconds:.1f} of {self._settings.warm_up:g} s of motion'
         if seconds < self._settings.warm_up:
@@ -194,9 +196,17 @@ class OnlineIdentification:
         except EstimationError as error:
             self.message = str(error)
             return whole
-        self._waiting = []
+        self._waiting = None
         self._detector = self._new_detector()
         return whole
+
+    def _latest(self, rows: Rows) -> Rows:
+        """As many rows as a start can need, the last of those that count."""
+        most = max(
+            round(_KEPT * self._settings.warm_up * self._rows.rate), _KEPT * len(self._parameters))
+        if len(rows) > most:
+            rows = rows.select(rows.usable.any(axis=1))
+        return rows.select(slice(max(len(rows) - most, 0), None))
 
     def _estimator(self) -> RecursiveLeastSquares:
         settings, fit = self._settings, self._identification.settings.fit

@@ -104,7 +104,7 @@ class Rows:
             np.concatenate([getattr(part, field.name) for part in parts])
             for field in fields(cls)))
 
-    def select(self, which: np.ndarray) -> Rows:
+    def select(self, which: np.ndarray | slice) -> Rows:
         """Some of the rows, by a mask or a slice."""
         return Rows(*(getattr(self, field.name)[which] for field in fields(self)))
 

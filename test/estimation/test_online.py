@@ -3,6 +3,7 @@
 import runpy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,6 +140,35 @@ def test_rest_counts_for_nothing(filtered):
     # The filters need some time to come to rest, too.
     assert follower.estimate.rows - before.rows < 4.0 * follower._rows.rate
     assert follower.estimate.time > before.time + 12.0
+
+
+def rows_of(follower, count, usable):
+    random, joints = np.random.default_rng(count), len(follower._model.robot.joint_names)
+    return Rows(
+        random.normal(size=(count, joints, len(follower._parameters))),
+        random.normal(size=(count, joints)), np.full((count, joints), usable),
+        np.ones((count, joints)))
+
+
+@pytest.mark.parametrize('warm_up', [5.0, 0.01])
+def test_81_a_robot_whose_rows_are_all_masked_is_waited_for_in_bounded_memory(
+    filtered, warm_up
+):
+    follower = OnlineIdentification(
+        filtered.identification, filtered.model, OnlineSettings(warm_up=warm_up))
+    follower._rows = SimpleNamespace(rate=24.0, problem='', since=0.0, until=0.0)
+    most = 4 * max(round(warm_up * 24.0), len(follower._parameters))
+    for usable in [False] * 100 + [True] + [False] * 100:
+        follower._rows.take = lambda window, usable=usable: rows_of(follower, 24, usable)
+        follower.take(None)
+        assert follower.estimate is None
+        assert len(follower._waiting) <= most
+    # Of what counts nothing was lost.
+    assert follower._waiting.usable.any(axis=1).sum() == 24
+    follower._rows.take = lambda window: rows_of(follower, 120, True)
+    follower.take(None)
+    assert follower.estimate is not None
+    assert follower._waiting is None
 
 
 def test_a_load_is_found_and_named(filtered):
