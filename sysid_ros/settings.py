@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -15,15 +15,19 @@ from sysid_ros.errors import ConfigurationError, did_you_mean
 
 # A settings file is small; a larger one is a mistake or an attack on the parser.
 MAX_YAML_BYTES = 1_000_000
-# Aliases let a small file stand for a huge or endless one: values are counted as they unfold.
 MAX_YAML_VALUES = 100_000
 
-_MERGE_KEY = 'tag:yaml.org,2002:merge'
+MAX_YAML_DEPTH = 100
+
+_MERGE_KEY = '<<'
 
 # What pydantic calls a key that settings, and a dataclass inside them, do not have.
 _UNKNOWN_KEY = ('extra_forbidden', 'unexpected_keyword_argument')
 
 KeyPath = tuple[int | str, ...]
+
+# The one in C, which most builds of PyYAML have, is several times as fast.
+_SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 Settings = TypeVar('Settings', bound='StrictSettings')
 
@@ -68,35 +72,75 @@ def _dotted(path: KeyPath) -> str:
     return '.'.join(map(str, path))
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """The safe loader, which also refuses a key that is given twice instead of losing one."""
+@dataclass
+class _Open:
+    """A mapping or list whose end was not met.
 
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_KEY:
-                if key.value in seen:
-                    raise yaml.composer.ComposerError(
-                        None, None, f'the key {key.value!r} is given twice', key.start_mark
-                    )
-                seen.add(key.value)
-        return node
+    Attributes:
+        is_mapping: Whether it is a mapping.
+        anchor: Name that aliases call it by, if it has one.
+        values: How many there are in it so far, aliases as what they stand for.
+        keys: Keys of the mapping so far.
+        key_next: Whether a key of the mapping comes next.
+    """
+
+    is_mapping: bool
+    anchor: str | None = None
+    values: int = 1
+    keys: set[str] = field(default_factory=set)
+    key_next: bool = True
+
+    def begin(self, event: Any) -> None:
+        """Let a value or a key begin.
+
+        Raises:
+            ComposerError: The key was there before.
+        """
+        mark = event.start_mark
+        if self.is_mapping and self.key_next and isinstance(event, yaml.ScalarEvent) and not (
+            event.value == _MERGE_KEY and event.implicit[0]
+        ):
+            if event.value in self.keys:
+                raise yaml.composer.ComposerError(
+                    None, None, f'the key {event.value!r} is given twice', mark)
+            self.keys.add(event.value)
+        self.key_next = not self.key_next
 
 
-def _refuse_endless(data: Any, where: str) -> None:
-    pending, count = [data], 0
-    while pending:
-        value = pending.pop()
-        count += 1
-        if isinstance(value, (dict, list)):
-            pending.extend(value.values() if isinstance(value, dict) else value)
-        if count + len(pending) > MAX_YAML_VALUES:
+def _check_events(text: str, where: str) -> None:
+    """Refuse a text before values are made of it, in time that grows with its length.
+
+    The loader in C ends the process on deep nesting, and of a key that is given twice both loaders
+    lose one. Aliases let a small text stand for a huge or endless one: values count as they unfold.
+    """
+    around, known = [_Open(False)], dict[str | None, int]()
+    event: Any
+    for event in yaml.parse(text, Loader=_SafeLoader):
+        if isinstance(event, yaml.NodeEvent):
+            around[-1].begin(event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append(_Open(isinstance(event, yaml.MappingStartEvent), event.anchor))
+            if event.anchor is not None:
+                known[event.anchor] = MAX_YAML_VALUES  # that is what it holds if it holds itself
+        elif isinstance(event, yaml.CollectionEndEvent):
+            ended = around.pop()
+            around[-1].values += ended.values
+            if ended.anchor is not None:
+                known[ended.anchor] = ended.values
+        elif isinstance(event, yaml.AliasEvent):
+            around[-1].values += known.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            around[-1].values += 1
+            if event.anchor is not None:
+                known[event.anchor] = 1
+        if around[-1].values > MAX_YAML_VALUES:
             raise ConfigurationError(
                 'the file holds too many values', where=where,
                 found=f'more than {MAX_YAML_VALUES}', allowed=MAX_YAML_VALUES,
-                fix='Write out aliases (*name) that contain each other',
-            )
+                fix='Write out aliases (*name) that contain each other')
+        if len(around) > MAX_YAML_DEPTH:
+            raise yaml.composer.ComposerError(
+                None, None, f'more than {MAX_YAML_DEPTH} levels of nesting', event.start_mark)
 
 
 def load_yaml(path: str | Path) -> dict[str, Any]:
@@ -147,7 +191,8 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
         )
     try:
         # A safe loader: it makes plain values only, never objects.
-        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506
+        _check_events(text, where)
+        data = yaml.load(text, Loader=_SafeLoader)  # noqa: S506
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f'is not plain YAML: {" ".join(str(error).split())}', where=where,
@@ -158,7 +203,6 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
             'is not a mapping', where=where, found=type(data).__name__,
             allowed='key: value lines',
         )
-    _refuse_endless(data, where)
     return data
 
 

@@ -205,7 +205,7 @@ class OnlineIdentification:
         most = max(
             round(_KEPT * self._settings.warm_up * self._rows.rate), _KEPT * len(self._parameters))
         if len(rows) > most:
-            rows = rows.select(rows.usable.any(axis=1))
+            rows = rows.select(np.flatnonzero(rows.usable.any(axis=1)))
         return rows.select(slice(max(len(rows) - most, 0), None))
 
     def _estimator(self) -> RecursiveLeastSquares:

@@ -13,7 +13,7 @@ from sysid_ros.errors import ConfigurationError, ParameterError
 from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.settings import MAX_YAML_BYTES
+from sysid_ros.settings import parse_yaml
 
 FORMAT = 'sysid_ros parameters, version 1'
 
@@ -144,16 +144,8 @@ def _agrees(shown: Any, expected: Any) -> bool:
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    size = len(text.encode())
-    if size > MAX_YAML_BYTES:
-        raise ConfigurationError(
-            'the YAML is too large', found=f'{size} bytes', allowed=f'{MAX_YAML_BYTES} bytes'
-        )
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f'is not plain YAML: {" ".join(str(error).split())}') from error
-    found = content.get('format') if isinstance(content, dict) else type(content).__name__
+    content = parse_yaml(text, 'parameters')
+    found = content.get('format')
     if found != FORMAT:
         raise ConfigurationError(
             'is not an export of parameters', found=repr(found), allowed=repr(FORMAT)

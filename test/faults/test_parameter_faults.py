@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Literal
 
 import numpy as np
@@ -173,6 +174,27 @@ def test_29_aliases_that_multiply_or_never_end_are_refused(written):
     for text in ('\n'.join(levels), 'a: &a [*a]', 'a: &a {b: *a}'):
         with pytest.raises(ConfigurationError, match='too many values .*100000'):
             written(text)
+
+
+def test_29_merges_that_multiply_are_refused_before_they_are_made(written):
+    levels = ['a0: &a0 {x: 1}', 'b0: &b0 {y: 1}']
+    for k in range(1, 40):
+        levels += [f'{name}{k}: &{name}{k} {{<<: [*a{k - 1}, *b{k - 1}]}}' for name in 'ab']
+    with pytest.raises(ConfigurationError, match='too many values .*100000'):
+        written('\n'.join(levels))
+
+
+def test_29_deep_nesting_is_refused_where_the_loader_in_c_would_end_the_process(written):
+    for text in ('[' * 100_000, '{a: ' * 100_000, '- ' * 100_000 + 'x'):
+        with pytest.raises(ConfigurationError, match='more than 100 levels of nesting'):
+            written(text)
+
+
+def test_29_a_megabyte_of_values_is_refused_soon(written):
+    start = time.process_time()
+    with pytest.raises(ConfigurationError, match='too many values'):
+        written('a: [' + '1, ' * 300_000 + '1]')
+    assert time.process_time() - start < 3.0
 
 
 def test_29_aliases_that_spare_repetition_are_read(written):

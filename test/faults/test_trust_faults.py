@@ -35,7 +35,7 @@ FORBIDDEN_CALLS = {
     'subprocess.getstatusoutput', 'yaml.unsafe_load', 'yaml.full_load', 'yaml.load_all',
     'yaml.unsafe_load_all', 'yaml.full_load_all', 'pd.read_pickle',
 }
-SAFE_LOADERS = {'_PlainLoader', 'yaml.SafeLoader', 'yaml.CSafeLoader'}
+SAFE_LOADERS = {'_SafeLoader', 'yaml.SafeLoader', 'yaml.CSafeLoader'}
 HOSTILE = (
     '<b onload="alert(1)">', "it's", '"quoted"', '&amp; &lt;', "'); DROP TABLE revisions;--",
     '{{ 7 * 7 }}', '${7*7}', '$(touch pwned)', '`id`', '%s%n', '!!python/object:os.system',
@@ -97,7 +97,7 @@ def test_the_search_for_dangers_finds_them(source):
 
 
 @pytest.mark.parametrize('source', [
-    're.compile(text)', 'yaml.safe_load(text)', 'yaml.load(text, Loader=_PlainLoader)',
+    're.compile(text)', 'yaml.safe_load(text)', 'yaml.load(text, Loader=_SafeLoader)',
     'subprocess.run([program, text])', 'np.load(path, allow_pickle=False)', 'model.eval()',
     'jinja2.Environment(autoescape=True)',
 ])
