@@ -1,158 +1,78 @@
 """How functions are compiled: those that Python calls, and those that only these call.
 
-Numba optimises every function together with all that it calls, and loads the machine code of
-each. What is called through eight levels is so compiled eight times, and run from one of them.
-Here it is linked into what Python calls, and optimised there alone.
+Where :mod:`sysid_ros.pipelines` can be used, functions that others call are not compiled by
+themselves, which makes a first use several times as fast; otherwise Numba does what it always
+does, and results are the same.
 """
 
 from __future__ import annotations
 
-import ctypes
-import gc
 from typing import Any
 
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+import numba
+from numba import njit
 
-# Defined in many modules, kept once.
-_SHARED = 'linkonce_odr'
-# What is made use of inside the compiler; without it functions are compiled the usual way.
-_KNOWN = all(hasattr(JITCodeLibrary, name) for name in (
-    'add_llvm_module', 'finalize', '_finalize_dynamic_globals', '_get_module_for_linking'))
-# Address of a function of Python's own that takes nothing and fails.
-_REFUSAL = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value or 0
-
-
-class _Quick(Compiler):
-    def __init__(self, *args: Any) -> None:
-        *before, flags, names = args
-        super().__init__(*before, _Flags(flags), names)
-
-
-class Entry(_Quick):
-    """Pipeline of a function that Python calls; ``njit`` takes it.
-
-    The compiler makes objects by the hundred thousand, so that the collector of garbage looks
-    through everything again and again. While it compiles, that is no more than its own.
-    """
-
-    def compile_extra(self, function: Any) -> Any:
-        """The usual, while the collector passes over what was there before."""
-        if gc.get_freeze_count():
-            return super().compile_extra(function)
-        gc.freeze()
-        try:
-            return super().compile_extra(function)
-        finally:
-            gc.unfreeze()
-
-
-class Part(_Quick):
-    """Pipeline of a function that only compiled ones call; ``njit`` takes it."""
-
-    def define_pipelines(self) -> Any:
-        """The usual ones, with a library that is not loaded."""
-        state = self.state
-        if _KNOWN:
-            state.library = _Unloaded(state.targetctx.codegen(), state.func_id.func_qualname)
-        return super().define_pipelines()
-
-
-class _Flags(Flags):
-    """Flags as what has been set.
-
-    They are part of what types of operations are remembered by, together with those of the
-    operands, so they are compared tens of thousands of times. As they come they list all that
-    could have been set each time.
-    """
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Flags) and (
-            self._values == other._values or self.values() == other.values())
-
-
-class _Unloaded(JITCodeLibrary):
-    """Code as it was written, for those who link it."""
-
-    _shared_module: Any
-
-    @property
-    def codegen(self) -> Any:
-        """What generates code, without a place for environments."""
-        return _WithoutEnvironments(self._codegen)
-
-    def add_llvm_module(self, module: Any) -> None:
-        """Take a function's code, and leave it as it is."""
-        module.data_layout = self._codegen._data_layout
-        self._final_module.link_in(module)
-
-    def finalize(self) -> None:
-        """End it, without optimising or loading anything."""
-        self._raise_if_finalized()
-        for library in self._linking_libraries:
-            # What is to be set up anew when code comes from a cache; older versions know of none.
-            getattr(self, '_reload_init', set()).update(getattr(library, '_reload_init', ()))
-        for function in self._final_module.functions:
-            if not function.is_declaration:
-                function.linkage = _SHARED
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """What Python calls instead: it raises a ``TypeError`` whatever its arguments."""
-        self._ensure_finalized()
-        return _REFUSAL
-
-    def _get_module_for_linking(self) -> Any:
-        """This code with all that it calls, through whatever levels, once each."""
-        if self._shared_module is None:
-            called: dict[Any, None] = {}
-            self._collect(called)
-            self._shared_module = self._final_module.clone()
-            for library in called:
-                module = (
-                    library._final_module if isinstance(library, _Unloaded)
-                    else library._get_module_for_linking())
-                self._shared_module.link_in(module, preserve=True)
-        return self._shared_module
-
-    def _collect(self, called: dict[Any, None]) -> None:
-        for library in self._linking_libraries:
-            if library not in called:
-                called[library] = None
-                if isinstance(library, _Unloaded):
-                    library._collect(called)
-
-
-class _WithoutEnvironments:
-    """A code generator for what is not loaded, and so has no place for environments."""
-
-    def __init__(self, codegen: Any) -> None:
-        self._codegen = codegen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._codegen, name)
-
-    def set_env(self, name: str, environment: Any) -> None:
-        """Nowhere to set it: compiled functions only need it where they call Python."""
-
+#: Versions of Numba, from the first on and before the last, that the tests were run with.
+TESTED = ((0, 58), (0, 69))
 
 #: Options of compiled functions. Sums may be reordered, but a value that is not a number must stay
 #: one; what is divided by zero is found by what comes of it. Arrays come in and none is made:
 #: counting references to them would take longer than the mathematics.
-COMPILED = {
+COMPILED: dict[str, Any] = {
     '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
-#: The same for functions that Python calls.
-ENTRY = COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': Entry}
-#: The same for functions that only compiled ones call: they do without what would let Python and
-#: C in, which takes longer to compile than they do.
-INSIDE = COMPILED | {
-    'no_cpython_wrapper': True, 'no_cfunc_wrapper': True, 'pipeline_class': Part}
+
+
+def _options() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of functions that Python calls, and of those that only these call."""
+    from sysid_ros.pipelines import Entry, Part  # noqa: PLC0415
+
+    return (
+        COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': Entry},
+        # They do without what would let Python and C in, which takes longer to compile than they
+        # do.
+        COMPILED | {
+            'no_cpython_wrapper': True, 'no_cfunc_wrapper': True, 'pipeline_class': Part},
+    )
+
+
+def _is_tested() -> bool:
+    version = tuple(int(part) for part in numba.__version__.split('.')[:2])
+    return TESTED[0] <= version < TESTED[1]
+
+
+def _work(entry: dict[str, Any], inside: dict[str, Any]) -> bool:
+    """Whether functions compiled with options give what they give compiled as usual."""
+    def square(x: float) -> float:
+        return x * x + 1.0
+
+    def called_from_two(x: float) -> float:
+        return squared(x) - 0.5 * squared(2.0 * x)
+
+    def outermost(x: float) -> float:
+        return squared(x) * twice(x) / 3.0
+
+    found = []
+    for outer, inner in ((entry, inside), ({}, {})):
+        squared = njit(**inner)(square)
+        twice = njit(**inner)(called_from_two)
+        called = njit(**{key: value for key, value in outer.items() if key != 'cache'})(outermost)
+        found.append([called(x) for x in (0.25, -3.0)])
+    return bool(found[0] == found[1])
+
+
+def _chosen() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options that work with this version of Numba."""
+    try:
+        options = _options()
+        if _is_tested() or _work(*options):
+            return options
+    except Exception:  # noqa: S110  # private parts that have changed fail in any way
+        pass
+    return COMPILED | {'cache': True}, dict(COMPILED)
+
+
+#: Options of functions that Python calls, and of those that only compiled ones call.
+ENTRY, INSIDE = _chosen()
 #: Besides these, for functions that make arrays.
 MAKES_ARRAYS = {'_nrt': True}

@@ -15,7 +15,8 @@ MAX_LINES = 420
 # Bottom first. A room imports from the layers below its own, never from its neighbours.
 LAYERS = (
     {'errors'},
-    {'compiled', 'data_folder', 'settings'},
+    {'data_folder', 'pipelines', 'settings'},
+    {'compiled'},
     {'robot'},
     {'dynamics'},
     {'excitation', 'recording'},

@@ -7,14 +7,17 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numba
 import pytest
 from numba import njit
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
 from sysid_ros import compiled
-from sysid_ros.compiled import COMPILED, ENTRY, INSIDE, _Flags
+from sysid_ros.compiled import COMPILED, ENTRY, INSIDE
+from sysid_ros.pipelines import _Flags
 
 _ENTRY = {name: value for name, value in ENTRY.items() if name != 'cache'}
 #: A module of three levels, one of whose functions two others call, and a plain compiled caller.
@@ -97,12 +100,60 @@ def test_a_part_is_not_loaded_and_what_calls_it_is():
     assert engine.is_symbol_defined(called.fndesc.llvm_cpython_wrapper_name)
 
 
-def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(monkeypatch):
-    monkeypatch.setattr(compiled, '_KNOWN', False)
-    part, entry = _part_and_entry()
-    assert entry(4.0) == 9.0
-    (called,) = part.overloads.values()
-    assert called.library._codegen._engine.is_symbol_defined(called.fndesc.llvm_func_name)
+#: Says how functions are compiled where a private part of the compiler is another one.
+_CHANGED = """
+import json, sys
+import numba
+numba.__version__ = {version!r}
+from sysid_ros import pipelines
+{change}
+from sysid_ros import compiled
+from numba import njit
+
+@njit(**compiled.INSIDE)
+def part(x):
+    return 2.0 * x
+
+@njit(**{{name: value for name, value in compiled.ENTRY.items() if name != 'cache'}})
+def entry(x):
+    return part(x) + 1.0
+
+print(json.dumps(['pipeline_class' in compiled.ENTRY, 'pipeline_class' in compiled.INSIDE,
+                  entry(4.0)]))
+"""
+
+
+@pytest.mark.parametrize(('version', 'change', 'pipelines'), [
+    (numba.__version__, '', True),
+    ('0.99.0', '', True),
+    ('1.0.0rc1', 'del pipelines.Part', False),
+    ('0.99.0', 'pipelines._Unloaded.finalize = lambda self: self._renamed()', False),
+    ('0.99.0', 'pipelines._Unloaded._get_module_for_linking = lambda self: None', False),
+    ('0.99.0', 'pipelines._Quick.__init__ = lambda self, one: None', False),
+    ('0.99.0', "sys.modules['sysid_ros.pipelines'] = None", False),
+])
+def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(
+    version, change, pipelines
+):
+    program = _CHANGED.format(version=version, change=change)
+    found = subprocess.run(
+        [sys.executable, '-c', program], check=True, text=True, stdout=subprocess.PIPE)
+    assert json.loads(found.stdout) == [pipelines, pipelines, 9.0]
+
+
+def test_the_installed_version_is_one_that_the_tests_were_run_with():
+    assert compiled._is_tested() and compiled._work(*compiled._options())
+    bound = Path(__file__).parents[1].joinpath('setup.cfg').read_text(encoding='utf-8')
+    first, last = ('.'.join(map(str, version)) for version in compiled.TESTED)
+    assert f'numba >={first}, <{last}\n' in bound
+
+
+def test_a_compiler_that_computes_something_else_is_not_used(monkeypatch):
+    def wrong(**options):
+        return njit(**options) if not options else lambda function: lambda x: 0.0
+
+    monkeypatch.setattr(compiled, 'njit', wrong)
+    assert not compiled._work(*compiled._options())
 
 
 @pytest.mark.parametrize('frozen', [True, False])
