@@ -42,7 +42,8 @@ def write_atomically(path: str | Path, content: bytes) -> None:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
+    # It can only be read by being set: for that instant new files of other threads are private.
+    mask = os.umask(0o077)
     os.umask(mask)
     return mask
 

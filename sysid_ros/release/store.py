@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from sysid_ros.errors import ReleaseError
+from sysid_ros.release.head import Head
 from sysid_ros.release.revision import (
     MAX_COMMENT,
     Content,
@@ -58,6 +59,7 @@ class RevisionStore:
 
     def __init__(self, path: str | Path, patience: float = PATIENCE) -> None:
         self._file = StoreFile(Path(path), patience)
+        self._head = Head(Path(path))
 
     @property
     def path(self) -> Path:
@@ -134,12 +136,13 @@ class RevisionStore:
     def verify(self) -> tuple[str, ...]:
         """What is wrong with the store, one sentence each; empty when it is sound.
 
-        Altered, exchanged and missing revisions are found. Revisions that were cut off at the
-        end leave a gap only where a consumer had acknowledged them.
+        Altered, exchanged and missing revisions are found. Revisions that were cut off or replaced
+        at the end are missed by the note beside the store, and by consumers that acknowledged
+        them; whoever changes all three at once is not found out.
         """
         try:
             damage = [f'The file is damaged: {text}.' for text in self._file.damage()]
-            return (*damage, *self._broken_links(), *self._missing())
+            return (*damage, *self._broken_links(), *self._cut_off(), *self._missing())
         except ReleaseError as error:
             return (str(error),)
 
@@ -165,6 +168,7 @@ class RevisionStore:
                 allowed=f'SHA-256 {first.content.description_sha256[:16]}…, as when it was begun',
                 fix='Take that description, or name another data folder',
             )
+        self._note_head()
         return first
 
     def commit(self, content: Content, base: str, comment: str = '') -> Revision:
@@ -188,7 +192,9 @@ class RevisionStore:
             if current.content.same_as(content):
                 return current
             self.require_base(base)
-            return self._append(content, Kind.COMMIT, comment)
+            revision = self._append(content, Kind.COMMIT, comment)
+        self._head.note(revision.number, revision.digest)
+        return revision
 
     def require_base(self, base: str) -> None:
         """Refuse a base whose content is not the current one's.
@@ -230,7 +236,9 @@ class RevisionStore:
                     'there is no revision before the first', found=current.id,
                     fix='Name the revision to restore')
             restored = self.get(name or current.parent)
-            return self._append(restored.content, Kind.ROLLBACK, comment, restored.id)
+            revision = self._append(restored.content, Kind.ROLLBACK, comment, restored.id)
+        self._head.note(revision.number, revision.digest)
+        return revision
 
     def acknowledge(self, consumer: str, revision: str) -> None:
         """Remember which revision a consumer runs. This is no part of the chain.
@@ -317,6 +325,25 @@ class RevisionStore:
                     yield f'Revision {revision.id} does not follow from the one before it.'
                 digest, parent = revision.digest, revision.id
             expected = number + 1
+
+    def _note_head(self) -> None:
+        """Note what a process that died could not, and what was there before there were notes."""
+        rows = self._file.rows('SELECT number, digest FROM revisions ORDER BY number DESC LIMIT 1')
+        if rows and self._file.writable and self._head.noted() != rows[0]:
+            self._head.note(*rows[0])
+
+    def _cut_off(self) -> Iterator[str]:
+        """What became of the revision that was noted as the newest."""
+        noted = self._head.noted()
+        if noted is None:
+            return
+        number, digest = noted
+        rows = self._file.rows('SELECT digest FROM revisions WHERE number = ?', (number,))
+        if [digest] != [found for found, in rows]:
+            what = 'another one is in its place' if rows else 'it is missing'
+            yield (
+                f'Revision {revision_id(number, digest)} was handed out, and {what}. Restore the '
+                f'file; if an older one was put back on purpose, remove {self._head.path.name}.')
 
     def _row(self, number: Any) -> tuple[Any, ...]:
         rows = self._file.rows(f'{_READ} WHERE number = ?', (number,))

@@ -279,6 +279,75 @@ def test_a_missing_revision_is_noticed(path, store):
     assert any('/controller runs, is missing' in problem for problem in store.verify())
 
 
+def with_three(path):
+    with RevisionStore(path) as store:
+        store.begin(content())
+        second = store.commit(content(4.2, 'fit_1'), '')
+        third = store.commit(content(4.3, 'fit_2'), second.id)
+    return second, third
+
+
+def test_80_a_newest_revision_that_was_cut_off_is_missed_at_the_next_start(path):
+    _, third = with_three(path)
+    alter(path, 'DELETE FROM revisions WHERE number = 3')
+    with RevisionStore(path) as store:
+        problem, = store.verify()
+    assert f'Revision {third.id} was handed out, and it is missing' in problem
+
+
+def test_80_an_older_copy_of_the_file_is_told_from_the_newest(path):
+    with RevisionStore(path) as store:
+        store.begin(content())
+    before = path.read_bytes()
+    with_three(path)
+    path.write_bytes(before)
+    with RevisionStore(path) as store:
+        problem, = store.verify()
+        assert 'remove revisions.sqlite-head' in problem
+    path.with_name('revisions.sqlite-head').unlink()
+    with RevisionStore(path) as store:
+        assert store.verify() == ()
+
+
+def test_80_a_newest_revision_that_was_rewritten_with_right_digests_is_found(path):
+    _, third = with_three(path)
+    forged = replace(third, comment='forged')
+    alter(
+        path, 'UPDATE revisions SET id = ?, digest = ?, record = ? WHERE number = 3',
+        (forged.id, forged.digest, forged.record))
+    with RevisionStore(path) as store:
+        problem, = store.verify()
+    assert f'Revision {third.id} was handed out, and another one is in its place' in problem
+
+
+def test_80_a_note_that_a_process_died_before_writing_is_made_up_for(path, monkeypatch):
+    with RevisionStore(path) as store:
+        store.begin(content())
+        monkeypatch.setattr(store._head, 'note', lambda number, digest: None)
+        second = store.commit(content(4.2, 'fit_1'), '')
+    with RevisionStore(path) as store:
+        assert store.verify() == ()
+        store.begin(content())
+        assert store._head.noted() == (2, second.digest)
+
+
+def test_80_a_commit_stands_where_the_note_cannot_be_written(path):
+    path.with_name('revisions.sqlite-head').mkdir()
+    with RevisionStore(path) as store:
+        with pytest.raises(ReleaseError, match='note of the newest revision cannot be read'):
+            store.begin(content())
+        assert store.commit(content(4.2, 'fit_1'), '').number == 2
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{}', '{"number": "1", "digest": ""}', '\xff' * 20_000])
+def test_80_a_damaged_note_is_one_clear_sentence(path, text):
+    with_three(path)
+    path.with_name('revisions.sqlite-head').write_text(text)
+    with RevisionStore(path) as store:
+        problem, = store.verify()
+    assert 'note of the newest revision cannot be read' in problem
+
+
 def test_acknowledgements_stand_beside_the_chain(path, store):
     first = store.initial().id
     second = store.commit(content(4.2, 'fit_1'), '').id
