@@ -10,7 +10,7 @@ from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.data_findings import DataFindings, delays_of
-from sysid_ros.evaluation.evaluation import HeldOut, range_remarks, simulate_held_out
+from sysid_ros.evaluation.evaluation import HeldOut, remarks_on, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.study import FINGERPRINTS
 from sysid_ros.evaluation.verdict import judge
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             or is_known(measured.recording, model.robot.joint_names, known))
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
-        remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
+        remarks = (*remarks, *remarks_on(estimate, held_out))
     verdict = judge(
         estimate, prediction, simulation=simulation if unseen else None,
         data=DataFindings(efforts, () if delays is None else (delays,)),

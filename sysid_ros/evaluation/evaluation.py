@@ -21,6 +21,7 @@ from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.unsaid_load import unsaid_load
 from sysid_ros.evaluation.verdict import Verdict, judge
+from sysid_ros.recording.bag_storage import UNCHECKED
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.motion_range import MotionRange
 
@@ -112,7 +113,7 @@ def evaluate(
     if held_out is not None:
         prediction = predict(estimate, held_out.problem)
         simulation, remarks = simulate_held_out(estimate, held_out)
-        remarks = (*remarks, *range_remarks(estimate, held_out.dataset))
+        remarks = (*remarks, *remarks_on(estimate, held_out))
     fitted = predict(estimate, training, held_out=False)
     data = replace(data, contradictions=contradictions(training, estimate))
     if held_out is not None and prediction is not None and estimate.status.found_values:
@@ -130,13 +131,20 @@ def evaluate(
     )
 
 
-def range_remarks(estimate: Estimate, dataset: Dataset) -> tuple[str, ...]:
-    """What is said of a motion that goes beyond the one an estimate was fitted to.
+def remarks_on(estimate: Estimate, held_out: HeldOut) -> tuple[str, ...]:
+    """What is said of data to judge by: motion that goes further, damage that nobody would see.
 
     Args:
         estimate: The estimate, with the range of its motion in its provenance.
-        dataset: The motion.
+        held_out: The data.
     """
+    unchecked = tuple(
+        f'Of the data it was judged by: {warning}. Record to MCAP with checksums.'
+        for warning in held_out.problem.warnings if warning.startswith(UNCHECKED))
+    return (*_range_remarks(estimate, held_out.dataset), *unchecked)
+
+
+def _range_remarks(estimate: Estimate, dataset: Dataset) -> tuple[str, ...]:
     joints = dataset.joint_names
     fitted = MotionRange.from_json(estimate.provenance.get(FITTED_RANGE, {}), joints)
     further = () if fitted is None else MotionRange.of(dataset).beyond(fitted)

@@ -19,6 +19,8 @@ from sysid_ros.recording.mcap_messages import ChunkedFile, Messages
 from sysid_ros.settings import load_yaml
 
 METADATA = 'metadata.yaml'
+#: How a warning begins that damage of a bag would not be seen.
+UNCHECKED = 'no checksums in'
 SALVAGE = 'Record again, or set recording.salvage: true to read what is left'
 
 _ABOUT = 'rosbag2_bagfile_information'
@@ -83,7 +85,7 @@ def check_bag(path: Path, files: tuple[Path, ...], most: float) -> list[str]:
             unseen.append(file.name)
     if not unseen:
         return []
-    return [f'no checksums in {", ".join(unseen)}: damage to the samples cannot be detected']
+    return [f'{UNCHECKED} {", ".join(unseen)}: damage to the samples cannot be detected']
 
 
 def joint_state_connections(reader: Reader, topic: str, path: Path) -> list[Any]:

@@ -86,6 +86,31 @@ def test_the_folder_of_a_recording_says_itself_how_it_is_fitted(
     assert load_source(tmp_path / 'run').recording().sha256
 
 
+def test_76_bags_in_which_damage_would_go_unseen_are_named_in_the_verdict(
+    folder, tmp_path, capsys
+):
+    for table in ('table', 'another'):
+        columns = np.loadtxt(folder / f'{table}.csv', delimiter=',', skiprows=1).T
+        t, q1, q2, v1, v2, _, _, f1, f2 = columns
+        write_bag(tmp_path / table, t, ['swing', 'slide'], *(
+            np.stack(pair, axis=1) for pair in ((q1, q2), (v1, v2), (f1, f2))), storage='sqlite3')
+    settings = folder / 'robot_only.yaml'
+    said = []
+    for fitted, judged in (
+        (tmp_path / 'table', folder / 'another_bag'), (folder / 'bag', tmp_path / 'another'),
+        (folder / 'bag', folder / 'another_bag'),
+    ):
+        run = tmp_path / f'run_{len(said)}'
+        fit(capsys, fitted, '--settings', settings, '--validate', judged, '-o', run)
+        remarks = json.loads((run / 'verdict.json').read_text())['remarks']
+        said.append([remark for remark in remarks if 'no checksums in' in remark])
+    training, validation, neither = said
+    assert any('table.db3' in remark for remark in training)
+    assert any(
+        'it was judged by: no checksums in another.db3' in remark for remark in validation)
+    assert neither == []
+
+
 def test_what_settings_say_of_a_bag_holds_for_another_bag(folder, tmp_path):
     section = {'rename': {'joint_a': 'swing'}, 'topic': '/states'}
     data = yaml.safe_load(SETTINGS) | {'recording': section}

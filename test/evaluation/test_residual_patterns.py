@@ -39,6 +39,12 @@ def clipped(torque):
     return np.clip(torque, -most, most)
 
 
+def clipped_before_noise(torque):
+    most = 0.5 * np.abs(torque).max(axis=0)
+    noise = np.random.default_rng(0).normal(size=torque.shape)
+    return np.clip(torque, -most, most) + 0.02 * torque.std(axis=0) * noise
+
+
 def growing(torque):
     return torque * (0.5 + np.abs(torque) / np.abs(torque).max(axis=0))
 
@@ -49,7 +55,9 @@ def test_a_right_model_leaves_no_pattern(golden, seed):
 
 
 @pytest.mark.parametrize(('spoil', 'pattern'), [
-    (drifting, Pattern.TREND), (clipped, Pattern.SATURATION), (growing, Pattern.GROWTH)])
+    (drifting, Pattern.TREND), (clipped, Pattern.SATURATION), (growing, Pattern.GROWTH),
+    # FAULTS 17 and 74: a plateau with noise on it repeats no value.
+    (clipped_before_noise, Pattern.SATURATION)])
 def test_each_pattern_is_found_under_its_name(golden, spoil, pattern):
     found = patterns(golden, spoil)
     assert found

@@ -222,6 +222,18 @@ def test_10_a_first_message_without_a_stamp_is_one_that_is_dropped(bag):
     assert recording.breaks == ()
 
 
+def test_72_stamps_that_count_from_zero_are_read_with_the_first(tmp_path):
+    t = np.arange(200) * 0.01
+    q = np.stack([np.sin(t), np.cos(t)], axis=1)
+    write_bag(tmp_path / 'bag', t, JOINTS, q, q, q, start=0.0)
+    section = {'format': 'rosbag', 'file': 'bag', 'joints': list(JOINTS)}
+    recording = load_recording(parse_settings(RecordingSettings, section, 'r'), tmp_path)
+    assert recording.start == 0.0
+    assert (dict(recording.counts), recording.warnings) == ({}, ())
+    np.testing.assert_allclose(recording.channel('position').t, t, atol=1e-9)
+    np.testing.assert_array_equal(recording.channel('position').values, q)
+
+
 def test_11_stamps_far_from_reception_are_warned_of_then_refused(tmp_path):
     for name, seconds in (('near', 2), ('far', 20)):
         folder = tmp_path / name
@@ -281,6 +293,17 @@ def test_13_segments_are_split_at_gaps_and_never_interpolated_across():
     np.testing.assert_allclose(data.q[:, 0], np.sin(data.t), atol=1e-12)
     np.testing.assert_allclose(data.v[:, 0], np.cos(data.t), atol=1e-4)
     assert any('split into 2 segments' in warning for warning in data.warnings)
+
+
+@pytest.mark.parametrize('jitter', [0.1, 0.4])
+def test_13_jitter_of_the_period_splits_nothing_and_moves_no_sample(rng, jitter):
+    t = (np.arange(2000) + jitter * rng.uniform(-1.0, 1.0, 2000)) * 0.01
+    data = align(sampled(t), JOINTS, Processing())
+    assert len(data.segments) == 1
+    # What was measured belongs to its own stamp, wherever the common clock puts its samples.
+    np.testing.assert_allclose(data.q[:, 0], np.sin(data.t), atol=3e-4)
+    np.testing.assert_allclose(data.tau[:, 1], 3 * np.cos(2 * data.t), atol=3e-3)
+    np.testing.assert_allclose(data.v[:, 0], np.cos(data.t), atol=0.03)
 
 
 def test_13_a_break_in_the_stamps_splits_even_without_a_gap():
