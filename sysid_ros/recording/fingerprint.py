@@ -35,10 +35,10 @@ def fingerprints(recording: Recording, joints: Sequence[str]) -> tuple[str, ...]
     """
     found = []
     for joint in joints:
-        digests = _digests(recording, joint)
-        if digests:
-            found += [digests[k] for k in np.unique(
-                np.linspace(0, len(digests) - 1, _PIECES).round().astype(int))]
+        pieces = _pieces(recording, joint)
+        if len(pieces):
+            found += _digests(pieces[np.unique(
+                np.linspace(0, len(pieces) - 1, _PIECES).round().astype(int))])
     return tuple(dict.fromkeys(found))
 
 
@@ -54,12 +54,16 @@ def is_known(
     """
     wanted, found = set(known), set()
     for joint in joints:
-        found |= wanted.intersection(_digests(recording, joint))
+        found |= wanted.intersection(_digests(_pieces(recording, joint)))
     return len(found) >= max(_FOUND, _SHARE * len(wanted))
 
 
-def _digests(recording: Recording, joint: str) -> list[str]:
-    """A digest of each piece of the signal of a joint that tells recordings apart; or none."""
+def _digests(pieces: np.ndarray) -> list[str]:
+    return [hashlib.blake2b(piece.tobytes(), digest_size=8).hexdigest() for piece in pieces]
+
+
+def _pieces(recording: Recording, joint: str) -> np.ndarray:
+    """All pieces of the signal of a joint that tells recordings apart, rounded; or none."""
     for quantity, samples in _SAMPLES.items():
         channel = recording.channel_of(quantity, joint)
         if channel is None:
@@ -69,8 +73,5 @@ def _digests(recording: Recording, joint: str) -> list[str]:
         if len(values) >= samples and len(np.unique(values)) > _FINE * len(values):
             step = _ROUNDED * 10.0 ** np.floor(np.log10(np.abs(values).max()))
             whole = np.rint(values / step).astype(np.int64)
-            pieces = np.lib.stride_tricks.sliding_window_view(whole, samples)
-            return [
-                hashlib.blake2b(piece.tobytes(), digest_size=8).hexdigest()
-                for piece in pieces]
-    return []
+            return np.lib.stride_tricks.sliding_window_view(whole, samples)
+    return np.empty((0, 1), dtype=np.int64)

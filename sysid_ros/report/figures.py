@@ -9,6 +9,9 @@ import numpy as np
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR, joint_axes, save
 
+# Points of a curve that can be told apart: some for each of a thousand dots.
+_SHOWN = 8000
+
 
 def torque_figure(
     path: str | Path, problem: RegressionProblem, theta: np.ndarray, *, title: str
@@ -26,6 +29,8 @@ def torque_figure(
     robot = problem.model.robot
     units = ['N' if kind == 'prismatic' else 'N·m' for kind in robot.joint_types]
     time, breaks = _time(problem)
+    stretches = _stretches(len(time))
+    shown = time if stretches is None else np.repeat(time[stretches], 2)
     predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
     figure, axes = joint_axes(robot.joint_names, units)
     for joint, axis in enumerate(axes):
@@ -37,10 +42,12 @@ def torque_figure(
             (candidate, CANDIDATE, 0.9, 'identified'),
             (measured - candidate, ERROR, 0.7, 'measured − identified'),
         ):
-            axis.plot(time, _broken(values, breaks), color=colour, linewidth=width, label=label)
+            axis.plot(
+                shown, _reach(_broken(values, breaks), stretches), color=colour, linewidth=width,
+                label=label)
         axis.fill_between(
-            time, 0.0, 1.0, where=~problem.usable[:, joint], color='0.9', step='mid', zorder=0,
-            transform=axis.get_xaxis_transform(), linewidth=0.0,
+            shown, 0.0, 1.0, where=_anywhere(~problem.usable[:, joint], stretches), color='0.9',
+            step='mid', zorder=0, transform=axis.get_xaxis_transform(), linewidth=0.0,
         )
         axis.margins(x=0.0)
     axes[-1].set_xlabel('time of the rows [s]', fontsize=9)
@@ -51,6 +58,27 @@ def _time(problem: RegressionProblem) -> tuple[np.ndarray, np.ndarray]:
     """Time without the gaps between segments in [s], and the first row of each segment."""
     starts = np.array([start for start, _ in problem.segments[1:]], dtype=int)
     return np.arange(len(problem.torque)) / problem.rate, starts
+
+
+def _stretches(rows: int) -> np.ndarray | None:
+    """First rows of stretches that are a line's width each; None for so few rows that all show."""
+    return None if rows <= _SHOWN else np.unique(
+        np.linspace(0, rows, _SHOWN // 2, endpoint=False).astype(int))
+
+
+def _reach(values: np.ndarray, stretches: np.ndarray | None) -> np.ndarray:
+    """Least and largest value of each stretch in turn, which draws the same as all of them."""
+    if stretches is None:
+        return values
+    both = [extreme.reduceat(values, stretches) for extreme in (np.fmin, np.fmax)]
+    return np.stack(both, axis=1).ravel()
+
+
+def _anywhere(mask: np.ndarray, stretches: np.ndarray | None) -> np.ndarray:
+    """Stretches in which something holds anywhere, each twice."""
+    if stretches is None:
+        return mask
+    return np.repeat(np.logical_or.reduceat(mask, stretches), 2)
 
 
 def _broken(values: np.ndarray, breaks: np.ndarray) -> np.ndarray:

@@ -114,7 +114,7 @@ class _JointSpectra:
         weights = np.where((frequencies > 0.0) & (frequencies < 0.5), 2.0, 1.0) / length
 
         def transform() -> np.ndarray:
-            return np.asarray(np.fft.rfft(rows().T, length).T[:len(frequencies)])
+            return np.asarray(scipy.fft.rfft(rows().T, length).T[:len(frequencies)])
 
         first = transform()
         return cls(

@@ -1,0 +1,50 @@
+"""Curves of many rows are drawn by their extremes, so that nothing that stands out is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sysid_ros.report import figures
+
+
+def drawn(values):
+    stretches = figures._stretches(len(values))
+    return figures._reach(values, stretches), stretches
+
+
+def test_few_rows_are_drawn_as_they_are():
+    values = np.arange(8000.0)
+    shown, stretches = drawn(values)
+    assert stretches is None
+    assert shown is values
+
+
+def test_a_peak_of_one_row_is_drawn_wherever_it_is(rng):
+    values = rng.normal(size=100_000)
+    for row in (0, 57_123, 99_999):
+        peak = values.copy()
+        peak[row] = 40.0
+        shown, stretches = drawn(peak)
+        assert len(shown) <= 8000
+        assert shown.max() == 40.0
+        assert abs(stretches[np.argmax(shown) // 2] - row) < 26
+    assert (shown[::2] <= shown[1::2]).all()
+
+
+def test_a_gap_does_not_hide_what_is_around_it():
+    values = np.ones(20_000)
+    values[10_000] = np.nan
+    assert (drawn(values)[0] == 1.0).all()
+
+
+def test_one_row_that_did_not_count_is_shaded():
+    mask = np.zeros(50_000, dtype=bool)
+    mask[31_234] = True
+    stretches = figures._stretches(len(mask))
+    shaded = figures._anywhere(mask, stretches)
+    assert shaded.sum() == 2
+    time = np.repeat(stretches, 2)
+    assert 0 <= 31_234 - time[shaded][0] < 13
+    assert len(Figure().subplots().fill_between(
+        time, 0.0, 1.0, where=shaded).get_paths()) == 1
