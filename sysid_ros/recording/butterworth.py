@@ -2,8 +2,9 @@ r"""Digital Butterworth low-passes in closed form.
 
 The analogue prototype of order n has its poles evenly on a half circle; the bilinear transform
 :math:`s = (z - 1) / (z + 1)` with :math:`w = \tan(\pi f_c / f_s)` for the cut-off takes them to
-the z plane. ``scipy.signal.butter`` gives the same filters; to import SciPy's signal package takes
-longer than to read a minute of a recording, and its polynomials lose digits at low cut-offs.
+the z plane. ``scipy.signal.butter`` gives the same filters as second-order sections, and
+``sosfiltfilt`` the same signals, in about the same time; but to import SciPy's signal package takes
+longer than to read and filter a minute of a recording, and every fit would pay for it.
 
 References:
     Oppenheim and Schafer 2010, sections 7.2 and 7.3.

@@ -185,7 +185,7 @@ class RevisionStore:
         Raises:
             BaseChangedError: The current revision does not hold what the base holds.
             UnknownRevisionError: There is no such base.
-            ReleaseError: The store is empty, altered, or cannot be written.
+            ReleaseError: The store is empty, altered or cut off, or cannot be written.
         """
         with self._file.writing():
             current = self._sound_current()
@@ -294,6 +294,8 @@ class RevisionStore:
         current = self.current()
         if current is None:
             raise ReleaseError('the store is empty', where=str(self.path))
+        for problem in self._cut_off():
+            raise ReleaseError(problem.rstrip('.'), where=str(self.path))
         return current
 
     def _listed(self) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sysid_ros.errors import ReleaseError
+from sysid_ros.release import head
 from sysid_ros.release.revision import MAX_COMMENT, Content, Kind, Quality
 from sysid_ros.release.store import (
     MAX_CONSUMER,
@@ -331,12 +332,30 @@ def test_80_a_note_that_a_process_died_before_writing_is_made_up_for(path, monke
         assert store._head.noted() == (2, second.digest)
 
 
-def test_80_a_commit_stands_where_the_note_cannot_be_written(path):
-    path.with_name('revisions.sqlite-head').mkdir()
+def test_80_a_commit_stands_where_the_note_cannot_be_written(path, monkeypatch):
+    def full(path, data):
+        raise ReleaseError('no space left')
+
     with RevisionStore(path) as store:
-        with pytest.raises(ReleaseError, match='note of the newest revision cannot be read'):
-            store.begin(content())
-        assert store.commit(content(4.2, 'fit_1'), '').number == 2
+        store.begin(content())
+        monkeypatch.setattr(head, 'write_atomically', full)
+        second = store.commit(content(4.2, 'fit_1'), '')
+        assert store.current().id == second.id
+        assert store._head.noted()[0] == 1
+        assert store.verify() == ()
+
+
+def test_80_nothing_is_put_on_top_of_a_store_that_lost_its_newest_revision(path):
+    second, third = with_three(path)
+    alter(path, 'DELETE FROM revisions WHERE number = 3')
+    with RevisionStore(path) as store:
+        for change in (
+            lambda: store.commit(content(4.4, 'fit_3'), second.id), store.rollback,
+            lambda: store.require_base(second.id),
+        ):
+            with pytest.raises(ReleaseError, match=f'{third.id} was handed out, and it is missing'):
+                change()
+        assert store._head.noted() == (3, third.digest)
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{}', '{"number": "1", "digest": ""}', '\xff' * 20_000])
