@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,14 @@ def main() -> None:
     parser.add_argument('--only', default='', help='part of the names of targets')
     parser.add_argument('--keep', type=Path, help='folder for files that raise a raw error')
     options = parser.parse_args()
+    # What other libraries say of damage, they say to nobody here.
+    warnings.simplefilter('ignore')
     outcomes = tried(options.files, options.seed, options.only, options.keep)
     raw = sum(outcome.counts['raw'] for outcome in outcomes.values())
     count = sum(outcome.counts.total() for outcome in outcomes.values())
     print(json.dumps([
         figure(f'raw errors of {count} damaged files', raw, 'files', 0),
-        figure('longest time of a damaged file',
+        figure('longest time of the processor for a damaged file',
                max(outcome.slowest for outcome in outcomes.values()), 's', TIME_BAR),
         figure('largest memory of a damaged file',
                max(outcome.most for outcome in outcomes.values()), 'MB', MEMORY_BAR),

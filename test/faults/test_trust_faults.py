@@ -150,7 +150,7 @@ def test_62_names_from_a_description_are_text_and_nothing_else(name, tmp_path, m
         assert store.acknowledgements() == {name: revision.id}
         assert store.verify() == ()
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {'revisions.sqlite'}
+    assert files == {'revisions.sqlite', 'revisions.sqlite-head'}
 
 
 @pytest.mark.parametrize('name', [*HOSTILE, '..', '../../etc/passwd', 'a/../../b', '/dev/null'])
