@@ -26,7 +26,7 @@ from sysid_ros.evaluation.evaluation import (
     FITTED_RANGE,
     JUDGED_RANGE,
     Evaluation,
-    range_remarks,
+    remarks_on,
 )
 from sysid_ros.evaluation.study import FINGERPRINTS, Study
 from sysid_ros.recording.motion_range import MotionRange
@@ -240,8 +240,7 @@ def _sentence(evaluation: Evaluation, study: Study) -> str:
     if unseen is None:
         return 'Judged again by stretches of its recordings.'
     own, prior = unseen.candidate.relative_error, unseen.prior.relative_error
-    beyond = () if study.held_out is None else range_remarks(
-        evaluation.estimate, study.held_out.dataset)
+    beyond = () if study.held_out is None else remarks_on(evaluation.estimate, study.held_out)
     return ' '.join((
         f'Judged again by its recordings: {100.0 * own:.3g} % off on held-out data, '
         f'{100.0 * prior:.3g} % by the prior.', *beyond))
