@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--lock', action='append', default=[], metavar='JOINT=POSITION',
-        help='hold a joint fixed, position in rad or m; may be repeated',
+        help='hold a joint fixed, or all that match a pattern, position in rad or m; may be '
+        'repeated',
     )
     parser.add_argument(
         '--xacro', action='append', default=[], metavar='NAME=VALUE',

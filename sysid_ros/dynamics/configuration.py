@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -217,7 +217,9 @@ class RobotSettings(StrictSettings):
         description: URDF, xacro or MJCF file, relative to the settings file.
         urdf: Another word for ``description``.
         xacro_arguments: Arguments for xacro.
-        locked_joints: Joints held fixed, with their positions in [rad] or [m].
+        locked_joints: Joints held fixed: positions in [rad] or [m] by name or pattern, a list of
+            patterns, or ``rest`` for all that are not recorded; see
+            :data:`~sysid_ros.robot.locks.Locks`.
         gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
             default what an MJCF says, and standard gravity along -z for a URDF.
         terms: Joint terms.
@@ -229,7 +231,7 @@ class RobotSettings(StrictSettings):
     description: str | None = None
     urdf: str | None = None
     xacro_arguments: dict[str, str] = {}
-    locked_joints: dict[str, float] = {}
+    locked_joints: dict[str, float] | tuple[str, ...] | Literal['rest'] = {}
     gravity: tuple[float, float, float] | None = None
     terms: TermSettings = TermSettings()
     rotors: tuple[GearedRotor, ...] = ()
@@ -250,18 +252,19 @@ class RobotSettings(StrictSettings):
         """The description's file, relative to the settings file."""
         return self.urdf or self.description or ''
 
-    def build(self, base: Path) -> TorqueModel:
+    def build(self, base: Path, moving: Sequence[str] | None = None) -> TorqueModel:
         """Load the robot and put its torque model together.
 
         Args:
             base: Folder that file names are relative to.
+            moving: Joints that move, where all others are to be locked.
 
         Raises:
             ModelError: The description cannot be used, or a name does not exist in it.
         """
         robot = RobotModel.from_description(
-            base / self.file, locked_joints=self.locked_joints, gravity=self.gravity,
-            xacro_arguments=self.xacro_arguments,
+            base / self.file, locked_joints=self.locked_joints, moving_joints=moving,
+            gravity=self.gravity, xacro_arguments=self.xacro_arguments,
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
         )
         terms = self.terms.described(robot).build(robot)

@@ -115,7 +115,7 @@ class Identification:
             ConfigurationError: The settings have no robot.
             ModelError: The description cannot be used.
         """
-        return self.robot().build(self.base)
+        return self.robot().build(self.base, self.settings.recording.joints)
 
     def robot(self) -> RobotSettings:
         """The robot's section of the settings.

@@ -48,10 +48,11 @@ def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
     moved = parameters.free & (np.abs(parameters.values - parameters.prior) > _UNMOVED * np.maximum(
         np.abs(parameters.prior), 1.0))
     found = {name.rpartition('.')[0] for name, other in zip(parameters.names, moved, strict=True)
-             if other}
+             if other and not parameters.is_inertial(name)}
     guessed = [joint for joint in still if joint in found]
     if guessed:
-        every = {name.rpartition('.')[0] for name in parameters.names} - set(parameters.bodies)
+        every = {name.rpartition('.')[0] for name in parameters.names
+                 if not parameters.is_inertial(name)}
         held = ', '.join(f"'{joint}.*'" for joint in guessed)
         hold = f', or hold what cannot be told at the prior: fit: {{fixed: [{held}]}}'
         yield Objection(

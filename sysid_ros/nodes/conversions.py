@@ -208,7 +208,7 @@ def _joint_values(
         model.robot.joint_index(name)
     for name in model.parameters.names:
         owner, _, field = name.rpartition('.')
-        if owner in model.parameters.bodies:
+        if model.parameters.is_inertial(name):
             continue
         if field not in JOINT_FIELDS or owner not in model.robot.joint_names:
             raise ParameterError('the message cannot say this parameter', found=repr(name))

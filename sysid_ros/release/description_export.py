@@ -340,7 +340,7 @@ def _without_place(
         owner, _, field = name.rpartition('.')
         is_written = owner in robot.opened.joint_names and (
             field in document.terms or (owner in closest and field in (*LAWS, *SHAPES)))
-        if owner not in parameters.bodies and not is_written and parameters[name] != 0.0:
+        if not (parameters.is_inertial(name) or is_written) and parameters[name] != 0.0:
             names.append(f'"{name}"')
     return names
 

@@ -112,7 +112,7 @@ def _has_place(
     name: str, robot: RobotModel, parameters: ParameterSet, bodies: set[str]
 ) -> bool:
     owner, _, field = name.rpartition('.')
-    if owner in parameters.bodies:
+    if parameters.is_inertial(name):
         return owner in bodies
     return owner in robot.joint_names and field in JOINT_FIELDS
 

@@ -29,24 +29,30 @@ class Mimic:
         return self.multiplier * source + self.offset
 
 
-def read_mimics(root: etree._Element) -> dict[str, Mimic]:
+def read_mimics(root: etree._Element) -> tuple[dict[str, Mimic], dict[str, float]]:
     """Mimic joints of a checked URDF, each resolved to the joint at the end of its chain.
 
     Args:
-        root: The ``<robot>`` element of a description without mimic cycles.
+        root: The ``<robot>`` element of a description without mimic cycles. What a fixed joint
+            mimics means nothing.
 
     Returns:
-        Per mimic joint, the independent joint it follows.
+        Per mimic joint, the independent joint it follows; and positions in [rad] or [m] of
+        joints that follow a fixed one, and so do not move.
     """
-    direct = {}
+    direct, fixed = {}, set()
     for joint in root.findall('joint'):
-        mimic = joint.find('mimic')
-        if mimic is not None:
-            direct[attribute(joint, 'name')] = Mimic(
+        name, mimic = attribute(joint, 'name'), joint.find('mimic')
+        if joint.get('type') == 'fixed':
+            fixed.add(name)
+        elif mimic is not None:
+            direct[name] = Mimic(
                 attribute(mimic, 'joint'), number_of(mimic, 'multiplier', 1.0),
                 number_of(mimic, 'offset', 0.0),
             )
-    return resolve_mimics(direct)
+    resolved = resolve_mimics(direct)
+    held = {name: mimic.offset for name, mimic in resolved.items() if mimic.source in fixed}
+    return {name: mimic for name, mimic in resolved.items() if name not in held}, held
 
 
 def resolve_mimics(direct: Mapping[str, Mimic]) -> dict[str, Mimic]:

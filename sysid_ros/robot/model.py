@@ -17,6 +17,7 @@ from sysid_ros.robot.couplings import couple, held_positions
 from sysid_ros.robot.described import DescribedJoint, DescribedRobot
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
+from sysid_ros.robot.locks import Locks, locked_positions, reduced
 from sysid_ros.robot.loops import WORLD, Loops, LoopSettings, with_described_loops
 from sysid_ros.robot.mjcf_robot import mjcf_robot
 from sysid_ros.robot.preflight import Finding, require_loadable
@@ -125,7 +126,8 @@ class RobotModel:
         cls,
         source: str | Path | RobotDescription,
         *,
-        locked_joints: Mapping[str, float] | None = None,
+        locked_joints: Locks | None = None,
+        moving_joints: Sequence[str] | None = None,
         gravity: Sequence[float] | None = None,
         xacro_arguments: Mapping[str, str] | None = None,
         loops: LoopSettings | None = None,
@@ -134,7 +136,8 @@ class RobotModel:
 
         Args:
             source: Path, text, or a description that was loaded before.
-            locked_joints: Joints to hold fixed, with their positions in [rad] or [m].
+            locked_joints: Joints to hold fixed, see :data:`~sysid_ros.robot.locks.Locks`.
+            moving_joints: Joints that stay free where ``locked_joints`` is ``'rest'``.
             gravity: Gravity vector in the base frame in [m/s²]; by default what an MJCF
                 says, and :data:`STANDARD_GRAVITY` for a URDF, which cannot say it.
             xacro_arguments: Arguments for xacro.
@@ -156,8 +159,8 @@ class RobotModel:
         described = (
             mjcf_robot(description) if description.format == 'mjcf' else urdf_robot(description)
         )
-        locked = _checked_locks(described, dict(locked_joints or {}))
-        model = _reduced(described.model, held_positions(described.mimics, locked))
+        locked = locked_positions(described, locked_joints, moving_joints)
+        model = reduced(described.model, held_positions(described.mimics, locked))
         model.gravity.linear = _checked_gravity(gravity, described)
         moving = tuple(model.names)[1:]
         independent, coupling, offset = couple(moving, described.mimics, locked)
@@ -368,38 +371,3 @@ def _checked_gravity(gravity: Sequence[float] | None, described: DescribedRobot)
             allowed='three finite numbers in m/s²',
         )
     return vector
-
-
-def _checked_locks(described: DescribedRobot, locked: dict[str, float]) -> dict[str, float]:
-    """The joints to lock, and those that the description itself holds."""
-    moving = tuple(described.model.names)[1:]
-    for name, position in locked.items():
-        if name not in moving:
-            raise ModelError(
-                'there is no such moving joint to lock', where='locked_joints',
-                found=repr(name), allowed=', '.join(moving), fix=did_you_mean(name, moving),
-            )
-        if not np.isfinite(position):
-            raise ModelError(
-                'the locked position is not finite', where=f'locked_joints.{name}', found=position
-            )
-        if name in described.held and position != described.held[name]:
-            raise ModelError(
-                'the description holds the joint elsewhere', where=f'locked_joints.{name}',
-                found=position, allowed=described.held[name], fix=f'Leave {name!r} out',
-            )
-    return {**described.held, **{name: float(position) for name, position in locked.items()}}
-
-
-def _reduced(model: pin.Model, held: Mapping[str, float]) -> pin.Model:
-    """The model with some joints fixed at their positions in [rad] or [m]."""
-    if len(held) == model.njoints - 1:
-        raise ModelError(
-            'no joint is left to move', where=model.name,
-            fix='Lock fewer joints, or use a description with moving joints',
-        )
-    reference = pin.neutral(model)
-    for name, position in held.items():
-        reference[model.joints[model.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(model, [model.getJointId(name) for name in held], reference)
-

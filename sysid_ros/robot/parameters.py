@@ -193,6 +193,11 @@ class ParameterSet:
         suffix = f'.{INERTIAL_FIELDS[0]}'
         return tuple(name.removesuffix(suffix) for name in self.names if name.endswith(suffix))
 
+    def is_inertial(self, name: str) -> bool:
+        """Whether a parameter belongs to a body; a joint may have the name of a link."""
+        owner, _, field = name.rpartition('.')
+        return field in INERTIAL_FIELDS and owner in self.bodies
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; infinite bounds become ``None``."""
         bound = [[None if np.isinf(b) else float(b) for b in getattr(self, side)]

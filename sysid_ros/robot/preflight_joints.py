@@ -183,10 +183,17 @@ def _check_friction(dynamics: etree._Element | None, where: str) -> Iterator[Fin
 def check_mimics(joints: list[etree._Element]) -> Iterator[Finding]:
     """Findings of joints that follow others: the followed one is missing, fixed, or a loop."""
     types = {attribute(joint, 'name'): attribute(joint, 'type') for joint in joints}
-    follows = {
+    named = {
         attribute(joint, 'name'): attribute(joint.find('mimic'), 'joint')
         for joint in joints if joint.find('mimic') is not None
     }
+    follows = {name: source for name, source in named.items() if types[name] != 'fixed'}
+    for name in named.keys() - follows.keys():
+        yield Finding(
+            Severity.WARNING, 'mimic-fixed', f'joint {quoted(name)}',
+            f'it is fixed, so that its <mimic> means nothing (found {quoted(named[name])}); the '
+            'joint stays fixed',
+        )
     for name, source in follows.items():
         where = f'joint {quoted(name)}'
         if source not in types:
@@ -194,11 +201,11 @@ def check_mimics(joints: list[etree._Element]) -> Iterator[Finding]:
                 Severity.FATAL, 'mimic-unknown', where,
                 f'it mimics a joint that does not exist (found {quoted(source)})',
             )
-        elif 'fixed' in (types[name], types[source]):
+        elif types[source] == 'fixed':
             yield Finding(
-                Severity.FATAL, 'mimic-fixed', where,
-                f'mimicking is for moving joints (found {types[name]} joint {quoted(name)} '
-                f'mimics {types[source]} joint {quoted(source)})',
+                Severity.WARNING, 'mimic-fixed', where,
+                f'it mimics a joint that is fixed (found {quoted(source)}), so that it is held at '
+                'the offset',
             )
         elif _ends_in_loop(name, follows):
             yield Finding(

@@ -36,6 +36,7 @@ def urdf_robot(description: RobotDescription) -> DescribedRobot:
             f'the description cannot be loaded: {error}', where=description.where,
             fix='See the findings of the model check',
         ) from error
+    mimics, held = read_mimics(root)
     return DescribedRobot(
         name=root.get('name', 'robot'),
         model=model,
@@ -46,7 +47,8 @@ def urdf_robot(description: RobotDescription) -> DescribedRobot:
         inertials={
             attribute(link, 'name'): described_inertial(link) for link in root.findall('link')
         },
-        mimics=read_mimics(root),
+        mimics=mimics,
+        held=held,
     )
 
 
