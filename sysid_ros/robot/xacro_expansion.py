@@ -1,23 +1,31 @@
-"""Expansion of xacro files, inside this process and inside known folders."""
+"""Expansion of xacro files: by xacro itself, in a process with limits."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
-import threading
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from xml.parsers.expat import ExpatError
-
-import xacro
 
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.safe_xml import MAX_BYTES, check_xml
 
-# xacro keeps its state in module globals.
-_XACRO_LOCK = threading.Lock()
-
+#: Processor time in [s] that an expansion may take; whole humanoids take two.
+SECONDS = 20
+#: Memory in bytes that it may take.
+MEMORY = 1_000_000_000
+# All that xacro is told of the environment: where Python and ROS packages are.
+_ENVIRONMENT = (
+    'PATH', 'PYTHONPATH', 'PYTHONHOME', 'LD_LIBRARY_PATH', 'LANG', 'LC_ALL', 'AMENT_PREFIX_PATH',
+    'ROS_PACKAGE_PATH', 'ROS_DISTRO', 'ROS_VERSION',
+)
+# Waiting for a busy processor and starting Python do not count.
+_WALL = 3
+_PROGRAM = Path(__file__).with_name('xacro_child.py')
 _ARGUMENT_NAMES = re.compile(r'<xacro:arg\b[^>]*?\bname\s*=\s*["\']([^"\']+)["\']|\$\(arg\s+(\w+)')
 _PACKAGE_NAMES = re.compile(r'\$\(find\s+([\w-]+)\s*\)')
 
@@ -25,101 +33,99 @@ _PACKAGE_NAMES = re.compile(r'\$\(find\s+([\w-]+)\s*\)')
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
     """Expand one xacro file to URDF.
 
-    xacro evaluates expressions of the file: expand files you trust. Other files may be
-    included from the package the file lies in (its own folder if it lies in none) and from
-    the ROS packages of the sourced workspaces, not from anywhere else.
+    xacro evaluates expressions of the file. It does so in a process that ends after
+    :data:`SECONDS` or beyond :data:`MEMORY`, and that sees nothing of the environment but where
+    Python and ROS packages are.
 
     Args:
-        path: The xacro file.
+        path: The xacro file; relative includes start from its folder.
         arguments: Values for its ``<xacro:arg>`` elements, by name.
 
     Returns:
-        The URDF, UTF-8.
+        The URDF, UTF-8; the same bytes wherever the folder lies.
 
     Raises:
-        ModelError: A file is missing, harmful or outside the allowed folders, an argument
-            is unknown, a package is not found, or xacro reports an error.
+        ModelError: A file is missing or harmful, an argument is unknown, a package is not found,
+            xacro reports an error, or the expansion takes too long or too much memory.
     """
     check_xml(path.read_bytes(), str(path))
-    with _XACRO_LOCK:
-        del xacro.all_includes[:]
-        try:
-            # Not process_file: it writes the path into the document, so that the same robot
-            # would have another digest in another folder.
-            xacro.init_stacks(str(path))
-            document = xacro.parse(None, str(path))
-            mappings = {name: str(value) for name, value in arguments.items()}
-            xacro.process_doc(document, mappings=mappings, verbosity=0)
-        except (Exception, RecursionError) as error:
-            raise _readable(error, path) from error
-        included = [Path(name) for name in xacro.all_includes]
-    _check_included(path, included)
+    outcome, xml = _run(path, {name: str(value) for name, value in arguments.items()})
+    if 'error' in outcome:
+        raise _readable(outcome['error'], path)
+    included = [Path(name) for name in outcome['files']]
+    for file in included:
+        if file.is_file() and file.suffix not in ('.yaml', '.yml'):
+            check_xml(file.read_bytes(), str(file))
     _check_arguments(path, included, arguments)
-    return document.toprettyxml(indent='  ', encoding='utf-8')
+    return xml
 
 
-def _readable(error: BaseException, path: Path) -> ModelError:
-    """One sentence for whatever xacro raised; its own message may be only the cause's."""
-    processed = [str(name) for name in xacro.filestack or [] if name]
-    where = processed[-1] if processed else str(path)
-    cause = getattr(error, 'exc', None) or error
-    if isinstance(cause, RecursionError):
+def _run(path: Path, arguments: Mapping[str, str]) -> tuple[dict, bytes]:
+    """What the process says, and the URDF."""
+    command = [
+        # -P: files beside the program must not stand in for modules of Python.
+        sys.executable, '-P', str(_PROGRAM), path.name, str(SECONDS), str(MEMORY),
+        json.dumps(arguments),
+    ]
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    try:
+        done = subprocess.run(
+            command, cwd=path.parent, env=environment, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=_WALL * SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise _too_much(path) from None
+    first, _, xml = done.stdout.partition(b'\n')
+    if not first.startswith(b'{'):
+        # Killed, or out of memory beyond what Python can still report.
+        raise _too_much(path)
+    return json.loads(first), xml
+
+
+def _too_much(path: Path) -> ModelError:
+    return ModelError(
+        'the expansion by xacro does not end', where=str(path),
+        found=f'more than {SECONDS} s of processor time or {MEMORY / 1e6:.0f} MB',
+        allowed=f'{SECONDS} s and {MEMORY / 1e6:.0f} MB',
+        fix='Look for a macro that calls itself, or expand the file with xacro yourself',
+    )
+
+
+def _readable(error: Mapping[str, str], path: Path) -> ModelError:
+    """One sentence for whatever xacro raised."""
+    where = path.parent / error['file'] if error['file'] else path
+    if error['kind'] == 'RecursionError':
         return ModelError(
-            'xacro recurses without end', where=where, fix='Look for an include cycle'
-        )
-    if isinstance(cause, ExpatError):
-        return ModelError(f'is not well-formed XML: {cause}', where=where)
-    missing = _missing_packages(Path(where))
-    if missing and _is_package_lookup(cause):
+            'xacro recurses without end', where=str(where), fix='Look for an include cycle')
+    if error['kind'] == 'MemoryError':
+        return _too_much(where)
+    if error['kind'] == 'ExpatError':
+        return ModelError(f'is not well-formed XML: {error["cause"]}', where=str(where))
+    missing = _missing_packages(where)
+    if missing and _is_package_lookup(error):
         return ModelError(
-            f'a ROS package is not found: {", ".join(missing)}', where=where,
+            f'a ROS package is not found: {", ".join(missing)}', where=str(where),
             fix='Source the workspace that has it, or give xacro arguments that do not need it',
         )
-    message = ' '.join(str(error).split()) or type(error).__name__
-    return ModelError(f'xacro cannot expand the file: {message}', where=where)
+    if 'environment variable' in error['message']:
+        return ModelError(
+            f'xacro cannot expand the file: {error["message"]}', where=str(where),
+            allowed=', '.join(_ENVIRONMENT), fix='Make it a <xacro:arg>, and give it by name',
+        )
+    return ModelError(f'xacro cannot expand the file: {error["message"]}', where=str(where))
 
 
-def _is_package_lookup(cause: BaseException) -> bool:
-    words = f'{type(cause).__name__} {cause}'
+def _is_package_lookup(error: Mapping[str, str]) -> bool:
+    words = f'{error["kind"]} {error["cause"]}'
     return any(word in words for word in ('PackageNotFound', 'AMENT_PREFIX_PATH', 'ament_index'))
 
 
 def _missing_packages(path: Path) -> list[str]:
     names = dict.fromkeys(_PACKAGE_NAMES.findall(_text(path)))
-    prefixes = _prefixes()
+    prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     return [
         name for name in names
         if not any((prefix / 'share' / name).is_dir() for prefix in prefixes)
     ]
-
-
-def _prefixes() -> list[Path]:
-    return [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-
-
-def _check_included(path: Path, included: Iterable[Path]) -> None:
-    """Refuse the expansion if it holds anything from outside the allowed folders.
-
-    Where an include leads is known only once its expressions are evaluated; nothing that
-    was read is handed out before this check.
-    """
-    allowed = [_package_folder(path.resolve()), *(p.resolve() for p in _prefixes())]
-    for file in included:
-        if not any(file.resolve().is_relative_to(folder) for folder in allowed):
-            raise ModelError(
-                'an included file lies outside the allowed folders', where=str(path),
-                found=str(file), allowed=', '.join(str(folder) for folder in allowed),
-                fix='Move it into the package, or expand the file with xacro yourself',
-            )
-        if file.is_file() and file.suffix not in ('.yaml', '.yml'):
-            check_xml(file.read_bytes(), str(file))
-
-
-def _package_folder(path: Path) -> Path:
-    for folder in path.parents:
-        if (folder / 'package.xml').is_file():
-            return folder
-    return path.parent
 
 
 def _check_arguments(path: Path, included: Iterable[Path], given: Mapping[str, str]) -> None:

@@ -119,18 +119,6 @@ def test_24_a_mesh_path_that_climbs_out_is_reported_and_not_followed():
     assert [(f.severity, f.code) for f in found] == [(Severity.WARNING, 'mesh-path')]
 
 
-def test_24_a_xacro_include_that_climbs_out_is_refused(tmp_path):
-    (tmp_path / 'outside.xacro').write_text('<robot><link name="a"/></robot>')
-    (tmp_path / 'inside').mkdir()
-    path = tmp_path / 'inside' / 'r.xacro'
-    path.write_text(
-        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-        '<xacro:include filename="../outside.xacro"/></robot>'
-    )
-    with pytest.raises(ModelError, match='outside the allowed folders'):
-        load_description(path)
-
-
 def test_a_ros_package_that_is_not_found_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
     path = tmp_path / 'r.xacro'

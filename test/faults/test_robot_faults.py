@@ -10,8 +10,10 @@ from sysid_ros.dynamics.terms import ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ModelError
 from sysid_ros.release.description_export import export_description, verify_export
+from sysid_ros.robot import xacro_expansion
 from sysid_ros.robot.finding import Severity
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.urdf import load_description
 
 LINK = (
     '<link name="{}"><inertial><origin xyz="0.1 0 0.05"/><mass value="1"/>'
@@ -88,3 +90,35 @@ def test_77_a_joint_that_mimics_a_fixed_one_is_held_at_its_offset():
     free = text.replace('<mimic joint="jb" offset="0.4"/>', '')
     locked = RobotModel.from_urdf(free, locked_joints={'ja': 0.4})
     np.testing.assert_array_equal(robot.tree.rotation, locked.tree.rotation)
+
+
+def xacro_file(folder, body):
+    path = folder / 'robot.xacro'
+    path.write_text(
+        f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{body}</robot>')
+    return path
+
+
+def test_78_an_expansion_that_never_ends_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(xacro_expansion, 'SECONDS', 1)
+    path = xacro_file(tmp_path, '<link name="${len(str(10**10**8))}"/>')
+    with pytest.raises(ModelError, match=r'robot\.xacro: the expansion by xacro does not end'):
+        load_description(path)
+
+
+def test_78_an_expansion_that_takes_all_memory_is_stopped(tmp_path):
+    doubled = ''.join(
+        f'<xacro:property name="p{k + 1}" value="${{p{k} + p{k}}}"/>' for k in range(40))
+    path = xacro_file(
+        tmp_path, f'<xacro:property name="p0" value="abcdefghij"/>{doubled}<link name="${{p40}}"/>')
+    with pytest.raises(ModelError, match='does not end .found more than 20 s .* or 1000 MB'):
+        load_description(path)
+
+
+def test_78_xacro_sees_nothing_of_the_environment_but_where_packages_are(tmp_path, monkeypatch):
+    monkeypatch.setenv('SYSID_SECRET', 'hidden')
+    path = xacro_file(tmp_path, '<link name="$(optenv SYSID_SECRET none)"/>')
+    assert load_description(path).root.find('link').get('name') == 'none'
+    path = xacro_file(tmp_path, '<link name="$(env SYSID_SECRET)"/>')
+    with pytest.raises(ModelError, match='SYSID_SECRET. is not set.*Make it a <xacro:arg>'):
+        load_description(path)

@@ -111,23 +111,21 @@ def test_an_xacro_mistake_is_one_clear_error(tmp_path):
 
 
 @pytest.mark.parametrize('folder', ['.', '../macros'])
-def test_xacro_includes_stay_inside_the_package(tmp_path, folder):
-    package = tmp_path / 'arm_description'
-    (package / 'urdf').mkdir(parents=True)
-    (package / 'package.xml').write_text('<package/>')
-    included = (package / 'urdf' / folder).resolve() / 'link.xacro'
-    included.parent.mkdir(exist_ok=True)
-    included.write_text('<robot><link name="included"/></robot>')
-    path = package / 'urdf' / 'arm.xacro'
-    path.write_text(
-        '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-        f'<xacro:include filename="{folder}/link.xacro"/></robot>'
-    )
-    assert load_description(path).root.find('link').get('name') == 'included'
-    (package / 'package.xml').unlink()
-    if folder != '.':
-        with pytest.raises(ModelError, match='outside the allowed folders'):
-            load_description(path)
+def test_relative_xacro_includes_are_found_whether_or_not_there_is_a_ros_package(tmp_path, folder):
+    expansions = set()
+    for home in (tmp_path / 'first', tmp_path / 'second'):
+        (home / 'urdf').mkdir(parents=True)
+        included = (home / 'urdf' / folder).resolve() / 'link.xacro'
+        included.parent.mkdir(exist_ok=True)
+        included.write_text('<robot><link name="included"/></robot>')
+        path = home / 'urdf' / 'arm.xacro'
+        path.write_text(
+            '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+            f'<xacro:include filename="{folder}/link.xacro"/></robot>'
+        )
+        assert load_description(path).root.find('link').get('name') == 'included'
+        expansions.add(load_description(path).sha256)
+    assert len(expansions) == 1, 'the same robot in another folder has another digest'
 
 
 @pytest.mark.parametrize('limit', ['', '<limit lower="-1" upper="1" effort="1" velocity="2"/>'])
