@@ -101,7 +101,7 @@ def export_description(
             f'{note}.' for note in _notes(robot, parameters, shares, document, closest)
         ),
     )
-    _check_as_written(export, shares)
+    _check_as_written(robot, export, shares)
     return export
 
 
@@ -172,7 +172,7 @@ def verify_export(
             1000 N·m: 1e-12 of the largest one), or friction was not written as identified.
     """
     reloaded = RobotModel.from_description(
-        RobotDescription(None, exported.xml, exported.sha256, expanded_from_xacro=False),
+        _as_description(robot, exported),
         locked_joints=robot.locked_joints, gravity=tuple(robot.gravity),
         loops=_loops_of_description(robot),
     )
@@ -305,6 +305,11 @@ def _notes(
 ) -> Iterator[str]:
     if robot.description.expanded_from_xacro:
         yield 'The description is a xacro file: its expansion is written, without macros'
+    if robot.description.included:
+        names = ', '.join(dict.fromkeys(path.name for path in robot.description.included))
+        yield (
+            f'The description includes other files ({names}): what is written holds their content, '
+            'and they are not needed any more')
     for share in shares:
         yield from (note[:1].upper() + note[1:] for note in share.notes)
     if robot.locked_joints and any(len(_links_of(robot, s.first[0])) > 1 for s in shares):
@@ -345,11 +350,17 @@ def _without_place(
     return names
 
 
-def _check_as_written(export: DescriptionExport, shares: list[BodyShares]) -> None:
+def _as_description(robot: RobotModel, export: DescriptionExport) -> RobotDescription:
+    """The export as if it lay where the description does: an MJCF may need its meshes."""
+    return RobotDescription(
+        robot.description.path, export.xml, export.sha256, expanded_from_xacro=False)
+
+
+def _check_as_written(
+    robot: RobotModel, export: DescriptionExport, shares: list[BodyShares]
+) -> None:
     """Read the numbers back from the bytes: rounding must not make a body unphysical."""
-    document = _document(
-        RobotDescription(None, export.xml, export.sha256, expanded_from_xacro=False)
-    )
+    document = _document(_as_description(robot, export))
     for share in shares:
         name, intended = share.first
         written = document.written(name)

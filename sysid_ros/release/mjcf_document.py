@@ -18,19 +18,14 @@ from sysid_ros.release.xml_splice import (
     set_attributes,
 )
 from sysid_ros.robot.inertia import central_inertia
-from sysid_ros.robot.mjcf_inertia import bounded
 from sysid_ros.robot.mjcf_tree import MjcfBody, read_bodies
-from sysid_ros.robot.mjcf_values import (
-    ORIENTATIONS,
-    Compiler,
-    model_elements,
-    read_values,
-)
+from sysid_ros.robot.numbers import read_numbers
 from sysid_ros.robot.safe_xml import MAX_DEPTH
 from sysid_ros.robot.urdf import RobotDescription
 
 # In the order of MuJoCo's fullinertia.
 _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_ORIENTATIONS = ('quat', 'axisangle', 'xyaxes', 'zaxis', 'euler')
 
 
 class MjcfDocument:
@@ -51,9 +46,8 @@ class MjcfDocument:
 
     def __init__(self, description: RobotDescription) -> None:
         self._xml = description.xml
-        self._root = description.root
-        self._bodies = {body.name: body for body in read_bodies(self._root)}
-        self._compiler = Compiler.of(self._root)
+        self._source = description.compiled
+        self._bodies = {body.name: body for body in read_bodies(self._source)}
 
     def described(self) -> dict[str, bool]:
         """Bodies that have an inertia, written or from geoms; all of them can be read."""
@@ -75,9 +69,9 @@ class MjcfDocument:
         for share in shares:
             self._require_within_bounds(*share.first)
             written |= {share.first[0]: share.first[1], **dict.fromkeys(share.removed)}
-        if shares and self._compiler.inertia_from_geoms == 'true':
+        if shares and (self._source.from_geoms or self._source.total_mass):
             yield from self._prefer_inertials()
-            written = {**self._from_geoms(), **written}
+            written = {**self._computed(), **written}
         for name, inertial in written.items():
             yield self._inertial_splice(elements['body', name], inertial)
         for joint, values in terms.items():
@@ -85,60 +79,73 @@ class MjcfDocument:
 
     def written(self, link: str) -> Inertial | None:
         """Numbers of one body as they stand in the document, or None."""
-        body = self._bodies.get(link)
-        if body is None or not body.written:
-            return None
-        element = [e for e in model_elements(self._root) if e.tag == 'body'][body.index - 1]
-        inertial = element.find('inertial')
-        entries = read_values(inertial.get('fullinertia'), 6) if inertial is not None else None
+        element = self._elements().get(('body', link))
+        inertial = None if element is None else element.find('inertial')
+        entries = None if inertial is None else _numbers(inertial, 'fullinertia', 6)
         if inertial is None or entries is None:
             return None
         inertia = np.zeros((3, 3))
         for (row, column), value in zip(_ENTRIES, entries, strict=True):
             inertia[row, column] = inertia[column, row] = value
-        mass, = read_values(inertial.get('mass'), 1) or (0.0,)
-        com = read_values(inertial.get('pos'), 3) or (0.0, 0.0, 0.0)
+        mass, = _numbers(inertial, 'mass', 1) or (0.0,)
+        com = _numbers(inertial, 'pos', 3) or (0.0, 0.0, 0.0)
         return Inertial(mass, np.array(com), inertia)
 
     def _elements(self) -> dict[tuple[str, str], Element]:
-        """Where bodies and joints are, by kind and name."""
-        names = {body.index: name for name, body in self._bodies.items()}
+        """Where bodies and joints are, by kind and name; those without one in their order.
+
+        Raises:
+            ReleaseError: Bodies are not elements of the document.
+        """
+        if self._source.repeats:
+            raise ReleaseError(
+                'bodies are repeated or come from other models, so that they have no place of '
+                'their own in the description', fix='Let MuJoCo write the model to one file')
         found: dict[tuple[str, str], Element] = {}
-        bodies = 0
+        nameless: dict[str, list[Element]] = {'body': [], 'joint': []}
         for world in locate(self._xml, MAX_DEPTH).find_all('worldbody'):
             for element in _below(world):
-                if element.name == 'body':
-                    bodies += 1
-                    found['body', names[bodies]] = element
-                elif element.name == 'joint':
-                    found['joint', element.attributes.get('name', '')] = element
+                kind = 'joint' if element.name == 'freejoint' else element.name
+                name = element.attributes.get('name', '')
+                if name:
+                    found[kind, name] = element
+                elif kind in nameless:
+                    nameless[kind].append(element)
+        model = self._source.model
+        for kind, count in (('body', model.nbody), ('joint', model.njnt)):
+            names = [self._source.name(kind, k) for k in range(kind == 'body', count)]
+            without = [name for name in names if (kind, name) not in found]
+            found.update(zip(((kind, name) for name in without), nameless[kind], strict=False))
         return found
 
     def _require_within_bounds(self, name: str, inertial: Inertial) -> None:
-        phi = inertial.parameters
-        raised = bounded(phi, self._compiler)
-        if not np.allclose(raised, phi, rtol=1e-9, atol=1e-12 * np.abs(phi).max()):
+        mass, moment = self._source.bounds
+        moments = np.linalg.eigvalsh(inertial.inertia)
+        if inertial.mass < mass or moments[0] < moment:
             raise ReleaseError(
                 "the compiler's boundmass or boundinertia would change what is written",
                 where=f'body "{name}"', found=f'mass {inertial.mass:.6g} kg, principal moments '
-                f'{np.linalg.eigvalsh(inertial.inertia).tolist()}',
+                f'{moments.tolist()}',
                 fix='Lower the bounds in the description',
             )
 
     def _prefer_inertials(self) -> Iterator[Splice]:
+        """Take back what would scale or replace the numbers that are written."""
+        plain = {'inertiafromgeom': 'auto', 'settotalmass': '-1'}
         for element in locate(self._xml).find_all('compiler'):
-            if 'inertiafromgeom' in element.attributes:
-                yield set_attributes(self._xml, element, {'inertiafromgeom': 'auto'})
+            given = {name: plain[name] for name in plain if name in element.attributes}
+            if given:
+                yield set_attributes(self._xml, element, given)
 
-    def _from_geoms(self) -> dict[str, Inertial]:
-        """Bodies whose ``<inertial>`` was not used so far, with what was used."""
-        elements = [e for e in model_elements(self._root) if e.tag == 'body']
-        unused = {
-            name: body for name, body in self._bodies.items()
-            if body.index and not body.written and body.inertial[0] > 0.0
-            and elements[body.index - 1].find('inertial') is not None
+    def _computed(self) -> dict[str, Inertial]:
+        """Bodies whose numbers would be others without those words, with what they are now."""
+        elements = self._elements()
+        return {
+            name: _inertial_of(body) for name, body in self._bodies.items()
+            if body.index and body.inertial[0] > 0.0 and (
+                self._source.total_mass or (
+                    not body.written and elements['body', name].find('inertial') is not None))
         }
-        return {name: _inertial_of(body) for name, body in unused.items()}
 
     def _inertial_splice(self, body: Element, inertial: Inertial | None) -> Splice:
         """The numbers of a body, or none: a body without any is not left to its geoms."""
@@ -153,7 +160,7 @@ class MjcfDocument:
         element = body.find('inertial')
         if element is None:
             return insert_children(self._xml, body, [start_tag('inertial', values)])
-        others = {'diaginertia', 'fullinertia', *ORIENTATIONS} - set(values)
+        others = {'diaginertia', 'fullinertia', *_ORIENTATIONS} - set(values)
         return set_attributes(self._xml, element, values, drop=others)
 
 
@@ -161,6 +168,11 @@ def _below(element: Element) -> Iterator[Element]:
     for child in element.children:
         yield child
         yield from _below(child)
+
+
+def _numbers(element: Element, name: str, count: int) -> tuple[float, ...] | None:
+    text = element.attributes.get(name)
+    return None if text is None else read_numbers(' '.join(text.split()), count)
 
 
 def _inertial_of(body: MjcfBody) -> Inertial:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from sysid_ros.robot.mjcf_inertia import SHAPES, WEIGHTLESS, placed_geom
-from sysid_ros.robot.mjcf_tree import read_bodies
-from sysid_ros.robot.mjcf_values import Compiler, value_of
+from sysid_ros.robot.mjcf_source import CompiledMjcf
+from sysid_ros.robot.mjcf_tree import pose_of
 from sysid_ros.robot.numbers import number_of, vector_of
 from sysid_ros.robot.urdf import RobotDescription
 
 _PACKAGE = 'package://'
+# MuJoCo's numbers of geoms that are bodies in space.
+_MJCF_KINDS = {2: 'sphere', 3: 'capsule', 4: 'ellipsoid', 5: 'cylinder', 6: 'box', 7: 'mesh'}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def collision_shapes(description: RobotDescription) -> tuple[CollisionShape, ...
             of an MJCF are not even looked for. Planes and height fields do not count.
     """
     if description.format == 'mjcf':
-        return _of_mjcf(description.root, _collides)
+        return _of_mjcf(description.compiled, colliding=True)
     return _all_of_urdf(description, 'collision')
 
 
@@ -63,7 +63,7 @@ def drawn_shapes(description: RobotDescription) -> tuple[CollisionShape, ...]:
     """
     colliding = collision_shapes(description)
     if description.format == 'mjcf':
-        seen = _of_mjcf(description.root, lambda attributes: not _collides(attributes))
+        seen = _of_mjcf(description.compiled, colliding=False)
     else:
         seen = _all_of_urdf(description, 'visual')
     links = {shape.link for shape in colliding}
@@ -124,28 +124,21 @@ def _paths(variable: str) -> list[str]:
     return [path for path in os.environ.get(variable, '').split(os.pathsep) if path]
 
 
-def _of_mjcf(
-    root: etree._Element, wanted: Callable[[Mapping[str, str]], bool]
-) -> tuple[CollisionShape, ...]:
-    compiler = Compiler.of(root)
-    return tuple(
-        _of_geom(body.name, attributes, frame, compiler)
-        for body in read_bodies(root) for attributes, frame in body.geoms
-        if wanted(attributes) and attributes.get('type', 'sphere') not in WEIGHTLESS
-    )
-
-
-def _of_geom(
-    link: str, attributes: Mapping[str, str], frame: np.ndarray, compiler: Compiler
-) -> CollisionShape:
-    if attributes.get('type', 'sphere') not in SHAPES or 'mesh' in attributes:
-        return CollisionShape(link, 'mesh', (1.0, 1.0, 1.0), np.array(frame))
-    kind, sizes, pose = placed_geom(attributes, frame, compiler)
-    count = {'sphere': 1, 'capsule': 2, 'cylinder': 2}.get(kind, 3)
-    return CollisionShape(link, kind, tuple(sizes[:count]), pose)
-
-
-def _collides(attributes: Mapping[str, str]) -> bool:
-    return value_of(attributes, 'contype', 1.0) != 0.0 or (
-        value_of(attributes, 'conaffinity', 1.0) != 0.0
-    )
+def _of_mjcf(source: CompiledMjcf, *, colliding: bool) -> tuple[CollisionShape, ...]:
+    """Solid shapes of bodies that collide, or do not, and a name for each mesh that does."""
+    model, shapes = source.model, []
+    for k in range(model.ngeom):
+        kind = _MJCF_KINDS.get(int(model.geom_type[k]))
+        collides = bool(model.geom_contype[k] or model.geom_conaffinity[k])
+        if kind is None or collides != colliding:
+            continue
+        sizes = tuple(float(size) for size in model.geom_size[k])
+        count = {'sphere': 1, 'capsule': 2, 'cylinder': 2}.get(kind, 3)
+        link = source.name('body', model.geom_bodyid[k])
+        pose = pose_of(model.geom_pos[k], model.geom_quat[k])
+        shapes.append(CollisionShape(
+            link, kind, (1.0, 1.0, 1.0) if kind == 'mesh' else sizes[:count], pose))
+    meshes = [
+        CollisionShape(link, 'mesh', (1.0, 1.0, 1.0), np.eye(4)) for link in source.mesh_collisions
+        if colliding]
+    return (*shapes, *meshes)

@@ -1,4 +1,4 @@
-"""An MJCF in the words that all formats share; MuJoCo itself is not needed."""
+"""An MJCF in the words that all formats share."""
 
 from __future__ import annotations
 
@@ -7,57 +7,51 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
-from lxml import etree
 
-from sysid_ros.robot.couplings import Mimic, resolve_mimics
 from sysid_ros.robot.described import DescribedJoint, DescribedRobot
-from sysid_ros.robot.mjcf_loops import actuated_joints, read_closures
-from sysid_ros.robot.mjcf_tree import MjcfBody, MjcfJoint, actuator_limits, read_bodies
-from sysid_ros.robot.mjcf_values import plain_attributes, values_of
+from sysid_ros.robot.mjcf_actuators import actuated_joints, actuator_limits
+from sysid_ros.robot.mjcf_equalities import read_closures, read_couplings
+from sysid_ros.robot.mjcf_source import CompiledMjcf
+from sysid_ros.robot.mjcf_tree import MjcfBody, MjcfJoint, read_bodies, robot_bodies
 from sysid_ros.robot.urdf import RobotDescription
+
+# MuJoCo's flag of models without gravity.
+_NO_GRAVITY = 1 << 7
 
 
 def mjcf_robot(description: RobotDescription) -> DescribedRobot:
     """Read a checked MJCF.
 
     Bodies on the world become one tree, however many there are. A body with several joints
-    becomes a chain whose inner joints carry nothing. Where a joint leaves a body free, that
-    body is the base.
+    becomes a chain whose inner joints carry nothing. Where all joints hang on a body that is free,
+    that body is the base; free bodies without joints are no part of the robot.
 
     Args:
         description: An MJCF without fatal findings.
+
+    Raises:
+        ModelError: MuJoCo is not installed.
     """
-    root = description.root
-    everything = read_bodies(root)
-    bodies = _on_free_body(everything)
+    source = description.compiled
+    bodies = robot_bodies(read_bodies(source))
+    couplings, limits = read_couplings(source), actuator_limits(source)
     joints = [joint for body in bodies for joint in body.joints]
-    reference = {joint.name: joint.reference for joint in joints}
-    mimics, held = _couplings(root, reference)
-    limits = actuator_limits(root)
+    names = {joint.name for joint in joints}
     return DescribedRobot(
-        name=root.get('model', 'robot'),
+        name=description.root.get('model', 'robot'),
         model=build_model(bodies),
         joints={
             joint.name: _with_effort(joint.described, limits.get(joint.name, np.nan))
             for joint in joints
         },
         inertials={body.name: body.inertial for body in bodies},
-        mimics=mimics,
-        held=held,
-        gravity=_gravity(root),
+        mimics={name: mimic for name, mimic in couplings.mimics.items() if name in names},
+        held={name: at for name, at in couplings.held.items() if name in names},
+        gravity=_gravity(source),
         free_joint=next((body.free_joint for body in bodies if body.free_joint), ''),
-        closures=read_closures(root, everything),
-        actuated=actuated_joints(root),
+        closures=read_closures(source, bodies)[0],
+        actuated=tuple(name for name in actuated_joints(source) if name in names),
     )
-
-
-def _on_free_body(bodies: Sequence[MjcfBody]) -> Sequence[MjcfBody]:
-    """Where a body is free, it and all that it carries: the base of a robot that floats."""
-    kept: dict[int, MjcfBody] = {}
-    for body in bodies:
-        if body.free_joint is not None or body.parent in kept:
-            kept[body.index] = body
-    return tuple(kept.values()) or bodies
 
 
 def build_model(bodies: Sequence[MjcfBody]) -> pin.Model:
@@ -108,36 +102,8 @@ def _with_effort(joint: DescribedJoint, limit: float) -> DescribedJoint:
     return replace(joint, effort=float(np.fmin(joint.effort, limit)))
 
 
-def _couplings(
-    root: etree._Element, reference: dict[str, float]
-) -> tuple[dict[str, Mimic], dict[str, float]]:
-    """Joints that follow others by an equality, and joints that one holds."""
-    direct, held = {}, {}
-    for name, source, (shift, ratio) in joint_equalities(root):
-        if source and ratio != 0.0:
-            offset = reference[name] + shift - ratio * reference[source]
-            direct[name] = Mimic(source, ratio, offset)
-        else:
-            held[name] = reference[name] + shift
-    return resolve_mimics(direct), held
-
-
-def joint_equalities(root: etree._Element) -> list[tuple[str, str, tuple[float, ...]]]:
-    """Active equalities of joints: the joint, the one it follows, shift and ratio."""
-    found = []
-    for group in root.findall('equality'):
-        for element in group.findall('joint'):
-            given = plain_attributes(element)
-            if given.get('active', 'true') == 'true':
-                polynomial = values_of(given, 'polycoef', (0.0, 1.0, 0.0, 0.0, 0.0))
-                found.append((given.get('joint1', ''), given.get('joint2', ''), polynomial[:2]))
-    return found
-
-
-def _gravity(root: etree._Element) -> tuple[float, ...]:
-    gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
-    for option in root.findall('option'):
-        gravity = values_of(plain_attributes(option), 'gravity', gravity)
-        if any(flag.get('gravity') == 'disable' for flag in option.findall('flag')):
-            return (0.0, 0.0, 0.0)
-    return gravity
+def _gravity(source: CompiledMjcf) -> tuple[float, ...]:
+    option = source.model.opt
+    if option.disableflags & _NO_GRAVITY:
+        return (0.0, 0.0, 0.0)
+    return tuple(float(part) for part in option.gravity)

@@ -202,7 +202,7 @@ class RobotModel:
 
     @classmethod
     def from_mjcf(cls, source: str | Path | RobotDescription, **options: Any) -> RobotModel:
-        """Load a MuJoCo XML file, and nothing else; MuJoCo is not needed for it.
+        """Load a MuJoCo XML file, and nothing else, by MuJoCo.
 
         Args:
             source: As in :meth:`from_description`.

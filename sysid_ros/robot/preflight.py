@@ -33,9 +33,13 @@ def check_description(description: RobotDescription) -> tuple[Finding, ...]:
 
     Returns:
         All findings, in the order structure, joints, links; empty for a faultless model.
+
+    Raises:
+        ModelError: MuJoCo is not installed or refuses an MJCF as a whole.
     """
-    findings = mjcf_findings if description.format == 'mjcf' else _findings
-    return tuple(findings(description.root))
+    if description.format == 'mjcf':
+        return tuple(mjcf_findings(description))
+    return tuple(_findings(description.root))
 
 
 def require_loadable(description: RobotDescription) -> tuple[Finding, ...]:

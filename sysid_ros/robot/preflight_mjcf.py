@@ -1,352 +1,242 @@
-"""The check of an MJCF: what this reader does not do is refused by name, never left out."""
+"""The check of an MJCF as MuJoCo compiles it: what is no rigid robot is refused by name."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from lxml import etree
+import numpy as np
 
 from sysid_ros.robot.finding import Finding, Severity, quoted
-from sysid_ros.robot.mjcf_values import (
-    ACTUATORS,
-    ORIENTATIONS,
-    Classes,
-    model_elements,
-    plain_attributes,
-    read_values,
-    value_of,
-    values_of,
+from sysid_ros.robot.inertia import central_inertia
+from sysid_ros.robot.mjcf_actuators import actuator_limits
+from sysid_ros.robot.mjcf_equalities import TENDON, read_closures, read_couplings
+from sysid_ros.robot.mjcf_source import CompiledMjcf
+from sysid_ros.robot.mjcf_tree import (
+    BALL,
+    WORLD,
+    MjcfBody,
+    MjcfJoint,
+    read_bodies,
+    robot_bodies,
 )
-from sysid_ros.robot.preflight_mjcf_bodies import check_bodies
+from sysid_ros.robot.preflight_links import check_moments, massless
 
-# Elements that make or change bodies in ways this reader does not follow.
-_REFUSED = {
-    'include': 'it pulls in another file; name that file if the robot is in it, or let MuJoCo '
-               'write the whole model to one file (mj_saveLastXML)',
-    'attach': 'it attaches another model; let MuJoCo write the result to one file',
-    'replicate': 'it repeats bodies; let MuJoCo write the result to one file',
-    'composite': 'soft and composite objects are not rigid bodies; remove it',
-    'flexcomp': 'soft objects are not rigid bodies; remove it',
-}
-# Fewest and most numbers of every attribute that is read.
-_POSES: dict[str, tuple[int, int]] = {
-    'pos': (3, 3), 'quat': (4, 4), 'axisangle': (4, 4), 'xyaxes': (6, 6), 'zaxis': (3, 3),
-    'euler': (3, 3),
-}
-_NUMBERS: dict[str, dict[str, tuple[int, int]]] = {
-    'body': {**_POSES, 'gravcomp': (1, 1)},
-    'frame': {**_POSES},
-    'inertial': {**_POSES, 'mass': (1, 1), 'diaginertia': (3, 3), 'fullinertia': (6, 6)},
-    'joint': {
-        'pos': (3, 3), 'axis': (3, 3), 'range': (2, 2), 'ref': (1, 1), 'springref': (1, 1),
-        'stiffness': (1, 3), 'damping': (1, 3), 'armature': (1, 1), 'frictionloss': (1, 1),
-        'actuatorfrcrange': (2, 2), 'springdamper': (2, 2),
-    },
-    'geom': {**_POSES, 'size': (1, 3), 'fromto': (6, 6), 'mass': (1, 1), 'density': (1, 1),
-             'group': (1, 1)},
-    'compiler': {'boundmass': (1, 1), 'boundinertia': (1, 1), 'settotalmass': (1, 1),
-                 'inertiagrouprange': (2, 2)},
-    'option': {'gravity': (3, 3), 'density': (1, 1), 'viscosity': (1, 1)},
-    'equality': {'polycoef': (1, 5), 'anchor': (3, 3), 'relpose': (7, 7)},
-    'tendon': {'stiffness': (1, 3), 'damping': (1, 3), 'armature': (1, 1),
-               'frictionloss': (1, 1)},
-    'actuator': {'forcerange': (2, 2), 'ctrlrange': (2, 2), 'gear': (1, 6),
-                 'armature': (1, 1), 'damping': (1, 3)},
-}
-_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
-    'compiler': {
-        'angle': ('degree', 'radian'), 'coordinate': ('local',),
-        'inertiafromgeom': ('true', 'false', 'auto'), 'autolimits': ('true', 'false'),
-        'balanceinertia': ('true', 'false'),
-    },
-    'joint': {
-        'type': ('hinge', 'slide', 'free'), 'limited': ('true', 'false', 'auto'),
-    },
-}
-_UNITS_OF_DIRECTION = ('axis', 'quat', 'zaxis')
+if TYPE_CHECKING:
+    from sysid_ros.robot.urdf import RobotDescription
+
+_RESERVED = ('universe', 'world')
+_FINITE = (
+    'body_pos', 'body_quat', 'body_mass', 'body_ipos', 'body_inertia', 'jnt_pos', 'jnt_axis',
+    'jnt_range', 'jnt_stiffness', 'dof_damping', 'dof_frictionloss', 'dof_armature', 'qpos0',
+)
+_EXCITED = 'it can be identified but not be excited'
 
 
-def mjcf_findings(root: etree._Element) -> Iterator[Finding]:
-    """Findings of an MJCF: structure first; bodies only where the structure is sound."""
-    structure = list(_structure(root))
+def mjcf_findings(description: RobotDescription) -> Iterator[Finding]:
+    """Findings of an MJCF: structure first; bodies only where the structure is sound.
+
+    Args:
+        description: The MJCF.
+
+    Raises:
+        ModelError: MuJoCo is not installed, or refuses the description.
+    """
+    source = description.compiled
+    structure = list(_structure(source))
     yield from structure
-    if not any(finding.severity is Severity.FATAL for finding in structure):
-        yield from check_bodies(root)
-
-
-def _structure(root: etree._Element) -> Iterator[Finding]:
-    if root.find('worldbody') is None or not list(root.iter('body')):
-        yield _fatal('no-links', 'mujoco', 'it has no <body> in a <worldbody>')
-    for element in root.iter(*_REFUSED):
-        yield _fatal(f'{element.tag}-element', _place(element), _REFUSED[str(element.tag)])
-    classes = Classes(root)
-    yield from _check_names(root)
-    yield from _check_values(root, classes)
-    yield from _check_compiler(root)
-    yield from _check_options(root)
-    for element in model_elements(root):
-        yield from _check_element(element, classes)
-    yield from _check_equalities(root)
-    yield from _check_tendons(root)
-
-
-def _place(element: etree._Element) -> str:
-    name = element.get('name')
-    return f'{element.tag} {quoted(name)}' if name else (
-        f'{element.tag} in line {element.sourceline}'
-    )
+    if any(finding.severity is Severity.FATAL for finding in structure):
+        return
+    everything = read_bodies(source)
+    bodies = robot_bodies(everything)
+    yield from _check_trees(everything, bodies)
+    yield from _check_couplings(source, bodies)
+    limits = actuator_limits(source)
+    for body in bodies:
+        for joint in body.joints:
+            yield from _check_joint(joint, limits.get(joint.name, np.nan))
+    moving = _moving(bodies)
+    for body in bodies:
+        if body.index in moving:
+            yield from _check_inertia(body)
 
 
 def _fatal(code: str, where: str, message: str) -> Finding:
     return Finding(Severity.FATAL, code, where, message)
 
 
-def _check_names(root: etree._Element) -> Iterator[Finding]:
-    for kind in ('body', 'joint'):
-        elements = [element for element in model_elements(root) if element.tag == kind]
-        names = [element.get('name', '') for element in elements]
-        for element, name in zip(elements, names, strict=True):
-            if not name and kind == 'body':
-                yield Finding(
-                    Severity.WARNING, 'empty-name', _place(element),
-                    'it has no name; it is called by its number in the file',
-                )
-            elif not name and element.get('type') != 'free':
-                yield _fatal('empty-name', _place(element), 'it has no name (joints need one)')
-            elif name in ('universe', 'world'):
-                yield _fatal('reserved-name', _place(element), 'the name is that of the world')
-        for name, count in Counter(names).items():
-            if name and count > 1:
+def _warning(code: str, where: str, message: str) -> Finding:
+    return Finding(Severity.WARNING, code, where, message)
+
+
+def _structure(source: CompiledMjcf) -> Iterator[Finding]:
+    model = source.model
+    if model.nbody < 2:
+        yield _fatal('no-links', 'mujoco', 'it has no <body> in a <worldbody>')
+    if model.nflex:
+        yield _fatal(
+            'soft-object', f'flex {quoted(source.name("flex", 0))}',
+            'soft objects are not rigid bodies; remove it')
+    if any(model.body_plugin >= 0):
+        yield _fatal('plugin', 'mujoco', 'plugins at bodies can add forces; remove them')
+    for name in _FINITE:
+        if not np.isfinite(getattr(model, name)).all():
+            yield _fatal('unreadable-number', 'mujoco', f'a number is not finite (found in {name})')
+    for name in ('density', 'viscosity'):
+        if getattr(model.opt, name) > 0.0:
+            yield _warning(
+                'fluid', 'option',
+                f'it has a medium ({name} {getattr(model.opt, name):g}), whose drag is not '
+                'modelled')
+    yield from _check_names(source)
+    yield from _check_joint_types(source)
+    yield from _check_tendons(source)
+    yield from _check_actuators(source)
+
+
+def _check_names(source: CompiledMjcf) -> Iterator[Finding]:
+    for kind, count in (('body', source.model.nbody), ('joint', source.model.njnt)):
+        for index in range(kind == 'body', count):
+            name = source.name(kind, index)
+            if name in _RESERVED:
                 yield _fatal(
-                    f'duplicate-{kind}', f'{kind} {quoted(name)}',
-                    f'{count} of them have this name (allowed one)',
-                )
+                    'reserved-name', f'{kind} {quoted(name)}', 'the name is that of the world')
+    for name in source.nameless:
+        yield _warning('empty-name', quoted(name), 'it has no name and is called so here')
 
 
-def _check_values(root: etree._Element, classes: Classes) -> Iterator[Finding]:
-    """Numbers and words of all elements whose values are used, and of their defaults."""
-    for element in root.iter(etree.Element):
-        kind = _kind(element)
-        given = plain_attributes(element)
-        for name, (least, most) in _NUMBERS.get(kind, {}).items():
-            if name in given:
-                yield from _check_numbers(element, name, least, most)
-        for name, allowed in _WORDS.get(kind, {}).items():
-            if name in given and given[name] not in allowed:
+def _check_joint_types(source: CompiledMjcf) -> Iterator[Finding]:
+    model = source.model
+    for index in range(model.njnt):
+        where = f'joint {quoted(source.name("joint", index))}'
+        if model.jnt_type[index] == BALL:
+            yield _fatal(
+                'ball-joint', where,
+                'its type is not supported (found "ball"; allowed hinge, slide, free); describe it '
+                'by three hinges')
+        if model.jnt_stiffnesspoly[index].any():
+            yield _polynomial(where, 'stiffness', model.jnt_stiffnesspoly[index])
+    for degree in range(model.nv):
+        if model.dof_dampingpoly[degree].any():
+            where = f'joint {quoted(source.name("joint", model.dof_jntid[degree]))}'
+            yield _polynomial(where, 'damping', model.dof_dampingpoly[degree])
+
+
+def _polynomial(where: str, word: str, higher: np.ndarray) -> Finding:
+    return _fatal(
+        'nonlinear-term', where,
+        f'its {word} is a polynomial (found {higher.tolist()} beyond the first number; allowed one '
+        'number)')
+
+
+def _check_tendons(source: CompiledMjcf) -> Iterator[Finding]:
+    """Forces of tendons; one whose length an equality holds does no work."""
+    model = source.model
+    held = {
+        int(model.eq_obj1id[k]) for k in range(model.neq)
+        if model.eq_type[k] == TENDON and model.eq_active0[k] and model.eq_obj2id[k] < 0
+    }
+    for index in set(range(model.ntendon)) - held:
+        for name in ('stiffness', 'damping', 'armature', 'frictionloss'):
+            value = float(getattr(model, f'tendon_{name}')[index])
+            if value != 0.0:
                 yield _fatal(
-                    'unsupported-value', _place(element),
-                    f'its {name} is not supported (found {quoted(given[name][:80])}; allowed '
-                    f'{", ".join(allowed)})',
-                )
-        for name in ('class', 'childclass'):
-            if element.tag != 'default' and given.get(name, 'main') not in classes:
-                yield _fatal(
-                    'unknown-class', _place(element),
-                    f'its class does not exist (found {quoted(given[name][:80])})',
-                )
+                    'tendon-force', f'tendon {quoted(source.name("tendon", index))}',
+                    f'its {name} acts on several joints, which is not supported (found {value:g})')
 
 
-def _kind(element: etree._Element) -> str:
-    """What the attributes of an element mean, which depends on where it stands."""
-    parent = element.getparent()
-    above = '' if parent is None else str(parent.tag)
-    if above in ('equality', 'tendon', 'actuator'):
-        return above
-    if element.tag in ('equality', 'tendon'):
-        return str(element.tag) if above == 'default' else ''
-    if element.tag in ACTUATORS:
-        return 'actuator' if above == 'default' else ''
-    below_model = above in ('default', 'body', 'worldbody', 'frame', 'mujoco')
-    return str(element.tag) if below_model else ''
+def _check_actuators(source: CompiledMjcf) -> Iterator[Finding]:
+    model = source.model
+    for index in range(model.nu):
+        for name in ('armature', 'damping'):
+            if np.any(getattr(model, f'actuator_{name}')[index]):
+                yield _warning(
+                    'actuator-term', f'actuator {quoted(source.name("actuator", index))}',
+                    f'its {name} is not used as a prior; write it at the joint')
+    for index in range(1, model.nbody):
+        if model.body_gravcomp[index] != 0.0:
+            yield _warning(
+                'gravity-compensation', f'body {quoted(source.name("body", index))}',
+                'its gravcomp is not modelled: torques are taken to hold its whole weight')
 
 
-def _check_numbers(
-    element: etree._Element, name: str, least: int, most: int
+def _check_trees(
+    everything: Sequence[MjcfBody], bodies: Sequence[MjcfBody]
 ) -> Iterator[Finding]:
-    text = element.get(name)
-    values = read_values(text, most, least)
-    if values is None:
-        allowed = f'{most}' if least == most else f'{least} to {most}'
+    """What moves beside the robot: objects are left out, other robots refused."""
+    kept = {body.index for body in bodies}
+    others = [body for body in everything if body.index not in kept]
+    trees = [body for body in others if body.free_joint is not None]
+    jointed = [body for body in others if body.joints]
+    if jointed:
+        base = quoted(bodies[0].name) if bodies[0].name != WORLD else 'one that stands still'
+        code = 'several-roots' if bodies[0].name == WORLD else 'several-bases'
         yield _fatal(
-            'unreadable-number', _place(element),
-            f'its {name} cannot be read (found {quoted(str(text)[:80])}; allowed {allowed} finite '
-            f'number{"s" if most > 1 else ""})',
-        )
-    elif name in _UNITS_OF_DIRECTION and not any(values):
-        yield _fatal('zero-axis', _place(element), f'its {name} is zero')
-    elif most == 3 and least == 1 and name != 'size' and any(values[1:]):
-        yield _fatal(
-            'nonlinear-term', _place(element),
-            f'its {name} is a polynomial (found {quoted(text)}; allowed one number)',
-        )
+            code, f'body {quoted(jointed[0].name)}',
+            f'it moves on a free base beside another robot (found {base}; allowed one robot); '
+            'remove what is not the robot')
+        return
+    for body in trees:
+        yield _warning(
+            'free-object', f'body {quoted(body.name)}',
+            'it moves freely and carries no joint: it is no part of the robot and left out')
 
 
-def _check_compiler(root: etree._Element) -> Iterator[Finding]:
-    for element in root.findall('compiler'):
-        given = plain_attributes(element)
-        if (read_values(given.get('settotalmass'), 1) or (0.0,))[0] > 0.0:
-            yield _fatal(
-                'total-mass', 'compiler',
-                'settotalmass scales all masses; let MuJoCo write the scaled model to a file '
-                '(mj_saveLastXML), which has the result',
-            )
-        axes = given.get('eulerseq', 'xyz')
-        if len(axes) != 3 or set(axes.lower()) - set('xyz'):
-            yield _fatal(
-                'unsupported-value', 'compiler',
-                f'its eulerseq cannot be read (found {quoted(axes[:80])}; allowed three of '
-                'x, y, z, X, Y, Z)',
-            )
+def _check_couplings(source: CompiledMjcf, bodies: Sequence[MjcfBody]) -> Iterator[Finding]:
+    for name, problem in read_couplings(source).refused.items():
+        yield _fatal('unsupported-coupling', f'equality {quoted(name)}', problem)
+    for name in read_closures(source, bodies)[1]:
+        yield _warning(
+            'held-outside', f'equality {quoted(name)}',
+            'it holds the robot to something that is no part of it (a mocap body or a free '
+            'object), and is left out')
 
 
-def _check_options(root: etree._Element) -> Iterator[Finding]:
-    for element in root.findall('option'):
-        for name in ('density', 'viscosity'):
-            if (read_values(element.get(name), 1) or (0.0,))[0] > 0.0:
-                yield Finding(
-                    Severity.WARNING, 'fluid', 'option',
-                    f'it has a medium ({name} {element.get(name)}), whose drag is not modelled',
-                )
+def _moving(bodies: Sequence[MjcfBody]) -> set[int]:
+    found: set[int] = set()
+    for body in bodies:
+        if body.joints or body.free_joint is not None or body.parent in found:
+            found.add(body.index)
+    return found
 
 
-def _check_element(element: etree._Element, classes: Classes) -> Iterator[Finding]:
-    given = plain_attributes(element)
-    where = _place(element)
-    notations = [name for name in ORIENTATIONS if name in given]
-    if len(notations) > 1:
-        yield _fatal(
-            'several-orientations', where,
-            f'its orientation is given more than once (found {", ".join(notations)})',
-        )
-    parent = element.getparent()
-    in_frame = parent is not None and parent.tag == 'frame'
-    if in_frame and element.tag in ('joint', 'freejoint', 'inertial'):
-        yield _fatal(
-            'in-frame', where, f'a <{element.tag}> inside a <frame>; move it into the body'
-        )
-    if element.tag == 'plugin':
-        yield _fatal('plugin-element', where, 'plugins can add forces; remove it')
-    if element.tag == 'body' and (read_values(given.get('gravcomp'), 1) or (0.0,))[0] != 0.0:
+def _check_joint(joint: MjcfJoint, actuators: float) -> Iterator[Finding]:
+    where, told = f'joint {quoted(joint.name)}', joint.described
+    missing = ['velocity (an MJCF has none)']
+    if not np.isfinite(np.fmin(told.effort, actuators)):
+        missing.insert(0, 'effort')
+    if told.kind == 'prismatic' and not np.isfinite(told.lower):
+        missing.insert(0, 'range')
+    yield _warning(
+        'missing-limits', where,
+        f'limits are missing (found no {", no ".join(missing)}); {_EXCITED}')
+    if told.lower > told.upper:
+        yield _warning(
+            'limits-swapped', where,
+            f'the lower limit is above the upper one (found {told.lower:g} and {told.upper:g}; '
+            f'allowed lower < upper); {_EXCITED}')
+    elif told.lower == told.upper:
+        yield _warning(
+            'zero-limits', where,
+            f'limits leave no room to move (found no positive range of positions); {_EXCITED}')
+    for word in ('damping', 'friction', 'armature', 'stiffness'):
+        value: Any = getattr(told, word)
+        if value < 0.0:
+            yield _warning(
+                'negative-friction', where,
+                f'its {word} is negative (found {value:g}; allowed zero or more)')
+
+
+def _check_inertia(body: MjcfBody) -> Iterator[Finding]:
+    where, phi = f'body {quoted(body.name)}', body.inertial
+    if not phi.any():
+        if body.joints:
+            yield massless(where, 'it moves but has no mass')
+        return
+    if phi[0] <= 0.0:
         yield Finding(
-            Severity.WARNING, 'gravity-compensation', where,
-            'its gravcomp is not modelled: torques are taken to hold its whole weight',
-        )
-    if element.tag == 'joint' and 'springdamper' in given and any(
-        read_values(given['springdamper'], 2) or ()
-    ):
-        yield _fatal(
-            'spring-damper', where,
-            'its springdamper makes stiffness and damping out of the inertia; write stiffness '
-            'and damping',
-        )
-    if element.tag == 'inertial' and 'fullinertia' in given and (
-        notations or 'diaginertia' in given
-    ):
-        yield _fatal(
-            'two-inertias', where, 'fullinertia allows no diaginertia and no orientation beside it'
-        )
-
-
-def _check_equalities(root: etree._Element) -> Iterator[Finding]:
-    joints = {e.get('name') for e in model_elements(root) if e.tag == 'joint'}
-    bodies = {e.get('name') for e in model_elements(root) if e.tag == 'body'} | {'world'}
-    follows: dict[str, str] = {}
-    for group in root.findall('default'):
-        if any('active' in element.attrib for element in group.iter('equality')):
-            yield _fatal(
-                'default-equality', 'default', 'equalities that are active by default; write '
-                'active at each equality'
-            )
-    for group in root.findall('equality'):
-        for element in group.iterchildren(etree.Element):
-            if element.get('active', 'true') != 'true':
-                continue
-            if element.tag in ('connect', 'weld'):
-                yield from _check_closure(element, bodies)
-            elif element.tag != 'joint':
-                yield _fatal(
-                    'unsupported-equality', f'equality {_place(element)}',
-                    'it couples tendons or soft objects, which is not supported; remove it, or '
-                    'set active="false" if the recording was made without it',
-                )
-            else:
-                yield from _check_coupling(element, joints, follows)
-    for name in follows:
-        yield from _check_endless(name, follows)
-
-
-def _check_closure(element: etree._Element, bodies: set[str | None]) -> Iterator[Finding]:
-    given = plain_attributes(element)
-    where = f'equality {_place(element)}'
-    if 'site1' in given or 'site2' in given:
-        yield _fatal(
-            'closure-at-sites', where,
-            'it closes a loop at sites, which are not read; write body1, body2 and '
-            + ('anchor' if element.tag == 'connect' else 'relpose'),
-        )
-    elif 'body1' not in given or (element.tag == 'connect' and 'anchor' not in given):
-        yield _fatal('closure-incomplete', where, 'it does not say where it closes a loop')
-    for name in ('body1', 'body2'):
-        if name in given and given[name] not in bodies:
-            yield _fatal(
-                'closure-unknown', where,
-                f'its {name} does not exist (found {quoted(given[name])})',
-            )
-
-
-def _check_coupling(
-    element: etree._Element, joints: set[str | None], follows: dict[str, str]
-) -> Iterator[Finding]:
-    given = plain_attributes(element)
-    where = f'equality of joint {quoted(given.get("joint1"))}'
-    for name in ('joint1', 'joint2'):
-        if name in given and given[name] not in joints:
-            yield _fatal(
-                'mimic-unknown', where, f'its {name} does not exist (found {quoted(given[name])})'
-            )
-    if given.get('joint1') in follows:
-        yield _fatal('mimic-twice', where, 'the joint follows two others (allowed one)')
-    if read_values(given.get('polycoef', '0 1'), 5, 1) is not None and any(
-        values_of(given, 'polycoef', (0.0,) * 5)[2:]
-    ):
-        yield _fatal(
-            'mimic-nonlinear', where,
-            f'the coupling is not linear (found {quoted(given["polycoef"])}; allowed the first '
-            'two coefficients)',
-        )
-    follows[given.get('joint1', '')] = given.get('joint2', '')
-
-
-def _check_endless(name: str, follows: dict[str, str]) -> Iterator[Finding]:
-    seen, here = {name}, follows[name]
-    while here in follows and here not in seen:
-        seen.add(here)
-        here = follows[here]
-    if here == name:
-        yield _fatal(
-            'mimic-loop', f'equality of joint {quoted(name)}',
-            'following the joints it is coupled to never ends',
-        )
-
-
-def _check_tendons(root: etree._Element) -> Iterator[Finding]:
-    classes = Classes(root)
-    for group in root.findall('tendon'):
-        for element in group.iterchildren('spatial', 'fixed'):
-            given = {**classes.default('tendon', element), **plain_attributes(element)}
-            for name in ('stiffness', 'damping', 'armature', 'frictionloss'):
-                if read_values(given.get(name, '0'), 3, 1) and value_of(given, name, 0.0) != 0.0:
-                    yield _fatal(
-                        'tendon-force', f'tendon {quoted(element.get("name"))}',
-                        f'its {name} acts on several joints, which is not supported (found '
-                        f'{quoted(given[name])})',
-                    )
-    for group in root.findall('actuator'):
-        for element in group.iterchildren(etree.Element):
-            for name in ('armature', 'damping'):
-                if any(read_values(element.get(name), 3, 1) or ()):
-                    yield Finding(
-                        Severity.WARNING, 'actuator-term', f'actuator {_place(element)}',
-                        f'its {name} is not used as a prior; write it at the joint',
-                    )
+            Severity.PRIOR, 'mass-not-positive', where,
+            f'its mass is not positive (found {phi[0]:g} kg; allowed more than 0)')
+    if phi[0] != 0.0:
+        moments = np.linalg.eigvalsh(central_inertia(phi)[2])
+        yield from check_moments(moments, Severity.PRIOR, where, '')

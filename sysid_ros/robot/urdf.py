@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,8 @@ from typing import Literal
 from lxml import etree
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.mjcf_includes import with_includes
+from sysid_ros.robot.mjcf_source import CompiledMjcf, compile_mjcf
 from sysid_ros.robot.numbers import number_of, read_numbers, unrounded_angle
 from sysid_ros.robot.safe_xml import MAX_BYTES, parse_xml
 from sysid_ros.robot.xacro_expansion import expand_xacro
@@ -35,12 +37,14 @@ class RobotDescription:
         xml: Exactly the bytes of the file, or xacro's expansion.
         sha256: Digest of ``xml``, hexadecimal.
         expanded_from_xacro: Whether ``xml`` is an expansion.
+        included: Files that an MJCF includes, whose content ``xml`` holds.
     """
 
     path: Path | None
     xml: bytes
     sha256: str
     expanded_from_xacro: bool
+    included: tuple[Path, ...] = ()
 
     @property
     def root(self) -> etree._Element:
@@ -51,6 +55,15 @@ class RobotDescription:
     def format(self) -> Literal['urdf', 'mjcf']:
         """Which language it is written in."""
         return 'mjcf' if self.root.tag == 'mujoco' else 'urdf'
+
+    @cached_property
+    def compiled(self) -> CompiledMjcf:
+        """An MJCF as MuJoCo compiles it.
+
+        Raises:
+            ModelError: MuJoCo is not installed, or refuses the description.
+        """
+        return compile_mjcf(self.root, None if self.path is None else self.path.parent, self.where)
 
     @property
     def where(self) -> str:
@@ -63,7 +76,8 @@ def load_description(
 ) -> RobotDescription:
     """Read a robot description from a URDF, xacro or MJCF file, or from text.
 
-    Meshes are not loaded and their paths are not followed.
+    Meshes of a URDF are not loaded and their paths are not followed. MuJoCo reads those of an MJCF
+    that tell the mass of a body, and no others.
 
     Args:
         source: Path of a ``.xacro`` file or of a URDF or MJCF file, or text that starts
@@ -96,7 +110,20 @@ def load_description(
             'is neither a URDF nor an MJCF', where=description.where,
             found=f'root element <{tag}>', allowed='<robot> or <mujoco>',
         )
-    return description
+    return _with_includes(description) if tag == 'mujoco' else description
+
+
+def _with_includes(description: RobotDescription) -> RobotDescription:
+    """An MJCF with the content of files that it includes."""
+    if next(description.root.iter('include'), None) is None:
+        return description
+    if description.path is None:
+        raise ModelError(
+            'includes another file, and it is not known where it lies', where=description.where,
+            fix='Give the path of the MJCF in place of its text')
+    xml, included = with_includes(description.xml, description.path)
+    return replace(
+        description, xml=xml, sha256=hashlib.sha256(xml).hexdigest(), included=included)
 
 
 def _encoded(text: str) -> bytes:

@@ -135,11 +135,11 @@ def test_a_ros_package_that_is_not_found_is_named(tmp_path, monkeypatch):
 ])
 def test_22_joints_of_several_freedoms_in_an_mjcf_are_refused_by_name(joint):
     text = f'<mujoco><worldbody><body name="b">{joint}<geom size="1"/></body></worldbody></mujoco>'
-    with pytest.raises(ModelError, match='joint "j": its type|body "b": one body on the world'):
+    with pytest.raises(ModelError, match='joint "j": its type|more than 6 dofs in body .b.'):
         RobotModel.from_description(text)
 
 
-def test_24_files_that_an_mjcf_names_are_not_opened():
+def test_24_meshes_that_tell_no_mass_are_not_opened_and_includes_need_a_folder():
     asset = '<asset><mesh name="m" file="../../etc/passwd"/></asset>'
     body = (
         '<body name="b"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
@@ -147,5 +147,5 @@ def test_24_files_that_an_mjcf_names_are_not_opened():
     )
     text = f'<mujoco>{asset}<worldbody>{body}</worldbody></mujoco>'
     assert RobotModel.from_description(text.format('')).joint_names == ('j',)
-    with pytest.raises(ModelError, match='pulls in another file'):
-        RobotModel.from_description(text.format('<include file="../../etc/passwd"/>'))
+    with pytest.raises(ModelError, match='not known where it lies.*Give the path'):
+        RobotModel.from_description(text.format('<include file="other.xml"/>'))

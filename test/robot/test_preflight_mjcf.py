@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sysid_ros.errors import ModelError
@@ -33,66 +34,53 @@ def test_a_sound_model_lacks_only_the_velocity_limit_that_mjcf_has_no_word_for()
     assert only.code == 'missing-limits' and 'velocity (an MJCF has none)' in str(only)
 
 
+TWO = '<body name="b"><joint name="jb"/><geom size="1"/></body>'
+
+
 @pytest.mark.parametrize(('text', 'code', 'words'), [
-    (mjcf('<include file="x.xml"/>'), 'include-element', 'pulls in another file'),
-    (mjcf('<attach model="x"/>'), 'attach-element', 'attaches another model'),
-    (mjcf('<replicate count="3"><geom size="1"/></replicate>'), 'replicate-element', 'repeats'),
-    (mjcf('<composite type="cable"/>'), 'composite-element', 'not rigid'),
-    (mjcf('<flexcomp name="f"/>'), 'flexcomp-element', 'not rigid'),
-    (mjcf('<plugin plugin="x"/>'), 'plugin-element', 'plugins'),
-    (mjcf('<body name="b"><joint name="jb" type="ball"/></body>'), 'unsupported-value',
+    (mjcf('<body name="b"><joint name="jb" type="ball"/><geom size="1"/></body>'), 'ball-joint',
      'joint "jb": its type is not supported .found "ball"; allowed hinge, slide, free'),
-    (mjcf('<body name="b"><frame><joint name="jb"/></frame></body>'), 'in-frame', 'move it'),
-    (mjcf('<body name="b"><joint/></body>'), 'empty-name', 'it has no name'),
-    (mjcf('<body name="a"/>'), 'duplicate-body', '2 of them'),
-    (mjcf('<body name="b"><joint name="ja"/></body>'), 'duplicate-joint', '2 of them'),
-    (mjcf('<body name="world"/>'), 'reserved-name', 'that of the world'),
-    (mjcf('<body name="b" pos="0 nan 0"/>'), 'unreadable-number',
-     'body "b": its pos cannot be read .found "0 nan 0"; allowed 3 finite numbers'),
-    (mjcf('<body name="b" euler="1 2"/>'), 'unreadable-number', 'its euler'),
-    (mjcf('<body name="b" quat="0 0 0 0"/>'), 'zero-axis', 'its quat is zero'),
-    (mjcf('<body name="b"><joint name="jb" axis="0 0 0"/></body>'), 'zero-axis', 'axis is zero'),
-    (mjcf('<body name="b" quat="1 0 0 0" euler="1 2 3"/>'), 'several-orientations', 'quat, euler'),
-    (mjcf('<body name="b"><joint name="jb" stiffness="1 2"/></body>'), 'nonlinear-term',
-     'polynomial'),
-    (mjcf('<body name="b"><joint name="jb" springdamper="1 1"/></body>'), 'spring-damper',
-     'write stiffness'),
-    (mjcf('<body name="b" childclass="none"/>'), 'unknown-class', 'does not exist .found "none"'),
-    (mjcf('<body name="b"><inertial pos="0 0 0" mass="1" fullinertia="1 1 1 0 0 0" '
-          'diaginertia="1 1 1"/></body>'), 'two-inertias', 'no diaginertia'),
-    (mjcf('<body name="b"><geom name="skin" type="mesh" mesh="m"/></body>'), 'mesh-inertia',
-     'body "b": its mass comes from .*"skin".*write an <inertial>'),
-    (mjcf('<body name="b"><geom size="1" shellinertia="true"/></body>'), 'mesh-inertia', 'solid'),
-    (mjcf(outside='<compiler coordinate="global"/>'), 'unsupported-value', 'coordinate'),
-    (mjcf(outside='<compiler eulerseq="xyw"/>'), 'unsupported-value', 'eulerseq'),
-    (mjcf(outside='<compiler settotalmass="3"/>'), 'total-mass', 'scales all masses'),
-    (mjcf('<body name="b"/>', '<compiler boundmass="1"/>'), 'bound-mass', 'no mass'),
-    (mjcf(outside='<equality><tendon tendon1="x"/></equality>'), 'unsupported-equality',
-     'tendons'),
-    (mjcf(outside='<equality><weld site1="x" site2="y"/></equality>'), 'closure-at-sites',
-     'write body1, body2 and relpose'),
-    (mjcf(outside='<equality><connect body1="a"/></equality>'), 'closure-incomplete', 'where'),
-    (mjcf(outside='<equality><weld body1="a" body2="b"/></equality>'), 'closure-unknown', '"b"'),
-    (mjcf(outside='<equality><connect body1="a" anchor="0 0"/></equality>'), 'unreadable-number',
-     'anchor'),
-    (mjcf(outside='<equality><joint joint1="ja" joint2="x"/></equality>'), 'mimic-unknown', '"x"'),
-    (mjcf('<body name="b"><joint name="jb"/></body>',
-          '<equality><joint joint1="ja" joint2="jb" polycoef="0 1 1"/></equality>'),
-     'mimic-nonlinear', 'not linear'),
-    (mjcf('<body name="b"><joint name="jb"/></body>', '<equality><joint joint1="ja" joint2="jb"/>'
-          '<joint joint1="jb" joint2="ja"/></equality>'), 'mimic-loop', 'never ends'),
-    (mjcf('<body name="b"><joint name="jb"/></body>', '<equality><joint joint1="ja" joint2="jb"/>'
-          '<joint joint1="ja"/></equality>'), 'mimic-twice', 'follows two'),
-    (mjcf(outside='<default><equality active="false"/></default>'), 'default-equality', 'active'),
+    (mjcf('<body name="b"><joint name="universe"/><geom size="1"/></body>'), 'reserved-name',
+     'that of the world'),
+    (mjcf('<body name="b" pos="0 nan 0"/>'), 'unreadable-number', 'found in body_pos'),
+    (mjcf('<body name="b"><joint name="jb" stiffness="1 2"/><geom size="1"/></body>'),
+     'nonlinear-term', 'its stiffness is a polynomial'),
+    (mjcf('<body name="b"><joint name="jb" damping="1 2"/><geom size="1"/></body>'),
+     'nonlinear-term', 'joint "jb": its damping is a polynomial'),
+    (mjcf(TWO, '<equality><joint joint1="ja" joint2="jb" polycoef="0 1 1"/></equality>'),
+     'unsupported-coupling', 'not linear'),
+    (mjcf(TWO, '<equality><joint joint1="ja" joint2="jb"/><joint joint1="jb" joint2="ja"/>'
+          '</equality>'), 'unsupported-coupling', 'follow others already'),
+    (mjcf(TWO, '<equality><joint joint1="ja" joint2="jb"/><joint joint1="ja"/></equality>'),
+     'unsupported-coupling', 'equality "joint 2": its joints follow others already .found ja'),
+    (mjcf(TWO + TWO.replace('b"', 'c"'), '<tendon><fixed name="t"><joint joint="ja" coef="1"/>'
+          '<joint joint="jb" coef="1"/><joint joint="jc" coef="1"/></fixed></tendon>'
+          '<equality><tendon tendon1="t"/></equality>'), 'unsupported-coupling',
+     'more than two joints .found ja, jb, jc'),
     (mjcf(outside='<tendon><fixed name="t" stiffness="3"><joint joint="ja" coef="1"/></fixed>'
           '</tendon>'), 'tendon-force', 'tendon "t": its stiffness'),
-    (mjcf('<freejoint/>'), 'several-bases', 'without other joints'),
-    (mjcf(body=BODY + '<body name="ball"><freejoint/><geom size="1"/></body>'), 'several-roots',
-     'floats beside another tree'),
+    (mjcf(body=BODY + '<body name="dog"><freejoint/><geom size="1"/><body name="leg">'
+          '<joint name="hip"/><geom size="1"/></body></body>'), 'several-roots',
+     'free base beside another robot'),
     ('<mujoco><worldbody/></mujoco>', 'no-links', 'no <body>'),
 ])
 def test_what_is_not_supported_is_refused_by_name(text, code, words):
     assert code in codes(text, Severity.FATAL)
+    with pytest.raises(ModelError, match=words):
+        RobotModel.from_mjcf(text)
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    (mjcf('<body name="a"/>'), "repeated name 'a' in body"),
+    (mjcf('<body name="b" euler="1 2"/>'), "'euler' does not have enough data"),
+    (mjcf('<body name="b" quat="1 0 0 0" euler="1 2 3"/>'), 'multiple orientation'),
+    (mjcf('<body name="b" childclass="none"/>'), 'unknown default childclass'),
+    (mjcf(outside='<equality><weld body1="a" body2="b"/></equality>'), "unknown element 'b'"),
+    (mjcf('<body name="b"><geom name="skin" type="mesh" mesh="m"/></body>'), "mesh 'm' not found"),
+    (mjcf('<freejoint/>'), 'more than 6 dofs'),
+    (mjcf('<replicate count="100000"><geom size="1"/></replicate>'), 'repeats bodies too often'),
+])
+def test_what_mujoco_refuses_is_refused_in_its_words(text, words):
     with pytest.raises(ModelError, match=words):
         RobotModel.from_mjcf(text)
 
@@ -113,6 +101,9 @@ def test_a_body_that_nothing_could_have_is_no_prior(inertial, code):
     (mjcf(outside='<option density="1.2"/>'), 'fluid'),
     (mjcf('<body name="b" gravcomp="1"/>'), 'gravity-compensation'),
     (mjcf('<body/>'), 'empty-name'),
+    (mjcf(body=BODY + '<body name="ball"><freejoint/><geom size="1"/></body>'), 'free-object'),
+    (mjcf('', '<equality><weld body1="a" body2="hand"/></equality>',
+          BODY + '<body name="hand" mocap="true"/>'), 'held-outside'),
     (mjcf('<body name="b"><joint name="jb" damping="-1"/></body>'), 'negative-friction'),
     (mjcf('<body name="b"><joint name="jb"/></body>'), 'massless-link'),
     (mjcf().replace('range="-1 1"', 'range="1 -1"'), 'limits-swapped'),
@@ -129,6 +120,16 @@ def test_meshes_that_carry_no_mass_are_not_looked_at():
         RobotModel.from_mjcf(mjcf(f'<geom type="mesh" mesh="../../etc/passwd" {words}/>'))
     # The body has an <inertial>, so its geoms do not count.
     RobotModel.from_mjcf(mjcf('<geom type="mesh" mesh="m"/>'))
+
+
+def test_a_body_that_mujoco_alone_would_refuse_is_named_and_keeps_its_numbers():
+    text = mjcf('<body name="b" euler="30 0 0"><joint name="jb"/><inertial pos="0 0 1" mass="-2" '
+                'euler="0 90 0" diaginertia="1 2 4"/></body>')
+    robot = RobotModel.from_mjcf(text)
+    index = robot.body_names.index('b')
+    # Turned by 90 degrees about y, and moved by 1 m along z.
+    np.testing.assert_allclose(
+        robot.inertial_prior[index], [-2, 0, 0, -2, 4 - 2, 0, 2 - 2, 0, 0, 1], atol=1e-12)
 
 
 def test_external_entities_are_refused_before_anything_is_read():
