@@ -20,6 +20,8 @@ from sysid_ros.robot.model import RobotModel
 
 # Without pivoting, what a column adds to those before it lies well above this or at rounding.
 _INDEPENDENT = 1e-8
+# Pivots on both sides of the rank that differ by so much leave no doubt.
+_CLEAR = 1e5
 # Coefficients in K smaller than this are rounding.
 _COEFFICIENT_TOLERANCE = 1e-9
 # Least number of samples of the random motion; sizes are those of so many, whatever the rank takes.
@@ -128,7 +130,7 @@ def base_parameters(
         raise EstimationError('no free parameter acts on any torque', fix='Free some parameters')
     active = np.array(sorted(found.active, key=lambda k: _preference(names[k], int(k))))
     size = found.size
-    chosen, grouping = _grouping(rows[:, active] / size[active], found)
+    chosen, grouping = _grouping(rows[:, active] / size[active], active, found)
     own, grouped = active[chosen], active[~chosen]
     matrix = np.zeros((found.rank, len(names)))
     matrix[np.arange(found.rank), own] = 1.0
@@ -171,10 +173,19 @@ def _torque_of_bodies(model: TorqueModel, rows: np.ndarray) -> np.ndarray:
     return np.maximum(size, _LEAST_TORQUE * size.max()) if size.max() > 0.0 else np.ones_like(size)
 
 
-def _grouping(scaled: np.ndarray, expected: ColumnRank) -> tuple[np.ndarray, np.ndarray]:
-    """The first independent columns, as a mask, and the others as combinations of them."""
+def _grouping(
+    scaled: np.ndarray, active: np.ndarray, expected: ColumnRank
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first independent columns, as a mask, and the others as combinations of them.
+
+    Beside bodies of negligible size, some that count add hardly more to those before them than
+    rounding. Then the columns that pivoting takes are the ones, where it leaves no doubt.
+    """
     triangle = scipy.linalg.qr(scaled, mode='r')[0][:scaled.shape[1]]
     chosen = np.abs(np.diag(triangle)) > _INDEPENDENT
+    is_clear = expected.gap[0] > _CLEAR * expected.gap[1]
+    if int(chosen.sum()) != expected.rank and is_clear:
+        chosen = np.isin(active, expected.leading)
     if int(chosen.sum()) != expected.rank:
         raise EstimationError(
             'the number of base parameters is not clear',

@@ -25,12 +25,14 @@ class ColumnRank:
             largest that does not, zero where all count.
         active: Columns that are not zero, in ascending order.
         size: Euclidean norms of all columns, shape ``(p,)``.
+        leading: The independent columns that pivoting takes, the clearest first, shape ``(rank,)``.
     """
 
     rank: int
     gap: tuple[float, float]
     active: np.ndarray
     size: np.ndarray
+    leading: np.ndarray
 
 
 def column_rank(rows: np.ndarray) -> ColumnRank:
@@ -53,12 +55,13 @@ def column_rank(rows: np.ndarray) -> ColumnRank:
     size = np.linalg.norm(rows, axis=0)
     active = np.flatnonzero(size > _ZERO_COLUMN * size.max(initial=0.0))
     if not active.size:
-        return ColumnRank(0, (0.0, 0.0), active, size)
+        return ColumnRank(0, (0.0, 0.0), active, size, active)
     scaled = rows[:, active] / size[active]
-    triangle = scipy.linalg.qr(scaled, mode='r', pivoting=True, check_finite=False)[0]
+    triangle, order = scipy.linalg.qr(scaled, mode='r', pivoting=True, check_finite=False)
     pivots = np.zeros(len(active) + 1)
     pivots[:min(triangle.shape)] = np.abs(np.diagonal(triangle))
     drops = pivots[:-1] / np.maximum(pivots[1:], _ROUNDING * pivots[0])
     drops[pivots[1:] > _CERTAIN * pivots[0]] = 0.0
     rank = int(np.argmax(drops)) + 1
-    return ColumnRank(rank, (float(pivots[rank - 1]), float(pivots[rank])), active, size)
+    return ColumnRank(
+        rank, (float(pivots[rank - 1]), float(pivots[rank])), active, size, active[order[:rank]])

@@ -210,3 +210,25 @@ def test_random_motion_stays_within_limits_that_leave_room():
     # A joint that cannot move by its limits would hide what its motion could show.
     assert np.abs(q[:, 1]).max() > 3.0
     assert np.abs(q[:, 2]).max() > 8.0
+
+
+def test_followers_that_move_almost_as_their_leader_leave_no_doubt_about_the_rank():
+    link = ('<link name="{0}"><inertial><origin xyz="0.1 0 0.2"/><mass value="1"/><inertia ixx="1" '
+            'iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+    joint = ('<joint name="j{0}" type="continuous"><parent link="base"/><child link="{0}"/>'
+             '<axis xyz="0 1 0"/>{1}</joint>')
+    follow = {'b': 1.001, 'c': 1.002, 'd': 1.003}
+    robot = RobotModel.from_urdf(
+        '<robot name="r"><link name="base"/>' + ''.join(map(link.format, 'abcd'))
+        + joint.format('a', '') + ''.join(
+            joint.format(name, f'<mimic joint="ja" multiplier="{ratio}"/>')
+            for name, ratio in follow.items()) + '</robot>')
+    model = TorqueModel(robot)
+    base = base_parameters(model)
+    # The inertia, and two moments of every body, hardly different from each other.
+    assert base.rank == 9
+    assert 1e-11 < base.gap[0] < 1e-8 and base.gap[1] < 1e-14
+    rows = rows_of(model, 50, 3)
+    theta = np.random.default_rng(0).normal(size=len(model.parameters))
+    np.testing.assert_allclose(
+        rows[:, base.independent] @ base.values(theta), rows @ theta, rtol=0, atol=1e-6)
