@@ -23,6 +23,7 @@ from sysid_ros.excitation.information import Information, usual_noise
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.shapes import capsules_of, self_clearance
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.srdf import AllowedCollisions
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 Triple = tuple[float, float, float]
@@ -102,6 +103,8 @@ class ClearanceSettings(StrictSettings):
         distance: Least distance in [m].
         capsule_radius: Radius of the capsules around bodies without simple collision
             shapes, in [m]; 6 % of the arm's length where left out.
+        srdf: MoveIt's SRDF file, relative to the settings file, which says of which links
+            collisions count; where left out, those of bodies that are not next to each other.
         boxes: Boxes that stand still, in the base frame.
         tool: A point of the robot that stays inside a box.
     """
@@ -109,27 +112,45 @@ class ClearanceSettings(StrictSettings):
     self_collision: bool = True
     distance: float = Field(default=0.02, ge=0.0)
     capsule_radius: float | None = Field(default=None, gt=0.0)
+    srdf: str | None = None
     boxes: tuple[Box, ...] = ()
     tool: ToolSettings | None = None
 
-    def checks(self, robot: RobotModel, rest: np.ndarray) -> tuple[GeometryClearance, ...]:
+    def allowed(self, robot: RobotModel, base: Path) -> AllowedCollisions | None:
+        """Pairs of links that the SRDF lets touch, None without one.
+
+        Args:
+            robot: The robot.
+            base: Folder that its file name is relative to.
+
+        Raises:
+            ModelError: It cannot be read, or belongs to another robot.
+        """
+        links = [link.name for link in (*robot.base_links, *robot.links)]
+        return None if self.srdf is None else AllowedCollisions.load(base / self.srdf, links)
+
+    def checks(
+        self, robot: RobotModel, rest: np.ndarray, allowed: AllowedCollisions | None = None
+    ) -> tuple[GeometryClearance, ...]:
         """Clearance of the described shapes themselves, where there are any.
 
         Args:
             robot: The robot.
             rest: As for :meth:`build`.
+            allowed: What :meth:`allowed` gave.
 
         Raises:
             ModelError: A mesh cannot be read.
         """
         clearance = GeometryClearance.of(
             robot, rest, boxes=self.boxes, self_collision=self.self_collision,
-            distance=self.distance,
+            distance=self.distance, allowed=allowed,
         )
         return (clearance,) if clearance.pairs or clearance.missing else ()
 
     def build(
-        self, robot: RobotModel, rest: np.ndarray, checks: Sequence[GeometryClearance]
+        self, robot: RobotModel, rest: np.ndarray, checks: Sequence[GeometryClearance],
+        allowed: AllowedCollisions | None = None,
     ) -> tuple[Constraint, ...]:
         """The constraints.
 
@@ -137,11 +158,12 @@ class ClearanceSettings(StrictSettings):
             robot: The robot.
             rest: Joint positions at which it is known to be clear of itself, ``(n,)``.
             checks: What :meth:`checks` gave.
+            allowed: What :meth:`allowed` gave.
         """
         capsules = capsules_of(robot, self.capsule_radius)
         constraints: list[Constraint] = []
         if self.self_collision:
-            own = self_clearance(robot, capsules, rest, self.distance)
+            own = self_clearance(robot, capsules, rest, self.distance, allowed)
             constraints += [own] if len(own.pairs) else []
             hidden = [check.hidden(robot, rest) for check in checks]
             constraints += [ShapeClearance(each) for each in hidden if each.pairs]
@@ -227,10 +249,11 @@ class ExcitationPlan:
             model, limits, noise=noise, collected=collected,
             free=model.parameters.fixed(*settings.fixed).free,
         )
-        checks = settings.clearance.checks(model.robot, rest)
+        allowed = settings.clearance.allowed(model.robot, self.base)
+        checks = settings.clearance.checks(model.robot, rest, allowed)
         return Designer(
             model, information, limits, settings.motion.build(), settings.design,
-            settings.clearance.build(model.robot, rest, checks), checks,
+            settings.clearance.build(model.robot, rest, checks, allowed), checks,
         )
 
 

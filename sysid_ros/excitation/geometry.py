@@ -16,14 +16,15 @@ from sysid_ros.excitation.clearance import UNIT, Box, SelfClearance
 from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.meshes import load_hull
 from sysid_ros.excitation.shapes import (
-    apart,
     covering,
     distances_to_keep,
+    may_meet,
     placed_shapes,
     poses_from,
 )
 from sysid_ros.robot.collision_shapes import CollisionShape
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.srdf import AllowedCollisions
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ class GeometryClearance:
     def of(
         cls, robot: RobotModel, rest: np.ndarray, *, boxes: Sequence[Box] = (),
         self_collision: bool = True, distance: float = 0.02,
+        allowed: AllowedCollisions | None = None,
     ) -> GeometryClearance:
         """All pairs of a robot that could meet, and of what moves with what stands around.
 
@@ -71,6 +73,7 @@ class GeometryClearance:
             boxes: Boxes that stand still, in the base frame.
             self_collision: Whether shapes of the robot keep clear of each other.
             distance: Least distance in [m].
+            allowed: Pairs of links that an SRDF lets touch.
 
         Raises:
             ModelError: A mesh cannot be read.
@@ -84,7 +87,8 @@ class GeometryClearance:
         around = [_of_box(box) for box in boxes]
         pairs = [
             (i, j) for i in range(len(own)) for j in range(i)
-            if self_collision and apart(robot, own[i].body, own[j].body)
+            if self_collision and may_meet(
+                robot, (own[i].body, own[i].name), (own[j].body, own[j].name), allowed)
         ]
         missing = {shape.link for _, shape, _ in placed if shape.kind == 'mesh'
                    and shape.file is None}

@@ -13,6 +13,7 @@ from sysid_ros.excitation.constraints import MotionState
 from sysid_ros.excitation.meshes import covering_segment, load_hull
 from sysid_ros.robot.collision_shapes import CollisionShape, collision_shapes
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.srdf import AllowedCollisions
 
 # Bodies without a shape that can be read get a capsule along their length, this thick in parts
 # of the length of the whole arm.
@@ -71,7 +72,8 @@ def _along(
 
 
 def self_clearance(
-    robot: RobotModel, capsules: tuple[Capsule, ...], rest: np.ndarray, distance: float = 0.02
+    robot: RobotModel, capsules: tuple[Capsule, ...], rest: np.ndarray, distance: float = 0.02,
+    allowed: AllowedCollisions | None = None,
 ) -> SelfClearance:
     """Clearance of all pairs of capsules that could meet; see :func:`distances_to_keep`.
 
@@ -80,13 +82,15 @@ def self_clearance(
         capsules: Its capsules.
         rest: Joint positions in [rad] or [m] at which the robot is known to be free, ``(n,)``.
         distance: Least distance in [m].
+        allowed: Pairs of links that an SRDF lets touch.
 
     Raises:
         ConfigurationError: Bodies far apart along the robot touch where it rests.
     """
+    places = [(capsule.body, capsule.name) for capsule in capsules]
     pairs = np.array([
         (i, j) for i in range(len(capsules)) for j in range(i)
-        if apart(robot, capsules[i].body, capsules[j].body)
+        if may_meet(robot, places[i], places[j], allowed)
     ], dtype=int).reshape(-1, 2)
     bare = SelfClearance(capsules, pairs, 0.0)
     room = UNIT * np.vstack([bare.slack(pose) for pose in poses_from(robot, rest)])
@@ -148,6 +152,23 @@ def distances_to_keep(
         )
     own = 0.5 * np.abs(room[0])
     return np.where(room[0] > 0.0, np.minimum(distance, own) + _TINY, 0.0)
+
+
+def may_meet(
+    robot: RobotModel, first: tuple[int, str], second: tuple[int, str],
+    allowed: AllowedCollisions | None,
+) -> bool:
+    """Whether two shapes have to keep clear of each other.
+
+    Args:
+        robot: The robot.
+        first: Body, -1 for the base, and link of one.
+        second: Those of the other.
+        allowed: What an SRDF says. Without one, shapes of bodies next to each other do not count.
+    """
+    if allowed is None:
+        return apart(robot, first[0], second[0])
+    return first[0] != second[0] and allowed.counts(first[1], second[1])
 
 
 def apart(robot: RobotModel, first: int, second: int) -> bool:
