@@ -31,6 +31,9 @@ class UrdfPlant:
 
     def place(self, inertials: np.ndarray) -> None:
         """Give every moving body its inertial parameters, shape ``(b, 10)``."""
+        for name in set(self.joints) - set(self._robot.pinocchio_model.names):
+            # Part of the body that carries it.
+            self._model.inertias[self._model.getJointId(name)] = pin.Inertia.Zero()
         for body, phi in zip(self._robot.body_names, inertials, strict=True):
             name = self._robot.pinocchio_model.names[self._robot.joint_of_body(body)]
             inertia = pin.Inertia.FromDynamicParameters(phi)
@@ -39,14 +42,8 @@ class UrdfPlant:
     def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Rigid-body torques, shape ``(T, n)``."""
         model, joints = self._model, range(1, self._model.njoints)
-        rows = np.zeros((model.njoints - 1, len(self.names)))
-        offset = np.zeros(model.njoints - 1)
-        for k in joints:
-            source, ratio, shift = self.leader(model.names[k])
-            if source in self.names:
-                rows[k - 1, self.names.index(source)], offset[k - 1] = ratio, shift
-            else:
-                offset[k - 1] = self._robot.locked_joints.get(model.names[k], 0.0)
+        pairs = [self.coupling(model.names[k]) for k in joints]
+        rows, offset = np.array([row for row, _ in pairs]), np.array([shift for _, shift in pairs])
         found = np.empty_like(q)
         for t in range(len(q)):
             positions = rows @ q[t] + offset
@@ -57,18 +54,22 @@ class UrdfPlant:
         return found
 
     @property
-    def moving(self) -> list[str]:
-        """All joints, also those that follow others."""
+    def joints(self) -> list[str]:
+        """All joints, also those that follow others or are locked."""
         return list(self._model.names)[1:]
 
-    def leader(self, name: str) -> tuple[str, float, float]:
-        """The joint that one follows in the end, ratio and offset."""
-        ratio, shift = 1.0, 0.0
-        while name in self._follow:
+    def coupling(self, name: str) -> tuple[np.ndarray, float]:
+        """How a joint follows the independent ones, ``(n,)``, and its position at their zero."""
+        ratio, shift, row = 1.0, 0.0, np.zeros(len(self.names))
+        held = self._robot.locked_joints
+        while name in self._follow and name not in held:
             name, factor, add = self._follow[name]
             shift += ratio * add
             ratio *= factor
-        return name, ratio, shift
+        if name in self.names:
+            row[self.names.index(name)] = ratio
+            return row, shift
+        return row, shift + ratio * held.get(name, 0.0)
 
 
 def _mimics(xml: str) -> dict[str, tuple[str, float, float]]:
@@ -129,7 +130,8 @@ class MjcfPlant:
                 continue
             first, *others = [link for link in robot.links if link.body == name]
             for link in others:
-                _write(bodies[self._ids[link.name]], 0.0, np.zeros(3), np.zeros((3, 3)))
+                # Next to none, where the body hangs on a joint that is locked.
+                _write(bodies[self._ids[link.name]], 1e-12, np.zeros(3), 1e-14 * np.eye(3))
             local = transform_inertial(phi, np.linalg.inv(first.pose))
             _write(bodies[self._ids[first.name]], *central_inertia(local))
         self._compile()
@@ -174,11 +176,8 @@ def _write(body: mujoco.MjsBody, mass: float, com: np.ndarray, inertia: np.ndarr
     body.explicitinertial, body.mass, body.ipos = True, mass, com
     body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
     body.iquat = np.array([1.0, 0.0, 0.0, 0.0])
-    if mass:
-        body.inertia = np.zeros(3)
-        body.fullinertia = inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
-    else:
-        body.inertia, body.fullinertia = np.zeros(3), np.array([np.nan, 0, 0, 0, 0, 0])
+    body.inertia = np.zeros(3)
+    body.fullinertia = inertia[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
 
 
 def original_spec(path: Path) -> mujoco.MjSpec:
@@ -230,15 +229,14 @@ def _moving_links(root: ET.Element) -> set[str]:
 
 
 def mujoco_torque(
-    xml: str, names: dict[str, tuple[str, float, float]], order: tuple[str, ...],
-    q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    xml: str, coupling: dict[str, tuple[np.ndarray, float]], q: np.ndarray, v: np.ndarray,
+    a: np.ndarray,
 ) -> np.ndarray:
     """Rigid-body torques of a URDF by MuJoCo, shape ``(T, n)``.
 
     Args:
         xml: What :func:`urdf_for_mujoco` gave.
-        names: Of joints that follow others: the leader, ratio and offset.
-        order: The independent joints.
+        coupling: How each joint follows the independent ones.
         q: Their positions, shape ``(T, n)``.
         v: Their velocities.
         a: Their accelerations.
@@ -246,11 +244,9 @@ def mujoco_torque(
     model = mujoco.MjModel.from_xml_string(xml)
     model.opt.gravity[:] = UrdfPlant.gravity
     data = mujoco.MjData(model)
-    rows, offset = np.zeros((model.nv, len(order))), np.zeros(model.nv)
+    rows, offset = np.zeros((model.nv, q.shape[1])), np.zeros(model.nv)
     for k in range(model.njnt):
-        source, ratio, shift = names.get(model.joint(k).name, (model.joint(k).name, 1.0, 0.0))
-        rows[model.jnt_dofadr[k], order.index(source)] = ratio
-        offset[model.jnt_dofadr[k]] = shift
+        rows[model.jnt_dofadr[k]], offset[model.jnt_dofadr[k]] = coupling[model.joint(k).name]
     found = np.empty_like(q)
     full = np.empty(model.nv)
     for t in range(len(q)):

@@ -226,6 +226,8 @@ class RobotSettings(StrictSettings):
         rotors: Motors' rotors that are identified as bodies of their own.
         loops: YAML file that closes the loops of the robot, relative to the settings file; see
             :class:`~sysid_ros.robot.loops.LoopSettings`.
+        assets: Folder that meshes of an MJCF are relative to, itself relative to the settings
+            file; that of the description where left out.
     """
 
     description: str | None = None
@@ -236,6 +238,7 @@ class RobotSettings(StrictSettings):
     terms: TermSettings = TermSettings()
     rotors: tuple[GearedRotor, ...] = ()
     loops: str | None = None
+    assets: str | None = None
 
     @model_validator(mode='after')
     def _one_description(self) -> RobotSettings:
@@ -266,6 +269,7 @@ class RobotSettings(StrictSettings):
             base / self.file, locked_joints=self.locked_joints, moving_joints=moving,
             gravity=self.gravity, xacro_arguments=self.xacro_arguments,
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
+            assets=None if self.assets is None else base / self.assets,
         )
         terms = self.terms.described(robot).build(robot)
         return TorqueModel(robot.with_rotors(self.rotors), terms)

@@ -353,7 +353,8 @@ def _without_place(
 def _as_description(robot: RobotModel, export: DescriptionExport) -> RobotDescription:
     """The export as if it lay where the description does: an MJCF may need its meshes."""
     return RobotDescription(
-        robot.description.path, export.xml, export.sha256, expanded_from_xacro=False)
+        robot.description.path, export.xml, export.sha256, expanded_from_xacro=False,
+        assets=robot.description.assets)
 
 
 def _check_as_written(

@@ -25,6 +25,8 @@ from sysid_ros.robot.urdf import RobotDescription
 
 # In the order of MuJoCo's fullinertia.
 _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+# Mass in [kg] and moment in [kg·m²] that MuJoCo still takes for some.
+_NEXT_TO_NONE = ('1e-12', '1e-14')
 _ORIENTATIONS = ('quat', 'axisangle', 'xyaxes', 'zaxis', 'euler')
 
 
@@ -73,8 +75,11 @@ class MjcfDocument:
             yield from self._prefer_inertials()
             written = {**self._computed(), **written}
         for name, inertial in written.items():
-            yield self._inertial_splice(elements['body', name], inertial)
-        for joint, values in terms.items():
+            yield self._inertial_splice(
+                elements['body', name], inertial, moves=bool(self._bodies[name].joints))
+        pinned = self._spring_dampers() if shares or terms else {}
+        for joint in dict.fromkeys((*pinned, *terms)):
+            values = {**pinned.get(joint, {}), **terms.get(joint, {})}
             yield set_attributes(self._xml, elements['joint', joint], values)
 
     def written(self, link: str) -> Inertial | None:
@@ -137,6 +142,18 @@ class MjcfDocument:
             if given:
                 yield set_attributes(self._xml, element, given)
 
+    def _spring_dampers(self) -> dict[str, dict[str, str]]:
+        """Stiffness and damping that MuJoCo made out of the inertia, as numbers that stay."""
+        joints = {
+            joint.name: joint.described
+            for body in self._bodies.values() for joint in body.joints}
+        return {
+            name: {
+                'springdamper': '0 0', 'stiffness': repr(joints[name].stiffness),
+                'damping': repr(joints[name].damping)}
+            for name in self._source.spring_dampers
+        }
+
     def _computed(self) -> dict[str, Inertial]:
         """Bodies whose numbers would be others without those words, with what they are now."""
         elements = self._elements()
@@ -147,10 +164,16 @@ class MjcfDocument:
                     not body.written and elements['body', name].find('inertial') is not None))
         }
 
-    def _inertial_splice(self, body: Element, inertial: Inertial | None) -> Splice:
-        """The numbers of a body, or none: a body without any is not left to its geoms."""
+    def _inertial_splice(
+        self, body: Element, inertial: Inertial | None, *, moves: bool
+    ) -> Splice:
+        """The numbers of a body, or none: a body without any is not left to its geoms.
+
+        MuJoCo wants mass wherever there is a joint, also one that was locked here.
+        """
         if inertial is None:
-            values = {'pos': '0 0 0', 'mass': '0', 'diaginertia': '0 0 0'}
+            mass, moment = _NEXT_TO_NONE if moves else ('0', '0')
+            values = {'pos': '0 0 0', 'mass': mass, 'diaginertia': ' '.join([moment] * 3)}
         else:
             values = {
                 'pos': _words(inertial.com),

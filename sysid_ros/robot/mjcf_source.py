@@ -84,6 +84,8 @@ class CompiledMjcf:
         no_room: Ranges in [rad] or [m] of joints that are no limit to MuJoCo, because the lower
             end is not below the upper one.
         nameless: Bodies and joints that got their names here.
+        spring_dampers: Joints whose stiffness and damping MuJoCo makes out of the inertia.
+        needs_meshes: Whether files of meshes tell the mass of a body.
         repeats: Whether bodies come from ``<replicate>`` or other models, so that they are not
             elements of the document.
     """
@@ -97,6 +99,8 @@ class CompiledMjcf:
     bounds: tuple[float, float]
     no_room: Mapping[str, tuple[float, float]]
     nameless: tuple[str, ...]
+    spring_dampers: tuple[str, ...]
+    needs_meshes: bool
     repeats: bool
 
     def name(self, kind: str, index: int) -> str:
@@ -171,6 +175,9 @@ def _compiled(spec: Any, elements: int) -> CompiledMjcf:
         bounds=(float(compiler.boundmass), float(compiler.boundinertia)),
         no_room=no_room,
         nameless=nameless,
+        spring_dampers=tuple(
+            joint.name for joint in spec.joints if np.any(joint.springdamper)),
+        needs_meshes=bool(spec.meshes),
         repeats=elements != model.nbody - 1,
     )
 
@@ -231,9 +238,10 @@ def _take_out(spec: Any) -> tuple[str, ...]:
     for kind in _DECORATION:
         for element in list(getattr(spec, kind)):
             spec.delete(element)
-    collide, kept = [], set()
+    collide, kept, moving = [], set(), _moving(spec)
     for geom in list(spec.geoms):
-        if geom.meshname and _tells_mass(geom, spec.compiler):
+        counts = geom.parent.name in moving or spec.compiler.settotalmass > 0.0
+        if geom.meshname and counts and _tells_mass(geom, spec.compiler):
             kept.add(geom.meshname)
         elif geom.meshname or geom.type == _HEIGHT_FIELD:
             if geom.meshname and (geom.contype or geom.conaffinity):
@@ -245,6 +253,15 @@ def _take_out(spec: Any) -> tuple[str, ...]:
     for field in list(spec.hfields):
         spec.delete(field)
     return tuple(collide)
+
+
+def _moving(spec: Any) -> set[str]:
+    """Bodies that move, and so have a mass that matters."""
+    found: set[str] = set()
+    for body in spec.bodies:
+        if body.joints or (body.parent is not None and body.parent.name in found):
+            found.add(body.name)
+    return found
 
 
 def _file_name(mesh: Any) -> str:

@@ -131,6 +131,7 @@ class RobotModel:
         gravity: Sequence[float] | None = None,
         xacro_arguments: Mapping[str, str] | None = None,
         loops: LoopSettings | None = None,
+        assets: Path | None = None,
     ) -> RobotModel:
         """Load and check a URDF, xacro or MJCF file; the root element says which it is.
 
@@ -143,6 +144,7 @@ class RobotModel:
             xacro_arguments: Arguments for xacro.
             loops: Closed loops, besides those that an MJCF describes, and which joints are
                 driven.
+            assets: Folder that meshes of an MJCF are relative to; that of the file where left out.
 
         Returns:
             The model.
@@ -153,7 +155,7 @@ class RobotModel:
         """
         description = (
             source if isinstance(source, RobotDescription)
-            else load_description(source, xacro_arguments or {})
+            else load_description(source, xacro_arguments or {}, assets)
         )
         findings = require_loadable(description)
         described = (
@@ -219,7 +221,8 @@ class RobotModel:
     ) -> RobotModel:
         description = (
             source if isinstance(source, RobotDescription)
-            else load_description(source, options.pop('xacro_arguments', None))
+            else load_description(
+                source, options.pop('xacro_arguments', None), options.pop('assets', None))
         )
         if description.format != wanted:
             root = {'urdf': '<robot>', 'mjcf': '<mujoco>'}

@@ -38,6 +38,7 @@ class RobotDescription:
         sha256: Digest of ``xml``, hexadecimal.
         expanded_from_xacro: Whether ``xml`` is an expansion.
         included: Files that an MJCF includes, whose content ``xml`` holds.
+        assets: Folder that meshes of an MJCF are relative to, None for that of the file.
     """
 
     path: Path | None
@@ -45,6 +46,7 @@ class RobotDescription:
     sha256: str
     expanded_from_xacro: bool
     included: tuple[Path, ...] = ()
+    assets: Path | None = None
 
     @property
     def root(self) -> etree._Element:
@@ -63,7 +65,12 @@ class RobotDescription:
         Raises:
             ModelError: MuJoCo is not installed, or refuses the description.
         """
-        return compile_mjcf(self.root, None if self.path is None else self.path.parent, self.where)
+        return compile_mjcf(self.root, self.asset_folder, self.where)
+
+    @property
+    def asset_folder(self) -> Path | None:
+        """Folder that meshes of an MJCF are relative to; None where it is not known."""
+        return self.assets if self.path is None or self.assets else self.path.parent
 
     @property
     def where(self) -> str:
@@ -72,7 +79,8 @@ class RobotDescription:
 
 
 def load_description(
-    source: str | Path, xacro_arguments: Mapping[str, str] | None = None
+    source: str | Path, xacro_arguments: Mapping[str, str] | None = None,
+    assets: Path | None = None,
 ) -> RobotDescription:
     """Read a robot description from a URDF, xacro or MJCF file, or from text.
 
@@ -83,6 +91,7 @@ def load_description(
         source: Path of a ``.xacro`` file or of a URDF or MJCF file, or text that starts
             with ``<``.
         xacro_arguments: Arguments for xacro by name; only for a ``.xacro`` file.
+        assets: Folder that meshes of an MJCF are relative to; that of the file where left out.
 
     Returns:
         The description.
@@ -103,7 +112,8 @@ def load_description(
             fix='Remove them, or name the .xacro file',
         )
     xml = _encoded(text) if path is None else _file_content(path, from_xacro, arguments)
-    description = RobotDescription(path, xml, hashlib.sha256(xml).hexdigest(), from_xacro)
+    description = RobotDescription(
+        path, xml, hashlib.sha256(xml).hexdigest(), from_xacro, assets=assets)
     tag = description.root.tag
     if tag not in ('robot', 'mujoco'):
         raise ModelError(

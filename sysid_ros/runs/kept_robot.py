@@ -15,7 +15,7 @@ from sysid_ros.settings import load_yaml
 def kept_robot(
     identification: Identification, model: TorqueModel, description: str
 ) -> tuple[Mapping[str, Any], dict[str, bytes]]:
-    """What to keep of a robot, so that a folder needs no file outside of it.
+    """What to keep of a robot, so that a folder needs no file outside of it but meshes.
 
     Args:
         identification: Settings whose robot it is.
@@ -31,6 +31,10 @@ def kept_robot(
     """
     section: dict[str, Any] = {'xacro_arguments': {}, 'urdf': None, 'description': description}
     files = {description: model.robot.description.xml}
+    folder = model.robot.description.asset_folder
+    if model.robot.description.format == 'mjcf' and folder is not None:
+        needs = model.robot.description.compiled.needs_meshes
+        section['assets'] = str(folder.resolve()) if needs else None
     loops = identification.robot().loops
     if loops is not None:
         section['loops'] = f'{description.partition(".")[0]}_loops.yaml'

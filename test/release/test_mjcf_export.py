@@ -180,3 +180,33 @@ def test_friction_of_coupled_joints_is_written_once():
     model = mujoco.MjModel.from_xml_string(export.xml.decode())
     np.testing.assert_array_equal(model.dof_damping, [0.5, 0.0])
     np.testing.assert_array_equal(model.dof_armature, [0.1, 0.0])
+
+
+def test_a_spring_and_damper_made_out_of_the_inertia_keeps_what_it_was():
+    text = ARM.replace('armature="0.05" stiffness="2"', 'springdamper="0.1 0.7"')
+    robot = RobotModel.from_mjcf(text)
+    elbow = robot.described_joints['elbow']
+    assert min(elbow.stiffness, elbow.damping) > 0.0
+    heavier = shifted(robot)
+    export = export_description(robot, heavier)
+    verify_export(robot, heavier, export)
+    model, order = check_in_mujoco(robot, heavier, export.xml)
+    assert model.jnt_stiffness[order[1]] == elbow.stiffness
+    assert model.dof_damping[order[1]] == elbow.damping
+    damped = shifted(robot, **{'elbow.viscous_friction': 0.9})
+    again = RobotModel.from_mjcf(export_description(robot, damped).xml.decode())
+    assert again.described_joints['elbow'].damping == 0.9
+
+
+def test_bodies_beyond_a_locked_joint_that_get_no_remainder_stay_loadable():
+    robot = RobotModel.from_mjcf(ARM, locked_joints={'elbow': 0.3})
+    block = TorqueModel(robot).parameters
+    values = block.values.copy()
+    values[block.body_slice('upper')] = inertial_parameters(
+        0.05, np.array([0.0, 0.0, 0.1]), np.diag([1e-4, 1e-4, 2e-5]))
+    parameters = block.with_values(values)
+    export = export_description(robot, parameters)
+    assert 'gets all of it and link "fore", link "hand" none' in ' '.join(export.notes)
+    assert verify_export(robot, parameters, export) < 1e-9
+    model = mujoco.MjModel.from_xml_string(export.xml.decode())
+    assert model.body('fore').mass == 1e-12 and model.body('hand').mass == 0.0

@@ -177,3 +177,25 @@ def test_a_joint_without_a_name_is_called_by_its_body_and_can_be_written():
         '</worldbody></mujoco>')
     assert robot.joint_names == ('arm_joint',)
     assert robot.described_joints['arm_joint'].damping == 1.0
+
+
+def test_a_copy_elsewhere_finds_its_meshes_where_it_is_told(tmp_path):
+    tetrahedron(tmp_path / 'meshes/part.obj')
+    text = ('<mujoco><compiler meshdir="meshes"/><asset><mesh name="part" file="part.obj"/></asset>'
+            '<worldbody>{}</worldbody></mujoco>')
+    geom = '<geom type="mesh" mesh="part"/>'
+    (tmp_path / 'robot.xml').write_text(
+        text.format(f'<body name="a"><joint name="j"/>{geom}</body>'))
+    (tmp_path / 'copy').mkdir()
+    copy = tmp_path / 'copy/robot.xml'
+    copy.write_bytes((tmp_path / 'robot.xml').read_bytes())
+    with pytest.raises(ModelError, match="Error opening file 'meshes/part.obj'"):
+        RobotModel.from_mjcf(copy)
+    found = RobotModel.from_mjcf(copy, assets=tmp_path)
+    assert found.description.compiled.needs_meshes
+    np.testing.assert_array_equal(
+        found.inertial_prior, RobotModel.from_mjcf(tmp_path / 'robot.xml').inertial_prior)
+    # What stands still needs no mass, and so no mesh.
+    still = RobotModel.from_mjcf(text.format(
+        f'<body name="pedestal">{geom}</body>' + BODY.format('')))
+    assert not still.description.compiled.needs_meshes
