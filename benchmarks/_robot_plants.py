@@ -136,20 +136,22 @@ class MjcfPlant:
             _write(bodies[self._ids[first.name]], *central_inertia(local))
         self._compile()
 
-    def torque(
-        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, springs: bool = True
-    ) -> np.ndarray:
+    def without_springs(self) -> None:
+        """Take springs and drive inertias out of all joints."""
+        for joint in self._spec.joints:
+            joint.armature, joint.stiffness = 0.0, 0.0 * joint.stiffness
+            joint.springdamper = np.zeros(2)
+        self._compile()
+
+    def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Torques with springs and drive inertias, shape ``(T, n)``; the base's wrench in front.
 
         Args:
             q: Positions of the joints; zeros for those of a floating base, shape ``(T, n)``.
             v: Velocities; of the base its turning in its axes.
             a: Accelerations; of the base those of its origin, without gravity.
-            springs: Whether springs and drive inertias count.
         """
         model, data, base = self._model, self._data, self._base
-        if not springs:
-            model.jnt_stiffness[:], model.dof_armature[:] = 0.0, 0.0
         rows = self._robot.tree.coupling[base:, base:]
         offset = self._robot.tree.coupling_offset[base:]
         found = np.empty_like(q)
