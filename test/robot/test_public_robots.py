@@ -1,4 +1,4 @@
-"""Public descriptions load or are refused with a reason; benchmarks/robots.py takes them further."""
+"""Public descriptions load, or are refused with a reason."""
 
 from __future__ import annotations
 
