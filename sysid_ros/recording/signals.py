@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -169,12 +170,15 @@ class ParallelFilter(StrictSettings):
             is none here: decimation then relies on it.
         decimate_to: Rate to keep in [Hz], about twice the cut-off or a little more;
             no decimation where left out. The factor is the nearest whole number.
+        row_speed: What the speed of a row is, below which it may be left out: that of its
+            ``slowest`` main ingredient, or of the sample at its ``centre``.
     """
 
     cutoff: float | None = Field(default=None, gt=0)
     order: int = Field(default=4, ge=1, le=10)
     bandwidth: float | None = Field(default=None, gt=0)
     decimate_to: float | None = Field(default=None, gt=0)
+    row_speed: Literal['slowest', 'centre'] = 'slowest'
 
     @property
     def low_pass(self) -> LowPass | None:
@@ -335,10 +339,11 @@ class ParallelFilter(StrictSettings):
         return self.low_pass.usable(mask, rate, index)
 
     def speeds_at(self, v: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
-        """How fast each joint is at least among the main ingredients of rows.
+        """How fast each joint is in rows.
 
         Where a joint turns round, dry friction is not yet at its limit; a filter spreads what
-        it does there over the rows around.
+        it does there over the rows around. So a row is as slow as its slowest main ingredient,
+        unless :attr:`row_speed` says otherwise.
 
         Args:
             v: Velocities, shape ``(T, n)``.
@@ -348,7 +353,7 @@ class ParallelFilter(StrictSettings):
         Returns:
             Speeds, shape ``(K, n)``.
         """
-        if self.low_pass is None:
+        if self.low_pass is None or self.row_speed == 'centre':
             return np.abs(v[index])
         return self.low_pass.slowest(np.abs(v), rate, index)
 

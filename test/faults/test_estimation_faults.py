@@ -127,6 +127,22 @@ def test_52_ill_conditioned_data_is_warned_of(golden, name):
     assert not any('ill-conditioned' in note for note in well.notes)
 
 
+def test_52_terms_of_one_joint_that_look_alike_are_said_and_are_no_reason_against(golden):
+    problem = golden.problem(0.01)
+    joint = golden.model.robot.joint_names[0]
+    viscous, coulomb = (
+        problem.parameters.names.index(f'{joint}.{field}')
+        for field in ('viscous_friction', 'coulomb_friction'))
+    regressor = problem.regressor.copy()
+    # A joint at nearly one speed: its dry friction looks like its viscous one.
+    regressor[:, :, coulomb] = regressor[:, :, viscous] + 1e-2 * regressor[:, :, coulomb]
+    alike = simulated.with_torque(
+        replace(problem, regressor=regressor), regressor @ golden.truth)
+    (note,) = Conditioning.of(alike).notes()
+    assert note.startswith(f'{joint}: the motion tells the sum of')
+    assert 'ill-conditioned' not in note
+
+
 @pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky'])
 def test_52_with_a_prior_ill_conditioned_data_is_fitted_and_its_intervals_are_disowned(
     golden, name

@@ -237,4 +237,6 @@ def test_a_row_is_as_slow_as_its_slowest_main_ingredient(rng):
     index = np.arange(reach, 400 - reach, 7)
     expected = [np.abs(v[k - reach:k + reach + 1]).min(axis=0) for k in index]
     np.testing.assert_array_equal(parallel.speeds_at(v, rate, index), expected)
-    np.testing.assert_array_equal(ParallelFilter().speeds_at(v, rate, index), np.abs(v[index]))
+    by_centre = ParallelFilter(cutoff=5.0, row_speed='centre')
+    for plain in (ParallelFilter(), by_centre):
+        np.testing.assert_array_equal(plain.speeds_at(v, rate, index), np.abs(v[index]))

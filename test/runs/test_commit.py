@@ -244,10 +244,10 @@ def test_a_shadow_test_beyond_the_fitted_motion_says_so(fits, model, tmp_path):
 
 
 def test_data_that_was_fitted_does_not_count(fits, shadow):
-    """Of eight seconds that end at 1003 s, those after 1000 s are new."""
-    with pytest.raises(RecordingError, match=r'found 2.99 s.*allowed 5 s'):
-        shadow(live(fits, origin=1_003.0))
-    assert shadow(live(fits, origin=1_003.0), duration=2.5).won
+    """Of eight seconds that end at 1004.5 s, those after 1000 s are new."""
+    with pytest.raises(RecordingError, match=r'found 4.49 s.*allowed 5 s'):
+        shadow(live(fits, origin=1_004.5))
+    assert shadow(live(fits, origin=1_004.5), duration=4.4).won
 
 
 def test_a_robot_that_stood_still_tells_nothing(fits, shadow):

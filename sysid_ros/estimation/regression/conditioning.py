@@ -38,10 +38,13 @@ class Conditioning:
         number: Condition number of the base regressor, with rows of each joint and columns
             brought to one size; directions without any effect are left out.
         alike: The base parameters that share most in the direction it tells least of.
+        joint: The joint whose own terms these are alone, such as two of its frictions; empty
+            where inertias or several joints are among them.
     """
 
     number: float
     alike: tuple[str, ...]
+    joint: str = ''
 
     @classmethod
     def of(cls, problem: RegressionProblem) -> Conditioning:
@@ -66,15 +69,24 @@ class Conditioning:
         share = np.abs(directions[last])
         order = np.argsort(-share, kind='stable')[:_ALIKE]
         names = [problem.base.names[k] for k in own[active]]
+        alike = tuple(names[k] for k in order if share[k] > _SHARES * share.max())
+        joints = {
+            '' if problem.parameters.is_inertial(name) else name.rpartition('.')[0]
+            for name in alike}
         return cls(
-            float(values[0] / values[last]),
-            tuple(names[k] for k in order if share[k] > _SHARES * share.max()),
-        )
+            float(values[0] / values[last]), alike, joints.pop() if len(joints) == 1 else '')
 
     def notes(self) -> tuple[str, ...]:
-        """A warning where the rows are ill-conditioned, else nothing."""
+        """A warning where the rows are ill-conditioned, else nothing.
+
+        Of terms of one joint the sum is told, which is what acts: no reason to refuse them.
+        """
         if self.number <= WARNED:
             return ()
+        if self.joint and self.number <= REFUSED:
+            return (
+                f'{self.joint}: the motion tells the sum of {" and ".join(self.alike)}, but hardly '
+                f'each (condition number {self.number:.2g}): their intervals may be too narrow.',)
         trust = (
             'intervals along it may be too narrow' if self.number <= REFUSED else
             'intervals along it are not to be trusted'

@@ -47,7 +47,7 @@ class Plausibility(StrictSettings):
     weighed_mass: float | None = None
     term_factor: float = 5.0
     shape_margin: float | None = 1.2
-    size_factor: float = 3.0
+    size_factor: float = 10.0
 
     def model_post_init(self, _: object) -> None:
         """Refuse limits that contradict the prior itself."""
