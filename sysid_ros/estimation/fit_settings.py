@@ -33,8 +33,8 @@ class FitSettings(StrictSettings):
             ``lmi``, ``irls_lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states
             and parameters together, ``collocation``, ``shooting``, ``variational``,
             ``discrete`` or ``graph``.
-        minimum_velocity: Rows near which their joint is slower do not count, in [rad/s] or [m/s];
-            one number, or one per joint.
+        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
+            number, or one per joint.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
             cross-validation within the training data.

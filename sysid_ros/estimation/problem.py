@@ -96,8 +96,8 @@ class RegressionProblem:
             model: Torque model; its joints must be the dataset's, in order.
             dataset: Motion and torque.
             parallel_filter: Low-pass and decimation of regressor and torque.
-            minimum_velocity: Rows near which their joint is slower do not count, in [rad/s] or
-                [m/s]; one number, or one per joint.
+            minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
+                one number, or one per joint.
             parameters: Prior, bounds and mask in place of the model's own.
             commanded: Positions that the robot was commanded at the samples of the dataset, in
                 [rad] or [m], shape ``(T, n)``, for estimators that simulate it.
@@ -140,8 +140,8 @@ class RegressionProblem:
             model: Torque model; its joints must be the data's, in order.
             windows: Motion and torque, part by part.
             parallel_filter: Low-pass and decimation of regressor and torque.
-            minimum_velocity: Rows near which their joint is slower do not count, in [rad/s] or
-                [m/s]; one number, or one per joint.
+            minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
+                one number, or one per joint.
             parameters: Prior, bounds and mask in place of the model's own.
 
         Returns:

@@ -60,7 +60,7 @@ class RowSource:
         return self.parallel_filter.apply(columns, data.rate, data.segments)[0]
 
     def speeds(self) -> np.ndarray:
-        """How fast each joint is at least among the ingredients of each row, ``(T', n)``."""
+        """How fast each joint is in each row, as its filter says, shape ``(T', n)``."""
         data = self.dataset
         kept, _ = self.parallel_filter.kept(data.rate, data.segments)
         return self.parallel_filter.speeds_at(data.v, data.rate, kept)

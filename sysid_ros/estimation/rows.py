@@ -182,8 +182,7 @@ class RowBuilder:
     Attributes:
         model: Torque model; its joints are the data's, in order.
         parallel: Low-pass and decimation of regressor and torque.
-        minimum_velocity: Rows among whose ingredients the joint is slower do not count, in [rad/s]
-            or [m/s].
+        minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s].
         store: Keeps the rows of the regressor.
         segments: Half-open ranges of rows without gaps, so far.
         stretch: Bytes of regressor that are held at the full rate.

@@ -2,7 +2,8 @@
 
 Regressor and torque are filtered where encoder noise begins to count in accelerations, and
 positions, before they are differentiated, at three times that frequency. Torques that hold less
-were filtered by their driver; the regressor is, too, then.
+were filtered by their driver; the regressor is, too, then. Rows are as slow as their slowest
+ingredient, so that friction where a joint turns round spoils none that are fitted.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def choose_filters(
         reason = f'torques hold next to nothing above {torque:.3g} Hz'
     cutoff = _rounded(min(max(told, _LOWEST), 0.5 * _USEFUL * dataset.rate))
     chosen: dict[str, Any] = {'parallel_filter': ParallelFilter(
-        cutoff=cutoff, decimate_to=min(_DENSE * cutoff, dataset.rate))}
+        cutoff=cutoff, decimate_to=min(_DENSE * cutoff, dataset.rate), row_speed='slowest')}
     if _WIDER * cutoff < _USEFUL * dataset.rate:
         chosen['position_filter'] = LowPass(cutoff=_WIDER * cutoff)
     return processing.model_copy(update=chosen), tuple(

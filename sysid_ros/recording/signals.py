@@ -170,15 +170,15 @@ class ParallelFilter(StrictSettings):
             is none here: decimation then relies on it.
         decimate_to: Rate to keep in [Hz], about twice the cut-off or a little more;
             no decimation where left out. The factor is the nearest whole number.
-        row_speed: What the speed of a row is, below which it may be left out: that of its
-            ``slowest`` main ingredient, or of the sample at its ``centre``.
+        row_speed: What the speed of a row is, below which it may be left out: that of the sample
+            at its ``centre``, or of its ``slowest`` main ingredient.
     """
 
     cutoff: float | None = Field(default=None, gt=0)
     order: int = Field(default=4, ge=1, le=10)
     bandwidth: float | None = Field(default=None, gt=0)
     decimate_to: float | None = Field(default=None, gt=0)
-    row_speed: Literal['slowest', 'centre'] = 'slowest'
+    row_speed: Literal['centre', 'slowest'] = 'centre'
 
     @property
     def low_pass(self) -> LowPass | None:
@@ -342,8 +342,8 @@ class ParallelFilter(StrictSettings):
         """How fast each joint is in rows.
 
         Where a joint turns round, dry friction is not yet at its limit; a filter spreads what
-        it does there over the rows around. So a row is as slow as its slowest main ingredient,
-        unless :attr:`row_speed` says otherwise.
+        it does there over the rows around, so that a row may be taken to be as slow as its slowest
+        main ingredient (:attr:`row_speed`).
 
         Args:
             v: Velocities, shape ``(T, n)``.
