@@ -4,7 +4,6 @@ import ast
 import importlib
 import importlib.metadata
 import os
-import re
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -21,18 +20,21 @@ PROJECT = Path(__file__).resolve().parents[1]
 MANIFEST = ElementTree.parse(PROJECT / 'package.xml')
 CONFIG = ConfigParser()
 CONFIG.read(PROJECT / 'setup.cfg', encoding='utf-8')
-EXECUTABLES = dict(
-    re.findall(r'^(\w+) *= *([\w.:]+)$', (PROJECT / 'entry_points.txt').read_text(), re.MULTILINE)
-)
+ENTRY_POINTS = ConfigParser()
+ENTRY_POINTS.optionxform = str
+ENTRY_POINTS.read(PROJECT / 'entry_points.txt', encoding='utf-8')
+EXECUTABLES = dict(ENTRY_POINTS['console_scripts'])
 
 # Import name -> (requirement in setup.cfg, rosdep key in package.xml). None: pip has no such
-# package and it is imported where it is used, or rosdep has no key.
+# package and it is imported where it is used; or it is in requirements-ros.txt, as apt has none.
 PROVIDERS = {
+    'ament_index_python': (None, 'ament_index_python'),
     'annotated_types': ('pydantic', 'python3-pydantic'),
-    'coal': ('pin', 'pinocchio'),
+    'coal': ('pin', 'coal'),
     'control_msgs': (None, 'control_msgs'),
-    'cvxpy': ('cvxpy', 'python3-cvxpy-pip'),
-    'jinja2': ('jinja2', 'python3-jinja2'),
+    'cvxpy': ('cvxpy', None),
+    'launch': (None, 'launch'),
+    'launch_ros': (None, 'launch_ros'),
     'llvmlite': ('numba', 'python3-numba'),
     'lxml': ('lxml', 'python3-lxml'),
     'lz4': ('lz4', None),
@@ -42,15 +44,18 @@ PROVIDERS = {
     'numba': ('numba', 'python3-numba'),
     'numpy': ('numpy', 'python3-numpy'),
     'pinocchio': ('pin', 'pinocchio'),
-    'plotly': ('plotly', None),
     'pydantic': ('pydantic', 'python3-pydantic'),
     'rich': ('rich', 'python3-rich'),
-    'rosbags': ('rosbags', 'python3-rosbags-pip'),
+    'rosbags': ('rosbags', None),
     'scipy': ('scipy', 'python3-scipy'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('pyyaml', 'python3-yaml'),
     'zstandard': ('zstandard', None),
 }
+# Not imported, but run: `ros2 launch`, and what messages need to be sent.
+RUN = {'ros2launch', 'rosidl_default_runtime'}
+# The manifest leaves the choice of the middleware to the ROS distribution.
+MIDDLEWARE = 'ros-rmw-fastrtps-cpp'
 
 
 def requirements(section, option):
@@ -64,20 +69,37 @@ def dependencies(*tags):
     return {element.text for tag in tags for element in MANIFEST.iterfind(tag)}
 
 
+def listed_for_ros():
+    """Requirements by canonical name that a virtual environment puts over a distribution."""
+    lines = (PROJECT / 'requirements-ros.txt').read_text(encoding='utf-8').splitlines()
+    for line in lines:
+        if not line.startswith('#'):
+            requirement = Requirement(line)
+            yield canonicalize_name(requirement.name), requirement
+
+
+def modules_and_launch_files():
+    """Python files whose imports have to be installed."""
+    for path in (PROJECT / 'sysid_ros').rglob('*.py'):
+        if path.relative_to(PROJECT / 'sysid_ros').parts[0] not in ('msg', 'srv', 'action'):
+            yield path
+    yield from (PROJECT / 'launch').glob('*.py')
+
+
 def third_party_imports():
-    """Top-level names that the package's modules import from elsewhere."""
+    """Top-level names that the package's modules and launch files import from elsewhere."""
     # compression came to the standard library in Python 3.14.
     own = {'sysid_ros', 'compression', *sys.stdlib_module_names}
-    for path in (PROJECT / 'sysid_ros').rglob('*.py'):
-        if path.relative_to(PROJECT / 'sysid_ros').parts[0] in ('msg', 'srv', 'action'):
-            continue
+    found = set()
+    for path in modules_and_launch_files():
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module]
-            yield from ({name.partition('.')[0] for name in names} - own)
+            found |= {name.partition('.')[0] for name in names} - own
+    return found
 
 
 def install_prefix():
@@ -134,25 +156,57 @@ def test_every_import_is_a_declared_dependency():
     }
     wheels = requirements('ros_wheels', 'runtime')
     rosdep = dependencies('depend', 'exec_depend')
-    for name in set(third_party_imports()):
+    for_ros = dict(listed_for_ros())
+    for name in third_party_imports():
         if canonicalize_name(f'ros-{name}') in wheels:
             assert name in rosdep, f'{name} is missing in package.xml'
             continue
         assert name in PROVIDERS, f'{name}: add it to setup.cfg, package.xml and PROVIDERS'
         requirement, key = PROVIDERS[name]
         assert requirement is None or requirement in pip, f'{requirement} is missing in setup.cfg'
-        assert key is None or key in rosdep, f'{key} is missing in package.xml'
+        if key is None:
+            assert requirement in for_ros, f'{requirement} is missing in requirements-ros.txt'
+        else:
+            assert key in rosdep, f'{key} is missing in package.xml'
+
+
+def test_every_declared_dependency_is_imported():
+    imported = third_party_imports()
+    providers = [PROVIDERS[name] for name in imported & PROVIDERS.keys()]
+    pip = {requirement for requirement, _ in providers}
+    keys = {key for _, key in providers} | imported | RUN
+    declared = {*requirements('options', 'install_requires')}
+    for extra in ('mjcf', 'demo'):
+        declared |= requirements('options.extras_require', extra).keys()
+    assert declared <= pip
+    assert {name for name, _ in listed_for_ros()} <= pip
+    assert dependencies('depend', 'exec_depend') <= keys
+    assert PROVIDERS.keys() <= imported
+
+
+def test_rosdep_is_asked_for_nothing_that_pip_would_install():
+    assert not [key for key in dependencies('depend', 'exec_depend') if key.endswith('-pip')]
+
+
+@pytest.mark.parametrize(('name', 'requirement'), list(listed_for_ros()), ids=str)
+def test_an_environment_over_a_distribution_is_within_the_bounds_of_the_package(name, requirement):
+    allowed = {
+        **requirements('options', 'install_requires'),
+        **requirements('options.extras_require', 'demo'),
+    }[name].specifier
+    for bound in requirement.specifier:
+        # An upper bound excludes the version that it names.
+        assert bound.operator == '<' or allowed.contains(bound.version), requirement
 
 
 def test_both_builds_depend_on_the_same_ros_packages():
-    keys = {key for _, key in PROVIDERS.values()}
+    keys = {key for _, key in PROVIDERS.values()} | RUN - {'rosidl_default_runtime'}
     ros = {
         canonicalize_name(f'ros-{name}')
         for name in dependencies('depend', 'exec_depend') - keys
         if not name.startswith('python3-')
     }
-    # The manifest leaves the choice of the middleware to the ROS distribution.
-    assert ros == requirements('ros_wheels', 'runtime').keys() - {'ros-rmw-fastrtps-cpp'}
+    assert ros == requirements('ros_wheels', 'runtime').keys() - {MIDDLEWARE}
 
 
 def test_the_pinned_versions_are_allowed_by_the_package():

@@ -73,10 +73,6 @@ def _dangerous_call(node):
         loader = keywords.get('Loader', node.args[1] if len(node.args) > 1 else None)
         if loader is None or ast.unparse(loader) not in SAFE_LOADERS:
             yield f'line {node.lineno}: yaml.load without a safe loader'
-    if called.endswith('Environment') and 'jinja' in ast.unparse(node):
-        value = keywords.get('autoescape')
-        if not (isinstance(value, ast.Constant) and value.value is True):
-            yield f'line {node.lineno}: HTML is not escaped'
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -90,7 +86,6 @@ def test_62_no_module_unpickles_evaluates_or_calls_a_shell(path):
     'subprocess.Popen(text, shell=flag)', 'import yaml\nyaml.load(text)',
     'yaml.load(text, Loader=yaml.Loader)', 'yaml.load(text, yaml.UnsafeLoader)',
     'yaml.full_load(text)', 'np.load(path)', 'np.load(path, allow_pickle=True)',
-    'jinja2.Environment()', 'jinja2.Environment(autoescape=False)',
 ])
 def test_the_search_for_dangers_finds_them(source):
     assert list(dangers(source))
@@ -99,7 +94,6 @@ def test_the_search_for_dangers_finds_them(source):
 @pytest.mark.parametrize('source', [
     're.compile(text)', 'yaml.safe_load(text)', 'yaml.load(text, Loader=_SafeLoader)',
     'subprocess.run([program, text])', 'np.load(path, allow_pickle=False)', 'model.eval()',
-    'jinja2.Environment(autoescape=True)',
 ])
 def test_the_search_for_dangers_lets_good_code_be(source):
     assert not list(dangers(source))
