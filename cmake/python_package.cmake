@@ -16,7 +16,17 @@ function(sysid_install_python_package)
   endforeach()
 endfunction()
 
-# One executable for each `name = module:function` line of an entry-points file.
+# Entry points beside the metadata that the generated package brings: tools such as ros2cli find
+# extensions by them.
+function(sysid_install_entry_points entry_points)
+  ament_get_python_install_dir(destination)
+  set(python py${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR})
+  install(FILES ${entry_points}
+    DESTINATION ${destination}/${PROJECT_NAME}-${${PROJECT_NAME}_VERSION}-${python}.egg-info)
+endfunction()
+
+# One executable for each `name = module:function` line of an entry-points file, where `ros2 run`
+# looks for them; that of the terminal is on the PATH, too.
 function(sysid_install_executables entry_points)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${entry_points})
   file(STRINGS ${entry_points} lines REGEX "^[a-z_]+ *= *[a-z_.]+:[a-z_]+$")
@@ -32,5 +42,8 @@ function(sysid_install_executables entry_points)
     file(CHMOD ${script} PERMISSIONS
       OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
     install(PROGRAMS ${script} DESTINATION lib/${PROJECT_NAME})
+    if(CMAKE_MATCH_1 STREQUAL "sysid")
+      install(PROGRAMS ${script} DESTINATION bin)
+    endif()
   endforeach()
 endfunction()

@@ -46,6 +46,7 @@ PROVIDERS = {
     'pinocchio': ('pin', 'pinocchio'),
     'pydantic': ('pydantic', 'python3-pydantic'),
     'rich': ('rich', 'python3-rich'),
+    'ros2cli': (None, 'ros2cli'),
     'rosbags': ('rosbags', None),
     'scipy': ('scipy', 'python3-scipy'),
     'xacro': ('xacro', 'xacro'),
@@ -131,6 +132,22 @@ def test_an_executable_names_a_function_that_exists(name):
 def test_ros2_run_finds_the_executable(name):
     path = install_prefix() / 'lib/sysid_ros' / name
     assert os.access(path, os.X_OK)
+
+
+def test_the_terminal_finds_the_executable_sysid():
+    assert os.access(install_prefix() / 'bin/sysid', os.X_OK)
+
+
+def test_extensions_of_other_tools_are_in_the_installed_metadata():
+    version = f'python{sys.version_info.major}.{sys.version_info.minor}'
+    packages = install_prefix() / 'lib' / version / 'site-packages'
+    installed = {
+        point.name: point.value
+        for distribution in importlib.metadata.distributions(path=[str(packages)])
+        for point in distribution.entry_points
+        if point.group == 'ros2cli.command' and distribution.name in ('sysid-ros', 'sysid_ros')
+    }
+    assert installed == dict(ENTRY_POINTS['ros2cli.command'])
 
 
 def test_the_manifest_and_the_interface_definitions_are_installed():

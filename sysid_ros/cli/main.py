@@ -31,14 +31,29 @@ def parser(verbs: Sequence[str] = _VERBS) -> argparse.ArgumentParser:
         epilog='Exit codes: ' + '; '.join(f'{code.value} {code.meaning}' for code in ExitCode),
     )
     root.add_argument('--version', action='version', version=sysid_ros.__version__)
-    subparsers = root.add_subparsers(dest='verb', metavar='VERB', required=True)
+    add_verbs(root, verbs)
+    return root
+
+
+def add_verbs(command: argparse.ArgumentParser, verbs: Sequence[str]) -> None:
+    """Add verbs with their arguments to a command.
+
+    Args:
+        command: Parser of the command.
+        verbs: Names; only what these need is imported.
+    """
+    subparsers = command.add_subparsers(dest='verb', metavar='VERB', required=True)
     for name in verbs:
         module = _module(name)
         text = (module.__doc__ or '').strip()
         verb = subparsers.add_parser(name, help=text.splitlines()[0], description=text)
         module.add_arguments(verb)
         verb.set_defaults(run=module.run)
-    return root
+
+
+def named_verbs(words: Sequence[str]) -> Sequence[str]:
+    """The verb that a command line begins with; all of them if it begins with none."""
+    return words[:1] if words and words[0] in _VERBS else _VERBS
 
 
 @cache
@@ -73,8 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cause outside of the program are one line on standard error.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    named = given[:1] if given and given[0] in _VERBS else _VERBS
-    options = parser(named).parse_args(given)
+    options = parser(named_verbs(given)).parse_args(given)
     try:
         return int(options.run(options))
     except SysidError as error:
