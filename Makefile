@@ -9,12 +9,15 @@
 #   make test-random     its part that draws random problems, with new ones: SEED=7 TIMES=1000
 #   make test-installed  the test suite against `pip install .` in a fresh environment
 #   make test-oldest     the test suite with the oldest versions of what it depends on
+#   make test-jazzy      the test suite with the versions of Ubuntu 24.04, by the README's recipe
 #   make colcon-test     the test suite in a colcon workspace
 #   make clean           remove everything that make has made
 
 PYTHON ?= python3
+# That of test-jazzy.
+PYTHON312 ?= python3.12
 PYTEST_ARGS ?=
-# What test-installed runs.
+# What test-installed and test-jazzy run.
 TESTS ?= test
 # What test-processors runs, and for which kinds of processors.
 NUMERICAL ?= $(addprefix test/,contract dynamics estimation evaluation excitation faults recording \
@@ -30,6 +33,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 INSTALLED := build/venv-installed
 OLDEST := build/venv-oldest
+JAZZY := build/jazzy
 WORKSPACE := build/workspace
 
 INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
@@ -48,7 +52,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DELETE_ON_ERROR:
 .PHONY: setup demo test test-processes test-processors test-random lint bench test-installed \
-  test-oldest colcon-test clean check-machine
+  test-oldest test-jazzy colcon-test clean check-machine
 
 setup: $(READY)
 
@@ -99,6 +103,9 @@ test-oldest: check-machine
 	$(OLDEST)/bin/python -m pip install --quiet --no-deps .
 	cd $(OLDEST) && bin/python -m pytest -m 'not processes' --config-file ../../pyproject.toml \
 	  --rootdir ../.. -W default::DeprecationWarning ../../test $(PYTEST_ARGS)
+
+test-jazzy:
+	sh .ci/test_jazzy.sh $(PYTHON312) $(JAZZY) $(addprefix $(CURDIR)/,$(TESTS)) $(PYTEST_ARGS)
 
 # colcon says OK when it has found no test at all, so its results are counted.
 colcon-test: $(READY)

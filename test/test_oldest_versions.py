@@ -49,3 +49,27 @@ def test_the_oldest_version_promised_is_the_one_that_is_tried(name):
 def test_the_oldest_set_is_that_of_pinocchio_3_and_numpy_1_26():
     assert tried()['pin'].major == 3
     assert tried()['numpy'].release[:2] == (1, 26)
+
+
+def of_ubuntu():
+    """Versions in constraints-jazzy.txt: apt's, and those of the environment over it."""
+    text = (PROJECT / 'constraints-jazzy.txt').read_text(encoding='utf-8')
+    for part in text.split('# Over it'):
+        pins = [Requirement(line) for line in part.splitlines() if '==' in line]
+        yield {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
+
+
+def test_over_ubuntus_versions_lies_what_the_package_needs():
+    apt, over = of_ubuntu()
+    config = ConfigParser()
+    config.read(PROJECT / 'setup.cfg', encoding='utf-8')
+    for line in config.get('options', 'install_requires').split('\n')[1:]:
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        assert requirement.specifier.contains((apt | over)[name]), requirement
+
+
+def test_what_apts_packages_are_compiled_for_is_not_covered():
+    apt, over = of_ubuntu()
+    assert {'numpy', 'scipy', 'matplotlib', 'pin', 'coal'} <= apt.keys() - over.keys()
+    assert Version(apt['numpy']) < Version('2')
