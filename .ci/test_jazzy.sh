@@ -32,6 +32,7 @@ export LD_LIBRARY_PATH
 "$python" -m venv "$here/venv"
 echo "import site; site.addsitedir('$packages')" \
     > "$here/venv/lib/python3.12/site-packages/system.pth"
+set +u  # neither this nor the workspace's file knows all of its variables
 . "$here/venv/bin/activate"
 python3 -m pip install --quiet --constraint "$here/over.txt" --requirement requirements-ros.txt \
     'gtsam>=4.3'
@@ -43,7 +44,6 @@ mkdir -p "$here/workspace/src"
 ln -s "$source" "$here/workspace/src/sysid_ros"
 cd "$here/workspace"
 colcon build
-set +u
 . install/setup.sh
 export PYTHONPATH="$VIRTUAL_ENV/lib/python3.12/site-packages:$PYTHONPATH"
 exec python3 -m pytest -m 'not processes' --config-file "$source/pyproject.toml" \
