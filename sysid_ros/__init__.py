@@ -7,6 +7,14 @@ The sub-packages are the steps of the workflow, in order: ``robot``, ``dynamics`
 """
 
 import pkgutil
+from importlib.metadata import version as _installed
+
+# Ubuntu's own would end in a name that cannot be imported, somewhere below.
+if (_found := _installed('pydantic')).startswith(('0.', '1.')):
+    raise ImportError(
+        f'pydantic {_found} was found, but 2.6 or later is needed. In a ROS distribution it is in '
+        'the environment of the README (Install): activate that, and for ros2 export '
+        "PYTHONPATH=$(python3 -c 'import site; print(site.getsitepackages()[0])'):$PYTHONPATH")
 
 __version__ = '0.1.0'
 

@@ -268,3 +268,16 @@ def test_kinds_of_processors_are_tried_in_turn_and_what_fails_is_named():
         capture_output=True)
     assert done.returncode == 2
     assert 'SkylakeX' in done.stderr
+
+
+def test_the_pydantic_of_ubuntu_is_refused_with_what_to_do(tmp_path):
+    metadata = tmp_path / 'pydantic-1.10.14.dist-info' / 'METADATA'
+    metadata.parent.mkdir()
+    metadata.write_text('Metadata-Version: 2.1\nName: pydantic\nVersion: 1.10.14\n')
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get('PYTHONPATH')]))
+    done = subprocess.run(
+        [sys.executable, '-c', 'import sysid_ros'], text=True, capture_output=True,
+        env={**os.environ, 'PYTHONPATH': path})
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith('ImportError: pydantic 1.10.14 was found, but 2.6 or later is needed.')
+    assert 'export PYTHONPATH=' in last
