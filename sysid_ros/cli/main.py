@@ -16,7 +16,7 @@ import sysid_ros
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import SysidError
 
-_VERBS = ('model', 'excite', 'fit', 'validate', 'payload', 'export', 'replay', 'demo')
+_VERBS = ('model', 'excite', 'fit', 'validate', 'payload', 'export', 'replay', 'compile', 'demo')
 
 
 def parser(verbs: Sequence[str] = _VERBS) -> argparse.ArgumentParser:
