@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 Interval = tuple[float, float]
 
@@ -181,7 +180,9 @@ def _numbered_by_lag(t: np.ndarray, period: float) -> np.ndarray:
     A late sample is late alone, but after a missing one all are: a running median
     of the lag behind an even clock ignores the first and jumps at the second.
     """
-    from scipy.signal import find_peaks  # most of a second to import, and rarely needed
+    # Most of a second to import, and rarely needed.
+    from scipy.ndimage import median_filter
+    from scipy.signal import find_peaks
 
     lag = (t - t[0]) / period - np.arange(len(t))
     steady = median_filter(lag, size=_MEDIAN, mode='nearest')

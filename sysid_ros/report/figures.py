@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR, joint_axes, save
@@ -45,10 +46,7 @@ def torque_figure(
             axis.plot(
                 shown, _reach(_broken(values, breaks), stretches), color=colour, linewidth=width,
                 label=label)
-        axis.fill_between(
-            shown, 0.0, 1.0, where=_anywhere(~problem.usable[:, joint], stretches), color='0.9',
-            step='mid', zorder=0, transform=axis.get_xaxis_transform(), linewidth=0.0,
-        )
+        _shade(axis, shown, _anywhere(~problem.usable[:, joint], stretches))
         axis.margins(x=0.0)
     axes[-1].set_xlabel('time of the rows [s]', fontsize=9)
     save(figure, path, title)
@@ -79,6 +77,21 @@ def _anywhere(mask: np.ndarray, stretches: np.ndarray | None) -> np.ndarray:
     if stretches is None:
         return mask
     return np.repeat(np.logical_or.reduceat(mask, stretches), 2)
+
+
+def _shade(axis: Axes, time: np.ndarray, mask: np.ndarray) -> None:
+    """Shade rows of a mask over the whole height, at less cost than filling between curves."""
+    axis.broken_barh(
+        _runs(time, mask).tolist(), (0.0, 1.0), color='0.9', zorder=0,
+        transform=axis.get_xaxis_transform(), linewidth=0.0)
+
+
+def _runs(time: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Begin and length of each run of rows of a mask, to half a row beyond its ends, ``(k, 2)``."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    middles = np.concatenate([time[:1], 0.5 * (time[1:] + time[:-1]), time[-1:]])
+    begin, end = middles[edges].reshape(-1, 2).T
+    return np.stack([begin, end - begin], axis=1)
 
 
 def _broken(values: np.ndarray, breaks: np.ndarray) -> np.ndarray:

@@ -44,7 +44,24 @@ def test_one_row_that_did_not_count_is_shaded():
     stretches = figures._stretches(len(mask))
     shaded = figures._anywhere(mask, stretches)
     assert shaded.sum() == 2
-    time = np.repeat(stretches, 2)
-    assert 0 <= 31_234 - time[shaded][0] < 13
-    assert len(Figure().subplots().fill_between(
-        time, 0.0, 1.0, where=shaded).get_paths()) == 1
+    time = np.repeat(stretches, 2).astype(float)
+    ((begin, length),) = figures._runs(time, shaded)
+    assert begin < 31_234 < begin + length + 13 and 0 < length < 26
+
+
+def test_runs_reach_half_a_row_beyond_their_ends():
+    time, mask = np.arange(6.0), np.array([1, 0, 1, 1, 0, 1], dtype=bool)
+    np.testing.assert_allclose(
+        figures._runs(time, mask), [[0.0, 0.5], [1.5, 2.0], [4.5, 0.5]])
+    assert figures._runs(time, np.zeros(6, dtype=bool)).shape == (0, 2)
+    assert figures._runs(time, np.ones(6, dtype=bool)).tolist() == [[0.0, 5.0]]
+
+
+def test_shading_changes_no_scale():
+    limits = []
+    for mask in (np.zeros(6, dtype=bool), np.array([1, 0, 1, 1, 0, 1], dtype=bool)):
+        axis = Figure().subplots()
+        axis.plot(np.arange(6.0), 20.0 + np.arange(6.0))
+        figures._shade(axis, np.arange(6.0), mask)
+        limits.append((axis.get_xlim(), axis.get_ylim()))
+    assert limits[0] == limits[1]

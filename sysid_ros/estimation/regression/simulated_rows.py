@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from sysid_ros.dynamics.tracking import TrackingRobot
 from sysid_ros.errors import EstimationError
@@ -118,6 +117,8 @@ class SimulatedRows:
             self.q[chosen], self.v[chosen], self.a[chosen], rate / stride, parts))
         if stride == 1 and len(chosen) == len(self.q):
             return coarse
+        from scipy.interpolate import CubicSpline  # slow to import, and not always needed
+
         motion = np.zeros((3, *self.q.shape))
         for (start, stop), (first, last), at in zip(self.segments, parts, samples, strict=True):
             between = CubicSpline(at, coarse[:, first:last], axis=1)
