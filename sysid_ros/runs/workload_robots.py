@@ -2,69 +2,68 @@
 
 from __future__ import annotations
 
-#: Two revolute joints and a prismatic one, whose links are boxes.
-ARM = """<robot name="arm">
-  <link name="base"/>
-  <link name="upper"><inertial>
-    <origin xyz="0.2 0.01 0.02"/><mass value="3.0"/>
-    <inertia ixx="0.008" iyy="0.05" izz="0.05" ixy="0" ixz="0.001" iyz="0"/></inertial></link>
-  <link name="lower"><inertial>
-    <origin xyz="0.15 0 0.01"/><mass value="1.5"/>
-    <inertia ixx="0.003" iyy="0.015" izz="0.015" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="slide"><inertial>
-    <origin xyz="0.02 0.01 0.05"/><mass value="0.8"/>
-    <inertia ixx="0.003" iyy="0.003" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
-    <origin xyz="0 0 0.4"/><axis xyz="0 1 0"/>
-    <limit lower="-2" upper="2" effort="100" velocity="5"/>
-    <dynamics damping="0.5" friction="0.5"/></joint>
-  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
-    <origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>
-    <limit lower="-2" upper="2" effort="50" velocity="5"/>
-    <dynamics damping="0.2" friction="0.2"/></joint>
-  <joint name="lift" type="prismatic"><parent link="lower"/><child link="slide"/>
-    <origin xyz="0.3 0 0"/><axis xyz="0 0 1"/>
-    <limit lower="-0.8" upper="0.8" effort="50" velocity="3"/>
-    <dynamics damping="2.0" friction="1.0"/></joint>
-</robot>
-"""
+
+def _link(name: str, mass: float, com: str, moments: tuple[float, float, float]) -> str:
+    """A link with its centre of mass and moments of inertia about it."""
+    x, y, z = moments
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{com}"/><mass value="{mass}"/>'
+        f'<inertia ixx="{x}" iyy="{y}" izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial></link>\n')
+
+
+def _joint(
+    name: str, parent: str, child: str, axis: str, *, place: str = '0 0 0',
+    kind: str = 'continuous', extra: str = '',
+) -> str:
+    """A joint; what it has beside its axis is ``extra``."""
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{place}"/><axis xyz="{axis}"/>{extra}</joint>\n')
+
+
+def _limited(reach: float, effort: float, damping: float) -> str:
+    """Limits of a joint, and its friction."""
+    return (
+        f'<limit lower="-{reach}" upper="{reach}" effort="{effort}" velocity="5"/>'
+        f'<dynamics damping="{damping}" friction="{damping}"/>')
+
+
+def _robot(name: str, *parts: str) -> str:
+    return f'<robot name="{name}">\n{"".join(parts)}</robot>\n'
+
+
+#: Two revolute joints and a prismatic one.
+ARM = _robot(
+    'arm', '<link name="base"/>',
+    _link('upper', 3.0, '0.2 0.01 0.02', (0.008, 0.05, 0.05)),
+    _link('lower', 1.5, '0.15 0 0.01', (0.003, 0.015, 0.015)),
+    _link('slide', 0.8, '0.02 0.01 0.05', (0.003, 0.003, 0.002)),
+    _joint('shoulder', 'base', 'upper', '0 1 0', place='0 0 0.4', kind='revolute',
+           extra=_limited(2.0, 100.0, 0.5)),
+    _joint('elbow', 'upper', 'lower', '0 0 1', place='0.4 0 0', kind='revolute',
+           extra=_limited(2.0, 50.0, 0.2)),
+    _joint('lift', 'lower', 'slide', '0 0 1', place='0.3 0 0', kind='prismatic',
+           extra=_limited(0.8, 50.0, 1.0)))
 
 #: A double pendulum.
-PENDULUM = """<robot name="pendulum">
-  <link name="stand"/>
-  <link name="upper"><inertial>
-    <origin xyz="0 0 -0.1"/><mass value="0.5"/>
-    <inertia ixx="0.004" iyy="0.004" izz="0.0005" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="lower"><inertial>
-    <origin xyz="0 0 -0.12"/><mass value="0.3"/>
-    <inertia ixx="0.002" iyy="0.002" izz="0.0003" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="shoulder" type="continuous"><parent link="stand"/><child link="upper"/>
-    <axis xyz="0 1 0"/><dynamics damping="0.05" friction="0.02"/></joint>
-  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
-    <origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/><dynamics damping="0.02" friction="0.01"/></joint>
-</robot>
-"""
+PENDULUM = _robot(
+    'pendulum', '<link name="stand"/>',
+    _link('upper', 0.5, '0 0 -0.1', (0.004, 0.004, 0.0005)),
+    _link('lower', 0.3, '0 0 -0.12', (0.002, 0.002, 0.0003)),
+    _joint('shoulder', 'stand', 'upper', '0 1 0',
+           extra='<dynamics damping="0.05" friction="0.02"/>'),
+    _joint('elbow', 'upper', 'lower', '0 1 0', place='0 0 -0.2',
+           extra='<dynamics damping="0.02" friction="0.01"/>'))
 
 #: A crank of 1 m, a coupler of 2 m and a rocker of 3 m on a ground of 3.5 m, in the x-y plane.
-FOUR_BAR = """<robot name="four_bar">
-  <link name="ground"/>
-  <link name="crank"><inertial>
-    <origin xyz="0.5 0 0"/><mass value="1.0"/>
-    <inertia ixx="0.02" iyy="0.08" izz="0.09" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="coupler"><inertial>
-    <origin xyz="1.0 0 0"/><mass value="2.0"/>
-    <inertia ixx="0.2" iyy="0.6" izz="0.7" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="rocker"><inertial>
-    <origin xyz="1.5 0 0"/><mass value="3.0"/>
-    <inertia ixx="0.6" iyy="1.8" izz="2.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="crank_joint" type="continuous"><parent link="ground"/><child link="crank"/>
-    <axis xyz="0 0 1"/></joint>
-  <joint name="coupler_joint" type="continuous"><parent link="crank"/><child link="coupler"/>
-    <origin xyz="1 0 0"/><axis xyz="0 0 1"/></joint>
-  <joint name="rocker_joint" type="continuous"><parent link="ground"/><child link="rocker"/>
-    <origin xyz="3.5 0 0"/><axis xyz="0 0 1"/></joint>
-</robot>
-"""
+FOUR_BAR = _robot(
+    'four_bar', '<link name="ground"/>',
+    _link('crank', 1.0, '0.5 0 0', (0.02, 0.08, 0.09)),
+    _link('coupler', 2.0, '1 0 0', (0.2, 0.6, 0.7)),
+    _link('rocker', 3.0, '1.5 0 0', (0.6, 1.8, 2.2)),
+    _joint('crank_joint', 'ground', 'crank', '0 0 1'),
+    _joint('coupler_joint', 'crank', 'coupler', '0 0 1', place='1 0 0'),
+    _joint('rocker_joint', 'ground', 'rocker', '0 0 1', place='3.5 0 0'))
 
 #: What closes it.
 FOUR_BAR_LOOPS = """
