@@ -9,6 +9,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.evaluation.contradictions import score_test
 from sysid_ros.evaluation.data_findings import DataFindings, delays_of
 from sysid_ros.evaluation.evaluation import HeldOut, remarks_on, simulate_held_out
 from sysid_ros.evaluation.prediction import predict
@@ -49,9 +50,12 @@ def run(options: argparse.Namespace) -> ExitCode:
         prediction = predict(estimate, problem, held_out=unseen)
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *remarks_on(estimate, held_out))
+        data = DataFindings(
+            efforts, () if delays is None else (delays,)
+        ).without_excluded_clock(score_test(problem, estimate))
     verdict = judge(
         estimate, prediction, simulation=simulation if unseen else None,
-        data=DataFindings(efforts, () if delays is None else (delays,)),
+        data=data,
     ).with_remarks(remarks)
     name = options.settings.stem
     folder.write_validation(name, estimate, verdict, problem, simulation)

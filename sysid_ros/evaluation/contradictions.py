@@ -35,6 +35,8 @@ _DECISIVE, _BESIDE = 20.0, 0.1
 # Smaller ones are what real robots have: factors of an effort and of the clock, and zeros in [rad]
 # or [m].
 _SCALE, _CLOCK, _ZERO = 1.25, 1.1, 0.1
+# Standard deviations by which a clock has to be out of reach to be excluded.
+_SIGMAS = 3.0
 # Torques are not known better than this, in parts.
 _MISMATCH = 0.01
 # Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
@@ -103,24 +105,45 @@ class Contradiction:
             'whether something other than the drives carries weight, such as a spring.')
 
 
-def contradictions(problem: RegressionProblem, estimate: Estimate) -> tuple[Contradiction, ...]:
-    """What contradicts the rest of the rows, the clearest first.
+@dataclass(frozen=True)
+class ScoreTest:
+    r"""What the rows say of themselves.
+
+    Attributes:
+        contradictions: What contradicts the rest of the rows, the clearest first.
+        log_clock: Logarithm of the seconds that the stamps count in one second, to first order,
+            with no other column beside it.
+        log_clock_deviation: Its standard deviation; infinite where nothing tells it.
+    """
+
+    contradictions: tuple[Contradiction, ...] = ()
+    log_clock: float = 0.0
+    log_clock_deviation: float = np.inf
+
+    def excludes_clock(self, log_clock: float) -> bool:
+        """Whether even half of a clock's logarithm is out of reach of what the rows say."""
+        return abs(self.log_clock) + _SIGMAS * self.log_clock_deviation < 0.5 * abs(log_clock)
+
+
+def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
+    """Score test of the rows against a wrong scale of an effort, zero of a joint, or clock.
 
     Args:
         problem: Rows that were fitted.
         estimate: What was found; its residuals say how far rows are to be believed.
 
     Returns:
-        Nothing where loops are closed, drive gains are sought, or the motion is not at hand.
+        Nothing found where loops are closed, drive gains are sought, or the motion is not at hand.
     """
     robot = problem.model.robot
     if problem.motion is None or robot.loops is not None or not estimate.status.found_values:
-        return ()
+        return ScoreTest()
     if (problem.model.at(estimate.parameters.values).gains != 1.0).any():
-        return ()
+        return ScoreTest()
     evidence = _Evidence(held_at(problem, estimate.parameters.values), estimate)
     found = evidence.selected()
-    return tuple(one for one in evidence.described(found) if _is_large(one))
+    return ScoreTest(
+        tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock())
 
 
 def _is_large(found: Contradiction) -> bool:
@@ -166,8 +189,8 @@ class _Evidence:
             stack = weight * (stack - basis @ (basis.T @ stack))
             self._products[joint] = stack.T @ stack
 
-    def selected(self) -> dict[int, float]:
-        """Columns of C that explain the rows beside each other, and what each explains."""
+    def _beside_parameters(self) -> np.ndarray:
+        """Products of the efforts left over and of C, with the best parameters taken out."""
         products = self._products.sum(axis=0)
         f = self._steps
         normal = products[:f, :f] + np.eye(f)
@@ -176,6 +199,19 @@ class _Evidence:
         square = np.column_stack([rest[:, f + 1] - rest[:, f], rest[:, f + 2:]])
         square -= rest[:, :f] @ scipy.linalg.cho_solve(
             scipy.linalg.cho_factor(normal), rest[:, :f].T)
+        return square
+
+    def log_clock(self) -> tuple[float, float]:
+        """Logarithm of the clock's rate by its own column alone, and its standard deviation."""
+        square, at = self._beside_parameters(), 1 + self._kinds.index((Wrong.CLOCK, -1))
+        information = float(square[at, at])
+        if not information > 0.0:
+            return 0.0, np.inf
+        return float(square[0, at]) / information, information**-0.5
+
+    def selected(self) -> dict[int, float]:
+        """Columns of C that explain the rows beside each other, and what each explains."""
+        square = self._beside_parameters()
         size = np.diag(square).copy()
         found: dict[int, float] = {}
         for _ in self._kinds:

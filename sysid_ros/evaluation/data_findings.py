@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.known import LoadFinding
-from sysid_ros.evaluation.contradictions import Contradiction
+from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.unsaid_load import UnsaidLoad
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
-from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.effort import EffortFinding, EffortKind
 from sysid_ros.recording.quality import DataQuality
 
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
@@ -43,6 +43,15 @@ class DataFindings:
     load: LoadFinding | None = None
     unsaid: UnsaidLoad | None = None
     contradictions: tuple[Contradiction, ...] = ()
+
+    def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
+        """The same without a clock that the description suggests and the rows exclude.
+
+        The rows need no description for it: then the inertias of the description are wrong.
+        """
+        return replace(self, efforts=tuple(
+            one for one in self.efforts if one.kind is not EffortKind.OTHER_CLOCK
+            or not test.excludes_clock(0.5 * float(np.log(one.scale)))))
 
 
 #: Nothing that was looked at.

@@ -11,7 +11,7 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.evaluation.contradictions import contradictions
+from sysid_ros.evaluation.contradictions import score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
@@ -115,7 +115,9 @@ def evaluate(
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *remarks_on(estimate, held_out))
     fitted = predict(estimate, training, held_out=False)
-    data = replace(data, contradictions=contradictions(training, estimate))
+    scores = score_test(training, estimate)
+    data = replace(
+        data.without_excluded_clock(scores), contradictions=scores.contradictions)
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error
         if prediction.candidate.relative_error > OVERFIT * trained:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
+from sysid_ros.recording.effort import EffortFinding, EffortKind
 from sysid_ros.recording.faults import frozen_torque_runs
 from sysid_ros.recording.grid import mean_period
 from sysid_ros.recording.processing import Processing
@@ -164,7 +164,10 @@ def assess_quality(
         duration=dataset.duration, segments=len(dataset.segments), joints=joints,
         counts=dict(dataset.counts),
         delays=() if delays is None else delays.sentences(),
-        efforts=tuple(finding.sentence for finding in efforts if not finding.kind.usable),
+        # Whether a clock is wrong is settled by the verdict, which asks the rows themselves.
+        efforts=tuple(
+            finding.sentence for finding in efforts
+            if not finding.kind.usable and finding.kind is not EffortKind.OTHER_CLOCK),
         warnings=(*dataset.warnings, *(text for joint in joints for text in _warnings(joint))),
     )
 

@@ -14,8 +14,10 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.contradictions import Contradiction, Wrong, contradictions
+from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest, Wrong, score_test
+from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.evaluation import evaluate
+from sysid_ros.recording.effort import EffortFinding, EffortKind
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
@@ -57,9 +59,9 @@ def timed(factor):
 @pytest.mark.parametrize('seed', range(6))
 @pytest.mark.parametrize('common', [1.0, 0.3, 2.0])
 def test_efforts_of_one_scale_contradict_nothing(golden, seed, common):
-    found = contradictions(*fitted(golden, lambda data: replace(data, tau=common * data.tau),
-                                   seed=seed))
-    assert found == ()
+    found = score_test(*fitted(
+        golden, lambda data: replace(data, tau=common * data.tau), seed=seed))
+    assert found.contradictions == ()
 
 
 @pytest.mark.parametrize('joint', [0, 1])
@@ -67,7 +69,7 @@ def test_efforts_of_one_scale_contradict_nothing(golden, seed, common):
 @pytest.mark.parametrize('estimator', ['entropic', 'ols'])
 def test_the_scale_of_one_effort_is_found(golden, joint, scale, estimator):
     problem, estimate = fitted(golden, scaled(joint, scale), estimator)
-    found, = contradictions(problem, estimate)[:1]
+    found, = score_test(problem, estimate).contradictions[:1]
     assert found.kind is Wrong.SCALE
     assert found.joint == problem.model.robot.joint_names[joint]
     assert found.value == pytest.approx(scale, rel=0.1)
@@ -76,40 +78,60 @@ def test_the_scale_of_one_effort_is_found(golden, joint, scale, estimator):
 @pytest.mark.parametrize('angle', [-0.4, 0.4])
 def test_the_zero_of_a_joint_is_found(golden, angle):
     problem, estimate = fitted(golden, shifted(1, angle))
-    found, = contradictions(problem, estimate)[:1]
+    found, = score_test(problem, estimate).contradictions[:1]
     assert (found.kind, found.joint) == (Wrong.ZERO, problem.model.robot.joint_names[1])
     assert found.value == pytest.approx(-angle, rel=0.3)
 
 
 @pytest.mark.parametrize('factor', [0.8, 1.25])
 def test_a_clock_is_found(golden, factor):
-    found = contradictions(*fitted(golden, timed(factor)))[0]
+    found = score_test(*fitted(golden, timed(factor))).contradictions[0]
     assert found.kind is Wrong.CLOCK
     assert found.value == pytest.approx(factor, rel=0.1)
 
 
+@pytest.mark.parametrize('factor', [0.8, 1.0, 1.25])
+def test_a_clock_is_excluded_unless_it_is_the_one_that_runs(golden, factor):
+    """A description with wrong inertias suggests a clock; the rows say whether there is one."""
+    problem, estimate = fitted(golden, timed(factor))
+    scores = score_test(problem, estimate)
+    suggested = [EffortFinding('all joints', EffortKind.OTHER_CLOCK, scale, np.nan, np.nan)
+                 for scale in (0.8**2, 1.25**2)]
+    data = DataFindings(efforts=tuple(suggested)).without_excluded_clock(scores)
+    assert data.efforts == (() if factor == 1.0 else tuple(suggested))
+    reasons = evaluate(
+        estimate, problem, data=DataFindings(efforts=tuple(suggested))).verdict.reasons
+    assert any('another clock' in reason for reason in reasons) == (factor != 1.0)
+
+
+def test_rows_that_tell_no_clock_exclude_none():
+    scale = EffortFinding('all joints', EffortKind.OTHER_CLOCK, 4.0, np.nan, np.nan)
+    data = DataFindings(efforts=(scale,))
+    assert data.without_excluded_clock(ScoreTest()) == data
+
+
 @pytest.mark.parametrize('spoil', [scaled(1, 1.1), shifted(1, 0.03), timed(1.05)])
 def test_what_real_robots_have_is_left_alone(golden, spoil):
-    assert contradictions(*fitted(golden, spoil)) == ()
+    assert score_test(*fitted(golden, spoil)).contradictions == ()
 
 
 def test_friction_and_drive_inertia_that_no_model_has_are_no_contradiction(golden):
     data = golden.dataset(0.02)
     drag = 0.3 * data.v + 0.5 * np.sign(data.v) + 0.2 * data.a + 0.4
-    found = contradictions(*fitted(
+    found = score_test(*fitted(
         golden, lambda data: replace(data, tau=data.tau + drag), model=TorqueModel(
             golden.model.robot, ())))
-    assert found == ()
+    assert found.contradictions == ()
 
 
 def test_a_failed_fit_contradicts_nothing(golden):
     problem, estimate = fitted(golden, scaled(1, 2.0))
-    assert contradictions(problem, replace(estimate, status=Status.FAILED)) == ()
+    assert score_test(problem, replace(estimate, status=Status.FAILED)) == ScoreTest()
 
 
 def test_rows_without_their_motion_are_passed_over(golden):
     problem, estimate = fitted(golden, scaled(1, 2.0))
-    assert contradictions(replace(problem, motion=None), estimate) == ()
+    assert score_test(replace(problem, motion=None), estimate) == ScoreTest()
 
 
 def test_the_verdict_refuses_with_the_line_that_mends_it(golden):
