@@ -16,8 +16,8 @@ beside it (forward selection). Offsets, friction and drive inertia of every join
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
@@ -114,11 +114,19 @@ class ScoreTest:
         log_clock: Logarithm of the seconds that the stamps count in one second, to first order,
             with no other column beside it.
         log_clock_deviation: Its standard deviation; infinite where nothing tells it.
+        scale_deviations: Standard deviation of the logarithm of each effort's scale by its
+            own column alone;
+            empty where nothing was tested.
     """
 
     contradictions: tuple[Contradiction, ...] = ()
     log_clock: float = 0.0
     log_clock_deviation: float = np.inf
+    scale_deviations: Mapping[str, float] = field(default_factory=dict)
+
+    def tells(self, factor: float, deviation: float) -> bool:
+        """Whether rows with this standard deviation of a logarithm would show such a factor."""
+        return deviation * _DECISIVE**0.5 < abs(np.log(factor))
 
     def excludes_clock(self, log_clock: float) -> bool:
         """Whether even half of a clock's logarithm is out of reach of what the rows say."""
@@ -143,7 +151,8 @@ def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
     evidence = _Evidence(held_at(problem, estimate.parameters.values), estimate)
     found = evidence.selected()
     return ScoreTest(
-        tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock())
+        tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock(),
+        evidence.scale_deviations())
 
 
 def _is_large(found: Contradiction) -> bool:
@@ -188,6 +197,7 @@ class _Evidence:
             basis = scipy.linalg.orth(own[used, joint])
             stack = weight * (stack - basis @ (basis.T @ stack))
             self._products[joint] = stack.T @ stack
+        self._square = self._beside_parameters()
 
     def _beside_parameters(self) -> np.ndarray:
         """Products of the efforts left over and of C, with the best parameters taken out."""
@@ -203,15 +213,21 @@ class _Evidence:
 
     def log_clock(self) -> tuple[float, float]:
         """Logarithm of the clock's rate by its own column alone, and its standard deviation."""
-        square, at = self._beside_parameters(), 1 + self._kinds.index((Wrong.CLOCK, -1))
+        square, at = self._square, 1 + self._kinds.index((Wrong.CLOCK, -1))
         information = float(square[at, at])
         if not information > 0.0:
             return 0.0, np.inf
         return float(square[0, at]) / information, information**-0.5
 
+    def scale_deviations(self) -> dict[str, float]:
+        """Standard deviation of the logarithm of each effort's scale by its own column alone."""
+        information = np.diag(self._square)[1:1 + len(self._names)]
+        return {name: float(one**-0.5) if one > 0.0 else np.inf
+                for name, one in zip(self._names, information, strict=True)}
+
     def selected(self) -> dict[int, float]:
         """Columns of C that explain the rows beside each other, and what each explains."""
-        square = self._beside_parameters()
+        square = self._square
         size = np.diag(square).copy()
         found: dict[int, float] = {}
         for _ in self._kinds:

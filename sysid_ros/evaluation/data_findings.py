@@ -10,6 +10,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
+from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.unsaid_load import UnsaidLoad
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.delay import TorqueDelays, estimate_delays
@@ -33,6 +34,9 @@ class DataFindings:
         load: What the torques make of a load of known mass.
         unsaid: A load by which the recording to judge by differs from those that were fitted.
         contradictions: What of the fitted recordings contradicts the rest of them.
+        trusts_description: Whether the description counts where the rows tell nothing.
+        departures: Where what was found leaves the description, and the rows cannot tell which
+            is right.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -43,6 +47,8 @@ class DataFindings:
     load: LoadFinding | None = None
     unsaid: UnsaidLoad | None = None
     contradictions: tuple[Contradiction, ...] = ()
+    trusts_description: bool = True
+    departures: tuple[Departure, ...] = ()
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The same without a clock that the description suggests and the rows exclude.

@@ -107,11 +107,15 @@ def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
 
 
 def _contradictions(data: DataFindings) -> Iterator[Objection]:
-    """Scales, zeros and clocks that no masses make up for, of joints not yet accused."""
+    """Scales, zeros and clocks that no masses make up for, or none that the description has."""
     accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
     for found in data.contradictions:
         if found.joint not in accused:
             yield Objection(found.sentence, found.next_step)
+    accused |= {found.joint for found in data.contradictions}
+    for departure in data.departures:
+        if departure.joint not in accused:
+            yield Objection(departure.sentence, departure.next_step)
 
 
 def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:

@@ -14,6 +14,7 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.contradictions import score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
+from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
@@ -117,7 +118,8 @@ def evaluate(
     fitted = predict(estimate, training, held_out=False)
     scores = score_test(training, estimate)
     data = replace(
-        data.without_excluded_clock(scores), contradictions=scores.contradictions)
+        data.without_excluded_clock(scores), contradictions=scores.contradictions,
+        departures=departures(training, estimate, scores) if data.trusts_description else ())
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error
         if prediction.candidate.relative_error > OVERFIT * trained:

@@ -23,6 +23,9 @@ OVERFIT, _KEPT = 1.5, 0.5
 _JOINT_HARM = 1.25
 # The same for the motion that is simulated.
 SIMULATION_HARM = 1.1
+# Part of the stretches that may run away when simulated: where a light joint turns round, a little
+# noise in the torque decides which way it goes on.
+FEW_DIVERGE = 0.05
 # Part of the squared error from which a joint has to be predicted better than by its mean, beyond
 # chance, of which there is at most so much.
 _TELLING, _NEARLY = 0.25, 0.8
@@ -266,11 +269,14 @@ def _simulation(simulation: Simulation | None) -> Iterator[Objection]:
     if simulation is None:
         return
     trouble = simulation.candidate.problem()
-    candidate = simulation.relative(simulation.candidate)
-    prior = simulation.relative(simulation.prior)
+    alone = trouble is not None and simulation.prior.problem() is None
+    few = simulation.candidate.diverged <= FEW_DIVERGE * len(simulation.starts)
+    candidate, prior = (
+        simulation.relative_where_both_end() if alone and few else
+        (simulation.relative(simulation.candidate), simulation.relative(simulation.prior)))
     if simulation.candidate.indefinite:
         yield Objection(f'It cannot be simulated: {trouble}.', _CONSISTENT)
-    elif trouble is not None and simulation.prior.problem() is None:
+    elif alone and not few:
         yield Objection(
             f'Simulated under the measured torque, {trouble}; with the prior none does.',
             'Look at inertia and friction of the joints that run away, and at the armature of '

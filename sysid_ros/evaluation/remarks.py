@@ -10,6 +10,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.objections import (
+    FEW_DIVERGE,
     OVERFIT,
     SIMULATION_HARM,
     clearly_worse_joints,
@@ -167,7 +168,12 @@ def _folds(folds: CrossValidation | None) -> Iterator[str]:
 
 
 def _simulation(simulation: Simulation | None) -> Iterator[str]:
-    if simulation is None or simulation.candidate.problem() is not None:
+    if simulation is None:
+        return
+    diverged, stretches = simulation.candidate.diverged, len(simulation.starts)
+    if 0 < diverged <= FEW_DIVERGE * stretches:
+        yield f'Simulated under the measured torque, {simulation.candidate.problem()}.'
+    if simulation.candidate.problem() is not None:
         return
     prior, coasting = simulation.prior.position, simulation.coasting.position
     worse = _further(simulation, SIMULATION_HARM * prior)

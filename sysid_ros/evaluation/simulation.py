@@ -106,6 +106,20 @@ class Simulation:
         ratio = errors.position[self.moving] / self.coasting.position[self.moving]
         return float(np.sqrt(np.mean(ratio**2)))
 
+    def relative_where_both_end(self) -> tuple[float, float]:
+        """What :meth:`relative` says of candidate and prior, by stretches that neither leaves.
+
+        NaN where there are none, or no joint moves.
+        """
+        ends = np.isfinite(self.candidate.path + self.prior.path).all(axis=(1, 2))
+        if not (ends.any() and self.moving.any()):
+            return float('nan'), float('nan')
+        coasting, *errors = (
+            _rms(each.path[ends] - self.measured[ends])[self.moving]
+            for each in (self.coasting, self.candidate, self.prior))
+        candidate, prior = (float(np.sqrt(np.mean((one / coasting)**2))) for one in errors)
+        return candidate, prior
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; infinite errors as null."""
         return {

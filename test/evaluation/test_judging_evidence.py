@@ -146,6 +146,49 @@ def test_parameters_that_cannot_be_simulated_are_the_reason(
     assert words in reason
 
 
+def thrice(simulation):
+    """The same with each stretch three times."""
+    def repeated(errors):
+        return replace(errors, path=np.tile(errors.path, (3, 1, 1)))
+    return replace(
+        simulation, starts=np.tile(simulation.starts, 3),
+        measured=np.tile(simulation.measured, (3, 1, 1)),
+        **{name: repeated(getattr(simulation, name)) for name in (
+            'candidate', 'prior', 'coasting')})
+
+
+def astray(simulation, count, factor=1.0):
+    """Three times as many stretches, some of which run away, others further off by a factor."""
+    simulation = thrice(simulation)
+    path = simulation.measured + factor * (simulation.candidate.path - simulation.measured)
+    path[:count, -1] = np.nan
+    position = np.full(len(simulation.joint_names), np.inf)
+    return replace(simulation, candidate=replace(
+        simulation.candidate, path=path, diverged=count, position=position))
+
+
+def test_one_stretch_of_many_that_runs_away_is_a_remark(estimate, prediction, simulation):
+    verdict = judge(estimate, prediction, simulation=astray(simulation, 1))
+    assert verdict.committable
+    assert any('1 of ' in remark and 'diverge' in remark for remark in verdict.remarks)
+
+
+def test_more_than_one_in_twenty_that_run_away_is_the_reason(estimate, prediction, simulation):
+    (reason,) = judge(estimate, prediction, simulation=astray(simulation, 2)).reasons
+    assert '2 of 33 stretches diverge; with the prior none does' in reason
+
+
+def test_the_stretches_that_do_not_run_away_are_compared(estimate, prediction, simulation):
+    prior, candidate = simulation.prior.position, simulation.candidate.position
+    factor = 3.0 * float(np.max(prior / candidate))
+    worse = astray(simulation, 1, factor)
+    # Only where the prior beats a constant velocity do the two decide anything.
+    path = worse.measured + 1e3 * (worse.coasting.path - worse.measured)
+    worse = replace(worse, coasting=replace(worse.coasting, path=path))
+    (reason,) = judge(estimate, prediction, simulation=worse).reasons
+    assert 'as far from the measured motion as the prior' in reason
+
+
 def test_where_the_prior_diverges_too_the_estimate_is_not_blamed(
     estimate, prediction, simulation
 ):

@@ -1,0 +1,91 @@
+r"""Joints whose weight leaves the description's, and no other joint tells which is right.
+
+The scale of an effort is checked by the joints that feel the same masses. A vertical slide shares
+its weight with nobody: a wrong torque constant is another mass. There the description is all
+there is to compare with: the slope of the weight of the bodies that were found on that of the
+bodies described,
+
+.. math:: s_j = \frac{\hat g_j \cdot g_j}{g_j \cdot g_j}.
+
+Inertias say less, as those of small links are rarely known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.dynamics.regressor import inertial_regressor
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.contradictions import ScoreTest
+
+# Factor of an effort that the rows have to be able to show, or they tell nothing; and the factor by
+# which a weight may leave the description's.
+_SHOWN, _FACTOR = 1.5, 1.4
+# The weight described has to be this part of the effort.
+_PART = 0.3
+# Rows that are looked at, spread evenly.
+_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A factor between found and described weight that the rows cannot check.
+
+    Attributes:
+        joint: Name of the joint.
+        factor: Found weight per described one.
+    """
+
+    joint: str
+    factor: float
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        return (
+            f'{self.joint}: the weight that was found is {self.factor:.3g} times that of the '
+            'description, and no other joint feels it: nothing tells whether the effort is wrong '
+            'or the description.')
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it."""
+        return (
+            f'Check torque constant and gear (recording.effort.scale: '
+            f'{{{self.joint}: {1.0 / self.factor:.3g}}} would agree with the description); if the '
+            'description is wrong, correct it, or set processing.effort_check to warn.')
+
+
+def departures(
+    problem: RegressionProblem, estimate: Estimate, scores: ScoreTest
+) -> tuple[Departure, ...]:
+    """Factors between found and described weights, of joints that no other joint checks.
+
+    Args:
+        problem: Rows that were fitted.
+        estimate: What was found.
+        scores: What the rows say of themselves.
+
+    Returns:
+        Nothing where no joint is checked by others: that is the scale of all efforts.
+    """
+    blind = {name for name, deviation in scores.scale_deviations.items()
+             if not scores.tells(_SHOWN, deviation)}
+    if problem.motion is None or not 0 < len(blind) < len(scores.scale_deviations):
+        return ()
+    robot, data = problem.model.robot, problem.motion.dataset
+    rows = np.arange(0, len(data), -(-len(data) // _ROWS))
+    still = np.zeros_like(data.q[rows])
+    weight = inertial_regressor(robot, data.q[rows], still, still)
+    found = weight @ estimate.parameters.values[:10 * len(robot.body_names)]
+    described = weight @ robot.reference_inertials.reshape(-1)
+    size = np.mean(described**2, axis=0)
+    told = size > _PART**2 * np.nanmean(data.tau[rows]**2, axis=0)
+    slope = np.mean(found * described, axis=0) / np.where(told, size, 1.0)
+    return tuple(
+        Departure(name, float(factor))
+        for name, factor, known in zip(robot.joint_names, slope, told, strict=True)
+        if known and name in blind and not 1.0 / _FACTOR < factor < _FACTOR)

@@ -1,0 +1,92 @@
+"""A weight that no other joint feels is compared with the description; others are left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from sysid_ros.dynamics.terms import CoulombFriction
+from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation.contradictions import score_test
+from sysid_ros.evaluation.data_findings import DataFindings
+from sysid_ros.evaluation.departures import departures
+from sysid_ros.evaluation.evaluation import evaluate
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.robot.model import RobotModel
+
+RATE, SECONDS = 100.0, 20.0
+LINK = """<link name="{name}"><inertial><origin xyz="{centre}"/><mass value="{mass}"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
+<origin xyz="{at}"/><axis xyz="0 0 1"/>
+<limit lower="-3" upper="3" effort="100" velocity="5"/></joint>"""
+
+
+def slide(mass: float = 2.0) -> str:
+    """An arm that turns in the horizontal plane and lowers a load."""
+    links = [('base', '0 0 0', 1.0), ('arm', '0.2 0 0', 3.0), ('hand', '0.1 0.02 0', 1.5),
+             ('load', '0 0 0', mass)]
+    joints = [('turn', 'revolute', 'base', 'arm', '0 0 0'),
+              ('bend', 'revolute', 'arm', 'hand', '0.4 0 0'),
+              ('lift', 'prismatic', 'hand', 'load', '0.3 0 0')]
+    return '<robot name="slide">' + ''.join(
+        LINK.format(name=name, centre=centre, mass=kg) for name, centre, kg in links) + ''.join(
+        JOINT.format(name=name, kind=kind, parent=parent, child=child, at=at)
+        for name, kind, parent, child, at in joints) + '</robot>'
+
+
+def recorded(urdf: str, scale: float = 1.0) -> Dataset:
+    """Torques of Pinocchio's RNEA, those of the lift in parts of the torque."""
+    model = pin.buildModelFromXML(urdf)
+    data, random = model.createData(), np.random.default_rng(5)
+    t = np.arange(0.0, SECONDS, 1.0 / RATE)
+    turns = 2.0 * np.pi * random.uniform(0.2, 1.0, (3, 4))
+    phase, size = random.uniform(0.0, 6.0, (3, 4)), random.uniform(0.2, 0.4, (3, 4))
+    wave = turns * t[:, None, None] + phase
+    q, v, a = ((size * turns**k * part).sum(axis=-1) for k, part in enumerate(
+        (np.sin(wave), np.cos(wave), -np.sin(wave))))
+    tau = np.array([pin.rnea(model, data, *one).copy() for one in zip(q, v, a, strict=True)])
+    tau += 0.01 * tau.std(axis=0) * random.normal(size=tau.shape)
+    tau[:, 2] *= scale
+    return Dataset(
+        joint_names=('turn', 'bend', 'lift'), t=t, q=q, v=v, a=a, tau=tau,
+        mask=np.ones(tau.shape, dtype=bool), rate=RATE, segments=((0, len(t)),), source='made')
+
+
+def fitted(scale: float, mass: float = 2.0):
+    """Rows, what is found from them, and the evaluation, with a description of some mass."""
+    model = TorqueModel(RobotModel.from_urdf(slide(mass)), (CoulombFriction(),))
+    problem = RegressionProblem.from_dataset(model, recorded(slide(), scale))
+    estimate = make_estimator('entropic').fit(problem)
+    return problem, estimate, departures(problem, estimate, score_test(problem, estimate))
+
+
+@pytest.mark.parametrize('scale', [0.5, 1.5, 2.0])
+def test_the_scale_of_a_slide_is_compared_with_its_described_weight(scale):
+    problem, estimate, found = fitted(scale)
+    assert [one.joint for one in found] == ['lift']
+    assert found[0].factor == pytest.approx(scale, rel=0.05)
+    assert f'{{lift: {1.0 / found[0].factor:.3g}}}' in found[0].next_step
+    reasons = evaluate(estimate, problem).verdict.reasons
+    assert any(reason.startswith('lift: the weight') for reason in reasons)
+
+
+def test_a_description_that_is_nearly_right_is_left_alone():
+    assert fitted(1.0)[2] == ()
+    assert fitted(1.2)[2] == ()
+
+
+def test_who_does_not_trust_the_description_is_not_told():
+    problem, estimate, _ = fitted(2.0)
+    verdict = evaluate(estimate, problem, data=DataFindings(trusts_description=False)).verdict
+    assert not any('weight' in reason for reason in verdict.reasons)
+
+
+def test_joints_that_others_check_are_left_to_them():
+    problem, estimate, found = fitted(2.0)
+    deviations = score_test(problem, estimate).scale_deviations
+    assert deviations['lift'] > 1.0 > 100.0 * deviations['turn']
+    assert {one.joint for one in found} == {'lift'}
