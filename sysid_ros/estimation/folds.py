@@ -9,6 +9,7 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.repetition import repetition
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,8 @@ def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> 
     """Split the rows into stretches of time, each held out once.
 
     Neighbouring rows resemble each other, so rows are never drawn one by one, and those
-    beside a held-out stretch are left out of the training, too. Rows are compressed once for
-    all folds.
+    beside a held-out stretch are left out of the training, too. Of motion that repeats itself a
+    stretch is held out of all repetitions. Rows are compressed once for all folds.
 
     Args:
         problem: Rows and prior.
@@ -127,6 +128,9 @@ def _stretches(
         )
     if not gap >= 0.0:
         raise ConfigurationError('the gap is negative', found=gap, allowed='0 s or more')
+    period = _period(problem)
+    if period is not None:
+        return _phases(problem, period, count, gap)
     margin = round(gap * problem.rate)
     edges = np.linspace(0, samples, count + 1).round().astype(int)
     stretches = []
@@ -135,6 +139,31 @@ def _stretches(
         held_out[start:stop] = True
         training[max(start - margin, 0):stop + margin] = False
         stretches.append((held_out, training))
+    return stretches
+
+
+def _period(problem: RegressionProblem) -> int | None:
+    """Samples of the motion behind the rows after which it repeats itself, if it does."""
+    return None if problem.motion is None else repetition(problem.motion.dataset.q)
+
+
+def _phases(
+    problem: RegressionProblem, period: int, count: int, gap: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """As :func:`_stretches`, of motion that repeats itself: parts of its period, every time.
+
+    A stretch that was fitted in another repetition tells nothing of how a model predicts.
+    """
+    assert problem.motion is not None
+    data, parallel = problem.motion.dataset, problem.motion.parallel_filter
+    phase = parallel.kept(data.rate, data.segments)[0] % period / period
+    margin = gap * data.rate / period
+    stretches = []
+    for part in range(count):
+        held_out = np.floor(phase * count).astype(int) == part
+        # From the middle of the part, around the period.
+        away = np.abs((phase - (part + 0.5) / count + 0.5) % 1.0 - 0.5)
+        stretches.append((held_out, away > 0.5 / count + margin))
     return stretches
 
 
