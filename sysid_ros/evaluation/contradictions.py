@@ -124,10 +124,6 @@ class ScoreTest:
     log_clock_deviation: float = np.inf
     scale_deviations: Mapping[str, float] = field(default_factory=dict)
 
-    def tells(self, factor: float, deviation: float) -> bool:
-        """Whether rows with this standard deviation of a logarithm would show such a factor."""
-        return deviation * _DECISIVE**0.5 < abs(np.log(factor))
-
     def excludes_clock(self, log_clock: float) -> bool:
         """Whether even half of a clock's logarithm is out of reach of what the rows say."""
         return abs(self.log_clock) + _SIGMAS * self.log_clock_deviation < 0.5 * abs(log_clock)

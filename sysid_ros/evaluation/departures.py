@@ -21,9 +21,10 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.contradictions import ScoreTest
 
-# Factor of an effort that the rows have to be able to show, or they tell nothing; and the factor by
-# which a weight may leave the description's.
-_SHOWN, _FACTOR = 1.5, 1.4
+# Standard deviation of a scale's logarithm from which rows tell nothing of it, as where no other
+# joint feels the masses: a scale that is told badly is not told by the description either. And the
+# factor by which a weight may leave the description's.
+_BLIND, _FACTOR = 10.0, 1.4
 # The weight described has to be this part of the effort.
 _PART = 0.3
 # Rows that are looked at, spread evenly.
@@ -72,8 +73,7 @@ def departures(
     Returns:
         Nothing where no joint is checked by others: that is the scale of all efforts.
     """
-    blind = {name for name, deviation in scores.scale_deviations.items()
-             if not scores.tells(_SHOWN, deviation)}
+    blind = {name for name, deviation in scores.scale_deviations.items() if deviation > _BLIND}
     if problem.motion is None or not 0 < len(blind) < len(scores.scale_deviations):
         return ()
     robot, data = problem.model.robot, problem.motion.dataset
