@@ -17,11 +17,12 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import sys
 import tempfile
 import warnings
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -155,6 +156,25 @@ def _write(folder: Path, name: str, made: Plant, data: Recorded, load: bool) -> 
     (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
 
 
+def tried(cases: list[tuple[str, str, int]], journal: Path | None) -> list[Outcome]:
+    """Outcomes of cases, in an order drawn by chance, so that any part of them is a sample."""
+    random.Random(len(cases)).shuffle(cases)
+    outcomes: dict[tuple[str, str, int], Outcome] = {}
+    if journal is not None and journal.exists():
+        for line in journal.read_text().splitlines():
+            robot, fault, seed, committable, error, said = json.loads(line)
+            outcomes[robot, fault, seed] = Outcome(
+                robot, fault, seed, committable, tuple(error), tuple(said))
+    missing = [case for case in cases if case not in outcomes]
+    with multiprocessing.get_context('spawn').Pool(2) as pool:
+        for one in pool.imap_unordered(fitted, missing):
+            outcomes[one.robot, one.fault, one.seed] = one
+            if journal is not None:
+                with journal.open('a') as file:
+                    file.write(json.dumps(list(astuple(one))) + '\n')
+    return [outcomes[case] for case in sorted(cases)]
+
+
 def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
     """Prints a table by fault; returns the figures."""
     by_fault: dict[str, list[Outcome]] = defaultdict(list)
@@ -194,6 +214,9 @@ def main() -> None:
     parser.add_argument('--robots', nargs='*', default=list(ROBOTS))
     parser.add_argument('--faults', nargs='*', default=list(EVERY))
     parser.add_argument('--every', type=int, default=5, help='of all cases, one in so many')
+    parser.add_argument('--journal', type=Path, help=(
+        'file of outcomes, one a line: what is in it is not fitted again, so that a long run may '
+        'be cut off and go on'))
     parser.add_argument('--list', action='store_true', help='print each wrong or refused one')
     asked = parser.parse_args()
     if published(next(iter(ROBOTS))) is None:
@@ -204,8 +227,7 @@ def main() -> None:
     cases = [
         (robot, fault, seed) for seed in range(asked.first, asked.first + asked.seeds)
         for robot in asked.robots for fault in asked.faults]
-    with multiprocessing.get_context('spawn').Pool(2) as pool:
-        outcomes = pool.map(fitted, cases[::asked.every], chunksize=8)
+    outcomes = tried(cases[::asked.every], asked.journal)
     if asked.list:
         for one in outcomes:
             if one.wrong or one.crashed or (one.fault in CLEAN and not one.committable):
