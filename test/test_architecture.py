@@ -1,6 +1,7 @@
 """The house rules that hold for every module, and that the checks themselves can fail."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -207,3 +208,12 @@ def test_a_missing_docstring_is_found_at_every_level():
     source = 'class A:\n    def public(self): ...\n    def _private(self): ...\ndef b(): ...\n'
     assert list(undocumented(source, 'm')) == ['m', 'm.A', 'm.A.public', 'm.b']
     assert not list(undocumented('"""Module."""\ndef _private(): ...\n', 'm'))
+
+
+def test_the_files_that_the_page_of_the_house_names_are_there():
+    root = Path(__file__).parents[1]
+    named = re.findall(r'`([\w/]+\.(?:py|txt))`', (root / 'docs' / 'architecture.md').read_text())
+    assert len(named) > 20
+    missing = [name for name in named
+               if not ((root / name).is_file() or (root / 'sysid_ros' / name).is_file())]
+    assert not missing
