@@ -31,7 +31,7 @@ from sysid_ros.robot.model import RobotModel
 
 # Squared standard deviations by which a column has to explain the rows better, and in parts of the
 # first one, whose linearisation leaves something.
-_DECISIVE, _BESIDE = 20.0, 0.1
+_DECISIVE, _BESIDE = 16.0, 0.1
 # Smaller ones are what real robots have: factors of an effort and of the clock, and zeros in [rad]
 # or [m].
 _SCALE, _CLOCK, _ZERO = 1.25, 1.1, 0.1
