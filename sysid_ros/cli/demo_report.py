@@ -17,7 +17,8 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.report.figures import torque_figure
+from sysid_ros.report.figures import torque_strips
+from sysid_ros.report.joint_axes import draw
 from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.run_folder import RunFolder
@@ -110,10 +111,10 @@ def report(folder: Path) -> tuple[str, bool]:
     write_atomically(out / 'report.txt', (text + '\n').encode())
     numbers = {**figures, 'all_met': met, 'operator': results}
     write_atomically(out / 'report.json', json.dumps(numbers, indent=1).encode())
-    torque_figure(
-        out / 'torque_held_out.png', errors.problem,
+    draw(out / 'torque_held_out.png', torque_strips(
+        errors.problem,
         np.array([estimate.parameters[name] for name in errors.problem.parameters.names]),
-        title='Torques of the motion that was not fitted')
+        title='Torques of the motion that was not fitted'))
     for name in _KEPT:
         file = folder / 'data' / 'estimates' / results['estimate'] / name
         if file.is_file():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -197,11 +197,12 @@ class Study:
         """How it is fitted."""
         return self.identification.settings.fit
 
-    def fit(self, name: str) -> Evaluation:
+    def fit(self, name: str, found: Callable[[Estimate], None] | None = None) -> Evaluation:
         """Fit with one estimator and judge what it finds.
 
         Args:
             name: Name of the estimator.
+            found: Takes the estimate before it is judged.
 
         Raises:
             ConfigurationError: There is no such estimator.
@@ -213,10 +214,15 @@ class Study:
             # Judged by torques, as any other.
             estimate = replace(estimate, residuals=residual_statistics(
                 self.training, estimate.parameters.values))
+            if found is not None:
+                found(estimate)
             judged = evaluate(estimate, self.training, self.held_out, data=self.data)
             return replace(judged, motion=motion)
         estimator = self.settings.build(name)
-        return self.evaluate(estimator, estimator.fit(self.training))
+        estimate = estimator.fit(self.training)
+        if found is not None:
+            found(estimate)
+        return self.evaluate(estimator, estimate)
 
     def evaluate(
         self, estimator: Estimator, estimate: Estimate, folds: CrossValidation | None = None

@@ -1,29 +1,31 @@
-"""Figures of a fit: torques over time, measured and predicted."""
+"""Torques over time, measured and predicted: what the figures of a fit show."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-from matplotlib.axes import Axes
 
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR, joint_axes, save
+from sysid_ros.report.joint_strips import (
+    CANDIDATE,
+    ERROR,
+    MEASURED,
+    PRIOR,
+    Curve,
+    JointStrips,
+    Strip,
+)
 
 # Points of a curve that can be told apart: some for each of a thousand dots.
 _SHOWN = 8000
 
 
-def torque_figure(
-    path: str | Path, problem: RegressionProblem, theta: np.ndarray, *, title: str
-) -> None:
-    """Draw measured, identified and prior torques of every joint, and what is left over.
+def torque_strips(problem: RegressionProblem, theta: np.ndarray, *, title: str) -> JointStrips:
+    """Measured, identified and prior torques of every joint, and what is left over.
 
     Rows that did not count (masked, or too slow) are shaded.
 
     Args:
-        path: PNG file to write.
-        problem: Rows to draw.
+        problem: Rows to show.
         theta: Identified parameters, shape ``(p,)``.
         title: What the rows are.
     """
@@ -33,23 +35,21 @@ def torque_figure(
     stretches = _stretches(len(time))
     shown = time if stretches is None else np.repeat(time[stretches], 2)
     predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
-    figure, axes = joint_axes(robot.joint_names, units)
-    for joint, axis in enumerate(axes):
+    strips = []
+    for joint, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
         candidate, prior = (prediction[:, joint] for prediction in predictions)
         measured = problem.torque[:, joint]
-        for values, colour, width, label in (
-            (prior, PRIOR, 0.8, 'prior'),
-            (measured, MEASURED, 1.2, 'measured'),
-            (candidate, CANDIDATE, 0.9, 'identified'),
-            (measured - candidate, ERROR, 0.7, 'measured − identified'),
-        ):
-            axis.plot(
-                shown, _reach(_broken(values, breaks), stretches), color=colour, linewidth=width,
-                label=label)
-        _shade(axis, shown, _anywhere(~problem.usable[:, joint], stretches))
-        axis.margins(x=0.0)
-    axes[-1].set_xlabel('time of the rows [s]', fontsize=9)
-    save(figure, path, title)
+        curves = tuple(
+            Curve(shown, _reach(_broken(values, breaks), stretches), colour, width, label)
+            for values, colour, width, label in (
+                (prior, PRIOR, 0.8, 'prior'),
+                (measured, MEASURED, 1.2, 'measured'),
+                (candidate, CANDIDATE, 0.9, 'identified'),
+                (measured - candidate, ERROR, 0.7, 'measured − identified'),
+            ))
+        shaded = _runs(shown, _anywhere(~problem.usable[:, joint], stretches))
+        strips.append(Strip(name, unit, curves, shaded))
+    return JointStrips(title, 'time of the rows [s]', tuple(strips))
 
 
 def _time(problem: RegressionProblem) -> tuple[np.ndarray, np.ndarray]:
@@ -77,13 +77,6 @@ def _anywhere(mask: np.ndarray, stretches: np.ndarray | None) -> np.ndarray:
     if stretches is None:
         return mask
     return np.repeat(np.logical_or.reduceat(mask, stretches), 2)
-
-
-def _shade(axis: Axes, time: np.ndarray, mask: np.ndarray) -> None:
-    """Shade rows of a mask over the whole height, at less cost than filling between curves."""
-    axis.broken_barh(
-        _runs(time, mask).tolist(), (0.0, 1.0), color='0.9', zorder=0,
-        transform=axis.get_xaxis_transform(), linewidth=0.0)
 
 
 def _runs(time: np.ndarray, mask: np.ndarray) -> np.ndarray:

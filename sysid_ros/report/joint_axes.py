@@ -1,4 +1,4 @@
-"""Figures with one strip of axes per joint, one below the other.
+"""Draws figures with one strip of axes per joint, one below the other.
 
 Margins are given in inches: a layout that is solved for draws everything once more to measure it.
 """
@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-# Colours that stay apart in print and for colour-blind eyes.
-MEASURED, CANDIDATE, PRIOR, ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
+from sysid_ros.report.joint_strips import JointStrips, Strip
 
 # Sizes in [in]: the figure's width, the height of a strip and the gap below it, and the margins.
 _WIDTH, _STRIP, _GAP = 11.0, 1.6, 0.1
@@ -23,14 +22,48 @@ _EDGE = 0.1
 _LETTERS = 18
 
 
-def joint_axes(names: Sequence[str], units: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A figure with the axes of every joint, which share their time.
+def draw(path: str | Path, shown: JointStrips) -> None:
+    """Write a figure.
 
     Args:
-        names: Joints, from top to bottom.
-        units: Unit of what is drawn for each.
+        path: PNG file to write.
+        shown: What it shows.
     """
-    count = len(names)
+    # Compressing lines well takes longer than drawing them.
+    drawn(shown).savefig(path, dpi=110, pil_kwargs={'compress_level': 1})
+
+
+def drawn(shown: JointStrips) -> Figure:
+    """A figure with its curves, title and legend.
+
+    Args:
+        shown: What it shows.
+    """
+    figure, axes = _joint_axes(shown.strips)
+    for axis, strip in zip(axes, shown.strips, strict=True):
+        for curve in strip.curves:
+            axis.plot(
+                curve.x, curve.y, color=curve.colour, linewidth=curve.width, label=curve.label)
+        if strip.band is not None:
+            axis.axhspan(-strip.band, strip.band, color='0.93', zorder=0)
+        if strip.shaded is not None:
+            # Over the whole height, at less cost than filling between curves.
+            axis.broken_barh(
+                strip.shaded.tolist(), (0.0, 1.0), color='0.9', zorder=0,
+                transform=axis.get_xaxis_transform(), linewidth=0.0)
+        if strip.reach is not None:
+            axis.set_ylim(-strip.reach, strip.reach)
+        axis.margins(x=shown.margin)
+    if shown.ticks is not None:
+        axes[-1].set_xticks(*shown.ticks)
+    axes[-1].set_xlabel(shown.along, fontsize=9)
+    _entitle(figure, shown.title)
+    return figure
+
+
+def _joint_axes(strips: Sequence[Strip]) -> tuple[Figure, list[Axes]]:
+    """A figure with the axes of every strip."""
+    count = len(strips)
     height = _TOP + count * _STRIP + (count - 1) * _GAP + _BOTTOM
     figure = Figure(figsize=(_WIDTH, height))
     FigureCanvasAgg(figure)
@@ -38,27 +71,19 @@ def joint_axes(names: Sequence[str], units: Sequence[str]) -> tuple[Figure, list
         'left': _LEFT / _WIDTH, 'right': 1.0 - _RIGHT / _WIDTH, 'top': 1.0 - _TOP / height,
         'bottom': _BOTTOM / height, 'hspace': _GAP / _STRIP,
     })[:, 0]
-    for axis, name, unit in zip(axes, names, units, strict=True):
-        shown = name if len(name) <= _LETTERS else f'{name[:_LETTERS - 1]}…'
-        axis.set_ylabel(f'{shown}\n[{unit}]', fontsize=8)
+    for axis, strip in zip(axes, strips, strict=True):
+        name = strip.name if len(strip.name) <= _LETTERS else f'{strip.name[:_LETTERS - 1]}…'
+        axis.set_ylabel(f'{name}\n[{strip.unit}]', fontsize=8)
         axis.yaxis.set_label_coords(-0.6 / (_WIDTH - _LEFT - _RIGHT), 0.5)
         axis.grid(color='0.92', linewidth=0.6)
         axis.tick_params(labelsize=8)
     return figure, list(axes)
 
 
-def save(figure: Figure, path: str | Path, title: str) -> None:
-    """Add title and legend, and write the figure.
-
-    Args:
-        figure: Figure of :func:`joint_axes`, its curves labelled.
-        path: PNG file to write.
-        title: What is drawn.
-    """
+def _entitle(figure: Figure, title: str) -> None:
+    """Add title and legend."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc='upper right', ncols=len(labels), fontsize=8, frameon=False)
     top = 1.0 - _EDGE / figure.get_figheight()
     figure.suptitle(title, fontsize=11, x=0.01, y=top, ha='left', va='top')
-    # Compressing lines well takes longer than drawing them.
-    figure.savefig(path, dpi=110, pil_kwargs={'compress_level': 1})

@@ -1,9 +1,8 @@
-"""Figure of a motion that was fitted: readings, the fit, and what they differ by."""
+"""A motion that was fitted: readings, the fit, and what they differ by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +14,14 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
 from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor, Tachometer
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, joint_axes, save
+from sysid_ros.report.joint_strips import (
+    CANDIDATE,
+    ERROR,
+    MEASURED,
+    Curve,
+    JointStrips,
+    Strip,
+)
 from sysid_ros.robot.model import RobotModel
 
 # Most of white noise is within so many standard deviations.
@@ -27,38 +33,31 @@ _SHOWN = 12
 _Traces = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
 
-def motion_figure(
-    path: str | Path, problem: TrajectoryProblem, solution: TrajectorySolution
-) -> None:
-    """Draw readings with what was fitted, and what is left in standard deviations of the noise.
+def motion_strips(problem: TrajectoryProblem, solution: TrajectorySolution) -> JointStrips:
+    """Readings with what was fitted, and what is left in standard deviations of the noise.
 
     A good fit leaves noise: what keeps a shape shows what the model lacks.
 
     Args:
-        path: PNG file to write.
         problem: What was measured.
         solution: The fit.
     """
     traces, units = _traces(problem, solution)
-    names = list(traces)[:_SHOWN]
-    figure, axes = joint_axes(
-        [text for name in names for text in (name, 'error')],
-        [unit for name in names for unit in (units[name], 'σ')])
-    for name, upper, lower in zip(names, axes[::2], axes[1::2], strict=True):
-        lower.axhspan(-_BAND, _BAND, color='0.93', zorder=0)
+    strips: list[Strip] = []
+    for name in list(traces)[:_SHOWN]:
+        upper, lower = list[Curve](), list[Curve]()
         for number, (t, measured, fitted, error) in enumerate(traces[name]):
-            for axis, values, colour, width, label in (
-                (upper, measured, MEASURED, 1.6, 'measured'),
-                (upper, fitted, CANDIDATE, 0.9, 'fitted'),
-                (lower, error, ERROR, 0.7, ''),
-            ):
-                axis.plot(
-                    t, values, color=colour, linewidth=width, label='' if number else label)
-        upper.margins(x=0.0)
+            labels = ('', '') if number else ('measured', 'fitted')
+            upper.append(Curve(t, measured, MEASURED, 1.6, labels[0]))
+            upper.append(Curve(t, fitted, CANDIDATE, 0.9, labels[1]))
+            lower.append(Curve(t, error, ERROR, 0.7))
+        strips += (
+            Strip(name, units[name], tuple(upper)),
+            Strip('error', 'σ', tuple(lower), band=_BAND))
     shifted = any(_shifts(problem.stretches))
-    axes[-1].set_xlabel('time [s]' + ', recordings one after the other' * shifted, fontsize=9)
-    save(figure, path, 'Readings of the training data and errors of the fit; '
-         'grey: 95 % of white noise')
+    return JointStrips(
+        'Readings of the training data and errors of the fit; grey: 95 % of white noise',
+        'time [s]' + ', recordings one after the other' * shifted, tuple(strips))
 
 
 def _traces(

@@ -16,7 +16,7 @@ from sysid_ros.estimation.trajectory.variational.end_effector import (
     link_places,
 )
 from sysid_ros.estimation.trajectory.variational.search import Found
-from sysid_ros.report.joint_axes import CANDIDATE, ERROR, MEASURED, PRIOR
+from sysid_ros.report.joint_strips import CANDIDATE, ERROR, MEASURED, PRIOR
 from sysid_ros.robot.model import RobotModel
 
 _COLOURS = (CANDIDATE, PRIOR, ERROR, MEASURED)

@@ -14,6 +14,7 @@ from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.study import Study
+from sysid_ros.report.drawing import Drawing
 from sysid_ros.runs.run_folder import RunFolder
 
 #: In place of an estimator's name: compare all, and take the one that is recommended.
@@ -79,28 +80,31 @@ def fit_to_folder(
     with stage('Loading the robot'):
         model = identification.model()
     run_folder = RunFolder.create(folder)
-    run_folder.write_inputs(identification, model)
-    run_folder.write_others(others)
-    run_folder.write_validation_settings(validation)
-    recordings = 'recordings' if others else 'recording'
-    with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
-        study = Study.load(
-            identification, model, others=others, validation=validation, holdout=holdout,
-            folds=folds, estimator=None if estimator == ALL else estimator,
-            handed_over=handed_over,
-        )
-    if study.identification is not identification:
-        run_folder.write_inputs(study.identification, study.training.model)
-    comparison = None
-    if estimator == ALL:
-        with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
-            comparison = study.compare()
-        evaluation = _recommended(comparison)
-    else:
-        with stage(f'Fitting with {estimator}, and judging'):
-            evaluation = study.fit(estimator)
-    with stage('Writing URDF, summary and figures'):
-        evaluation, text = run_folder.write_study(study, evaluation, comparison)
+    with Drawing() as drawing:
+        run_folder.write_inputs(identification, model)
+        run_folder.write_others(others)
+        run_folder.write_validation_settings(validation)
+        recordings = 'recordings' if others else 'recording'
+        with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
+            study = Study.load(
+                identification, model, others=others, validation=validation, holdout=holdout,
+                folds=folds, estimator=None if estimator == ALL else estimator,
+                handed_over=handed_over,
+            )
+        if study.identification is not identification:
+            run_folder.write_inputs(study.identification, study.training.model)
+        comparison = None
+        if estimator == ALL:
+            with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
+                comparison = study.compare()
+            evaluation = _recommended(comparison)
+            run_folder.draw_torques(study, evaluation.estimate, drawing)
+        else:
+            with stage(f'Fitting with {estimator}, and judging'):
+                evaluation = study.fit(
+                    estimator, lambda estimate: run_folder.draw_torques(study, estimate, drawing))
+        with stage('Writing URDF, summary and figures'):
+            evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
     return Run(folder, evaluation, text, Conditioning.of(study.training).number)
 
 

@@ -31,10 +31,11 @@ from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.evidence import comparison_section, friction_section
-from sysid_ros.report.figures import torque_figure
-from sysid_ros.report.motion_figure import motion_figure
-from sysid_ros.report.simulation_figure import simulation_figure
+from sysid_ros.report.figures import torque_strips
+from sysid_ros.report.motion_figure import motion_strips
+from sysid_ros.report.simulation_figure import simulation_strips
 from sysid_ros.report.summary import summary
 from sysid_ros.runs.judged import JUDGED_BY, KEY, JudgedBy, digests
 from sysid_ros.runs.kept_robot import kept_robot
@@ -153,19 +154,41 @@ class RunFolder:
         settings['folder'] = str((other.base / other.settings.folder).resolve())
         self._write_settings(name, settings)
 
+    def draw_torques(self, study: Study, estimate: Estimate, drawing: Drawing) -> None:
+        """Draw the torques of an estimate, which may still have to be judged.
+
+        Args:
+            study: The recording and the data to judge by.
+            estimate: The estimate.
+            drawing: What draws.
+        """
+        theta = estimate.parameters.values
+        drawing.add(self.path / 'torque_training.png', torque_strips(
+            study.training, theta, title='Torques of the training data'))
+        if study.held_out is not None:
+            drawing.add(self.path / 'torque_held_out.png', torque_strips(
+                study.held_out.problem, theta, title='Torques of data the fit has not seen'))
+
     def write_study(
-        self, study: Study, evaluation: Evaluation, comparison: Comparison | None = None
+        self, study: Study, evaluation: Evaluation, drawing: Drawing,
+        comparison: Comparison | None = None,
     ) -> tuple[Evaluation, str]:
         """Write the estimate, what is handed over, and all that was found out about it.
 
         Args:
             study: The recording and the data to judge by.
             evaluation: The estimate that is written, with its evidence.
+            drawing: What draws its motion; torques are drawn by :meth:`draw_torques`.
             comparison: How it does beside other estimators, if they were compared.
 
         Returns:
             The evaluation with notes on the export among its remarks, and the summary.
         """
+        if evaluation.simulation is not None:
+            drawing.add(self.path / 'simulation.png', simulation_strips(evaluation.simulation))
+        if study.trajectory is not None and evaluation.motion is not None:
+            drawing.add(
+                self.path / 'readings.png', motion_strips(study.trajectory, evaluation.motion))
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
         text = summary(evaluation, study.qualities, comparison, study.choice)
@@ -180,7 +203,6 @@ class RunFolder:
         if study.friction is not None:
             self._write('friction.txt', friction_section(study.friction).encode() + b'\n')
             self._write_json('friction.json', study.friction.to_json())
-        self._draw(study, evaluation)
         return evaluation, text
 
     def _write_result(self, model: TorqueModel, estimate: Estimate) -> tuple[str, ...]:
@@ -209,34 +231,18 @@ class RunFolder:
         except ReleaseError as error:
             return (f'No {robot.description.format.upper()} was written: {error}',)
 
-    def _draw(self, study: Study, evaluation: Evaluation) -> None:
-        theta = evaluation.estimate.parameters.values
-        torque_figure(
-            self.path / 'torque_training.png', study.training, theta,
-            title='Torques of the training data',
-        )
-        if study.held_out is not None:
-            torque_figure(
-                self.path / 'torque_held_out.png', study.held_out.problem, theta,
-                title='Torques of data the fit has not seen',
-            )
-        if evaluation.simulation is not None:
-            simulation_figure(self.path / 'simulation.png', evaluation.simulation)
-        if study.trajectory is not None and evaluation.motion is not None:
-            motion_figure(self.path / 'readings.png', study.trajectory, evaluation.motion)
-
     def write_validation(
         self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem,
         simulation: Simulation | None,
     ) -> None:
         """Write verdict and figures of one more recording, under its name."""
         self._write_json(f'verdict_{name}.json', verdict.to_json())
-        torque_figure(
-            self.path / f'torque_{name}.png', problem, estimate.parameters.values,
-            title=f'Torques of {name}',
-        )
-        if simulation is not None:
-            simulation_figure(self.path / f'simulation_{name}.png', simulation)
+        with Drawing() as drawing:
+            drawing.add(self.path / f'torque_{name}.png', torque_strips(
+                problem, estimate.parameters.values, title=f'Torques of {name}'))
+            if simulation is not None:
+                drawing.add(
+                    self.path / f'simulation_{name}.png', simulation_strips(simulation))
 
     def _write_settings(self, name: str, settings: dict[str, Any]) -> None:
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from sysid_ros.report import figures
+from sysid_ros.report import figures, joint_axes
+from sysid_ros.report.joint_strips import ERROR, Curve, JointStrips, Strip
 
 
 def drawn(values):
@@ -60,8 +60,8 @@ def test_runs_reach_half_a_row_beyond_their_ends():
 def test_shading_changes_no_scale():
     limits = []
     for mask in (np.zeros(6, dtype=bool), np.array([1, 0, 1, 1, 0, 1], dtype=bool)):
-        axis = Figure().subplots()
-        axis.plot(np.arange(6.0), 20.0 + np.arange(6.0))
-        figures._shade(axis, np.arange(6.0), mask)
+        curve = Curve(np.arange(6.0), 20.0 + np.arange(6.0), ERROR, 1.0, 'curve')
+        strip = Strip('joint', 'N', (curve,), figures._runs(curve.x, mask))
+        (axis,) = joint_axes.drawn(JointStrips('title', 'time [s]', (strip,))).axes
         limits.append((axis.get_xlim(), axis.get_ylim()))
     assert limits[0] == limits[1]

@@ -8,32 +8,24 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
 from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Tachometer
-from sysid_ros.report import motion_figure
-from sysid_ros.report.motion_figure import motion_figure as draw
+from sysid_ros.report import joint_axes, motion_figure
 
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'trajectory_problems.py')))
 
 
-@pytest.fixture
-def drawn(monkeypatch, tmp_path):
-    """Draw a problem and its fit; the figure that was written."""
-    figures = []
-    monkeypatch.setattr(motion_figure, 'save', lambda figure, path, title: figures.append(figure))
-
-    def figure(problem) -> Figure:
-        draw(tmp_path / 'figure.png', problem, CollocatedLeastSquares().solve(problem))
-        return figures[-1]
-    return figure
+def drawn(problem) -> Figure:
+    """The figure of a problem and its fit."""
+    return joint_axes.drawn(
+        motion_figure.motion_strips(problem, CollocatedLeastSquares().solve(problem)))
 
 
-def test_readings_are_drawn_with_the_fit_and_what_is_left(drawn):
+def test_readings_are_drawn_with_the_fit_and_what_is_left():
     problem, _, _ = made.swinging(nodes=61)
     upper, lower = drawn(problem).axes
     (measured, fitted, *_), errors = upper.get_lines(), lower.get_lines()
@@ -46,7 +38,7 @@ def test_readings_are_drawn_with_the_fit_and_what_is_left(drawn):
     assert 'rad' in upper.get_ylabel() and 'σ' in lower.get_ylabel()
 
 
-def test_speeds_have_strips_of_their_own(drawn):
+def test_speeds_have_strips_of_their_own():
     problem, _, motion = made.swinging(nodes=61, stretches=1)
     stretch = problem.stretches[0]
     speed = Observation(Tachometer.of(['swing']), stretch.t, motion[0][1], np.array([0.01]))

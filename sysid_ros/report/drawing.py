@@ -1,0 +1,108 @@
+"""Figures drawn by a process beside this one, which loads Matplotlib while this one still fits.
+
+Loading it and drawing take longer than the fit of a minute of data. The process starts when work
+begins, takes one figure after the other, and ends with the work. Where there is one processor
+only, or no process can be started or one fails, figures are drawn here: they are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, cast
+
+from sysid_ros.report.joint_strips import JointStrips
+
+# The other process finds modules where this one does.
+_PROGRAM = 'import sys; sys.path[:] = {path!r}; from sysid_ros.report.drawing import main; main()'
+
+
+class Drawing:
+    """Draws figures while something else is being done; all are there at the end of ``with``."""
+
+    def __init__(self) -> None:
+        self._figures: list[tuple[Path, JointStrips]] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Drawing:
+        if len(os.sched_getaffinity(0)) > 1 and sys.executable:
+            self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            self._end()
+
+    def add(self, path: str | Path, figure: JointStrips) -> None:
+        """Have a figure drawn.
+
+        Args:
+            path: PNG file to write.
+            figure: What it shows.
+        """
+        self._figures.append((Path(path).absolute(), figure))
+        if self._process is not None and self._folder is not None:
+            # By a file: a pipe would be full until the figure before is done.
+            file = Path(self._folder.name) / str(len(self._figures))
+            try:
+                with file.open('wb') as stream:
+                    pickle.dump(self._figures[-1], stream, protocol=pickle.HIGHEST_PROTOCOL)
+                _input(self._process).write(f'{file}\n'.encode())
+            except OSError:
+                self._end()
+
+    def _start(self) -> None:
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix='sysid_figures_')
+            self._process = subprocess.Popen(
+                [sys.executable, '-c', _PROGRAM.format(path=sys.path)], bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except OSError:
+            self._end()
+
+    def _finish(self) -> None:
+        """Wait for the process, and draw what it did not."""
+        done = False
+        if self._process is not None:
+            _input(self._process).close()
+            done = self._process.wait() == 0
+        if self._figures and not done:
+            from sysid_ros.report.joint_axes import draw  # a third of a second to import
+
+            for path, figure in self._figures:
+                draw(path, figure)
+
+    def _end(self) -> None:
+        if self._process is not None:
+            _input(self._process).close()
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+def _input(process: subprocess.Popen[bytes]) -> BinaryIO:
+    return cast(BinaryIO, process.stdin)
+
+
+def main() -> None:
+    """Draw the figures of files that are named on standard input, one a line."""
+    from sysid_ros.report.joint_axes import draw  # while what is to be drawn is still computed
+
+    for line in sys.stdin.buffer:
+        with Path(line.decode().rstrip('\n')).open('rb') as stream:
+            draw(*pickle.load(stream))  # noqa: S301 (of the process that started this one)

@@ -1,0 +1,69 @@
+"""What a figure shows that has one strip per joint, as plain numbers: nothing here draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Colours that stay apart in print and for colour-blind eyes.
+MEASURED, CANDIDATE, PRIOR, ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line; values that are not a number leave a hole.
+
+    Attributes:
+        x: Along the strip, shape ``(k,)``.
+        y: Same shape.
+        colour: As Matplotlib names it.
+        width: In points.
+        label: In the legend; empty for none.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    colour: str
+    width: float
+    label: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """One strip of axes.
+
+    Attributes:
+        name: Left of it.
+        unit: Of what is drawn, below the name.
+        curves: In the order in which they are drawn.
+        shaded: Begin and length of stretches that are shaded over the whole height, ``(k, 2)``.
+        band: Values up to which zero is shaded on either side, if it is.
+        reach: Values up to which zero is shown on either side; as far as the curves go if None.
+    """
+
+    name: str
+    unit: str
+    curves: tuple[Curve, ...]
+    shaded: np.ndarray | None = None
+    band: float | None = None
+    reach: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointStrips:
+    """A figure with one strip per joint, one below the other, which share what is along them.
+
+    Attributes:
+        title: What is drawn.
+        along: What is along the strips, with its unit.
+        strips: From top to bottom.
+        margin: Room before the first and behind the last point, in parts of the length.
+        ticks: Marks along the strips and what they say; chosen by the drawing program if None.
+    """
+
+    title: str
+    along: str
+    strips: tuple[Strip, ...]
+    margin: float = 0.0
+    ticks: tuple[np.ndarray, tuple[str, ...]] | None = None
