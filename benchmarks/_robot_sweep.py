@@ -19,9 +19,10 @@ from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
 from sysid_ros.recording.align import align
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.floating_base import MeasuredWrench, floating_base_dataset
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.inertia import inertial_parameters, pseudo_inertia

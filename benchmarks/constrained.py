@@ -37,9 +37,10 @@ from sysid_ros.excitation.design import Designer, DesignSettings
 from sysid_ros.excitation.information import Information
 from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.recording.align import align
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 
 PROJECT = Path(__file__).resolve().parents[1]

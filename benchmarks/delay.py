@@ -17,8 +17,8 @@ import numpy as np
 
 from sysid_ros.recording.align import align
 from sysid_ros.recording.delay import estimate_delays
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import LowPass
 
 RUNS, SECONDS, BAR = 20, 20.0, 0.2
 CASES = (

@@ -35,9 +35,10 @@ from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.align import align
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.report.evidence import friction_section
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -30,8 +30,9 @@ from _arms import serial
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.align import align
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 
 RUNS, DRAWS, SECONDS, RATE = 200, 10, 30.0, 1000.0
 NOISE, QUANTILE = 0.02, 1.96

@@ -14,9 +14,10 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.align import align
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.release.description_export import export_description
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel

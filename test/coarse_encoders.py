@@ -10,7 +10,8 @@ import numpy as np
 
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.low_pass import LowPass
+from sysid_ros.recording.signals import ParallelFilter
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / 'golden_problems.py')))
 

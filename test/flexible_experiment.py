@@ -23,7 +23,7 @@ from sysid_ros.estimation.trajectory.variational.problem import (
     Sought,
     playback_problem,
 )
-from sysid_ros.recording.signals import LowPass
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.robot.flexible import FlexibleLoop, attach
 from sysid_ros.robot.model import RobotModel
 

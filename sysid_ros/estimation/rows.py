@@ -18,10 +18,11 @@ import numpy as np
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.low_pass import NOTHING
 from sysid_ros.recording.masks import faster_than
-from sysid_ros.recording.signals import NOTHING, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 
-# Bytes of regressor that are held at the full rate, as far as the filter's memory allows.
+# Bytes of regressor that are held to be filtered, as far as the filter's memory allows.
 _STRETCH = 64_000_000
 
 _COLUMNS = ('q', 'v', 'a', 'tau', 'mask')
@@ -185,7 +186,7 @@ class RowBuilder:
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s].
         store: Keeps the rows of the regressor.
         segments: Half-open ranges of rows without gaps, so far.
-        stretch: Bytes of regressor that are held at the full rate.
+        stretch: Bytes of regressor that are held to be filtered.
         left: What of a filter's impulse response counts as nothing, in parts of its slowest mode.
     """
 
@@ -285,13 +286,16 @@ class RowBuilder:
         if not len(centres):
             return
         size = 8 * len(self.model.robot.joint_names) * len(self.model.parameters)
-        reach = max(self.stretch // size - 2 * memory, 2 * memory, 1)
+        held = size * self.parallel.held(self._rate)
+        reach = max(int(self.stretch / held) - 2 * memory, 2 * memory, 1)
         cuts = np.searchsorted(centres, np.arange(centres[0] + reach, centres[-1] + 1, reach))
         yield from (block for block in np.split(centres, cuts) if len(block))
 
     def _append(self, segment: _Segment, rows: slice, index: np.ndarray) -> None:
         q, v, a, tau, mask = (segment.columns[name][rows] for name in _COLUMNS)
-        regressor = self.parallel.rows_at(self.model.regressor(q, v, a), self._rate, index)
+        regressor = self.parallel.rows_of(
+            lambda part: self.model.regressor(q[part], v[part], a[part]), len(q), self._rate,
+            index)
         torque = self.parallel.rows_at(tau, self._rate, index)
         usable = self.parallel.mask_at(mask, self._rate, index)
         usable &= faster_than(

@@ -247,9 +247,9 @@ def _columns(
     rows = slice(*block)
     q, v, a = dataset.q[rows], dataset.v[rows], dataset.a[rows]
     friction = np.stack([v, _direction(v), np.ones_like(v), a], axis=-1)
-    whole = ((0, len(q)),)
-    filtered, index, _ = parallel.apply(model.regressor(q, v, a), dataset.rate, whole)
-    more, _, _ = parallel.apply(friction, dataset.rate, whole)
+    more, index, _ = parallel.apply(friction, dataset.rate, ((0, len(q)),))
+    filtered = parallel.rows_of(
+        lambda part: model.regressor(q[part], v[part], a[part]), len(q), dataset.rate, index)
     return index + block[0], np.concatenate([filtered, more], axis=-1)
 
 

@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
+from sysid_ros.recording.low_pass import NOTHING, LowPass
 from sysid_ros.recording.shift import HALF_WIDTH
-from sysid_ros.recording.signals import NOTHING, LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.settings import StrictSettings
 
 

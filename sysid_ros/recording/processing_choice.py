@@ -16,8 +16,9 @@ import numpy as np
 
 from sysid_ros.recording.bandwidth import motion_bandwidth, torque_bandwidth
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 
 # Filters that say how motion is made of positions: who sets one of them sets all.
 _MOTION = (

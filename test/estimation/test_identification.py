@@ -20,7 +20,7 @@ from sysid_ros.estimation.regression.irls import ReweightedSemidefinite
 from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares
 from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
-from sysid_ros.recording.signals import LowPass
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.settings import parse_settings
 
 simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))

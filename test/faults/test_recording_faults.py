@@ -10,9 +10,9 @@ from sysid_ros.recording.align import align
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass
 from sysid_ros.recording.write import write_bag
 from sysid_ros.settings import parse_settings
 

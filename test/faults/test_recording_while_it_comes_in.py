@@ -13,9 +13,9 @@ from sysid_ros.evaluation.live_torque import live_torque
 from sysid_ros.recording.joint_state_cdr import FIELDS
 from sysid_ros.recording.live import LiveJointStates
 from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.readiness import require_recordable
-from sysid_ros.recording.signals import LowPass
 from sysid_ros.runs import live_recording
 from sysid_ros.runs.carry_out import carry_out
 from sysid_ros.runs.job import FitJob

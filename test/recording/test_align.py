@@ -6,9 +6,10 @@ import pytest
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.align import align
 from sysid_ros.recording.differentiation import differentiate
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 
 RATE = 200.0
 OMEGA = 2 * np.pi * 0.5

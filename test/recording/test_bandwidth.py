@@ -9,9 +9,10 @@ import pytest
 
 from sysid_ros.recording.bandwidth import motion_bandwidth, torque_bandwidth
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.processing_choice import choose_filters, filled_from, too_coarse
-from sysid_ros.recording.signals import LowPass, ParallelFilter
+from sysid_ros.recording.signals import ParallelFilter
 
 RATE, SECONDS = 200.0, 20.0
 

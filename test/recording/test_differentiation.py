@@ -6,9 +6,9 @@ import pytest
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.align import align
 from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import LowPass
 
 RATE = 200.0
 METHODS = {'savitzky_golay': SavitzkyGolay(window=0.1), 'spline': Spline(spacing=0.05)}

@@ -5,9 +5,10 @@ import pytest
 from scipy.signal import butter, sosfilt_zi, sosfiltfilt, sosfreqz
 
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.recording import butterworth, signals
+from sysid_ros.recording import butterworth, low_pass
 from sysid_ros.recording.differentiation import differentiate
-from sysid_ros.recording.signals import LowPass, ParallelFilter, median_filter
+from sysid_ros.recording.low_pass import LowPass
+from sysid_ros.recording.signals import ParallelFilter, median_filter
 
 RATE = 1000.0
 
@@ -155,9 +156,9 @@ def test_filtering_both_sides_keeps_a_linear_model_exact(rng):
 def test_blocks_of_columns_give_the_same_rows(rng, monkeypatch):
     columns = rng.normal(size=(1500, 7))
     columns[:, 3] = 0.0
-    parallel = ParallelFilter(cutoff=20.0, decimate_to=50.0)
+    parallel = ParallelFilter(cutoff=20.0)
     at_once, _, _ = parallel.apply(columns, RATE, ((0, 1500),))
-    monkeypatch.setattr(signals, '_SCRATCH', 2 * 8 * 1800)
+    monkeypatch.setattr(low_pass, '_SCRATCH', 2 * 8 * 1800)
     np.testing.assert_array_equal(parallel.apply(columns, RATE, ((0, 1500),))[0], at_once)
 
 

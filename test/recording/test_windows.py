@@ -11,8 +11,8 @@ from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.differentiation import SavitzkyGolay
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.long_bag import LongBag, is_long
+from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import LowPass
 from sysid_ros.recording.windows import AlignedWindows, without_repetition
 from sysid_ros.recording.write import write_bag, write_bag_in_blocks
 

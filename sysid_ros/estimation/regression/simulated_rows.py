@@ -12,7 +12,7 @@ from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.rows import MemoryStore, RowBuilder
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.signals import LowPass
+from sysid_ros.recording.low_pass import LowPass
 
 # The reference keeps this many times the frequency that bounds most of the velocity's power,
 # and no more than this part of the sampling rate.
