@@ -71,8 +71,10 @@ def other_order(dataset: Dataset, model: TorqueModel) -> OtherOrder | None:
     if _gain(before[moving], np.ones(np.count_nonzero(moving))) < _DECISIVE:
         return None
     best, found = _DECISIVE, None
+    table, tried = explained, named
     for quantities, motion, effort in _orders(explained, named):
-        table = explained if motion is named else _explained(dataset, model, rows, motion)
+        if motion is not tried:
+            table, tried = _explained(dataset, model, rows, motion), motion
         after = table[effort, named]
         moved = moving & ((motion != named) | (effort != named))
         believed = (

@@ -34,6 +34,8 @@ _SAMPLES, _SECONDS = 25, 0.05
 # Numbers of the regressor held at once while it is built, and kept for the fits.
 _BLOCK = 4_000_000
 _KEPT = 40_000_000
+# Lags that are tried at once: each reads the rows once more.
+_TOGETHER = 16
 
 # Directions of scaled columns below this are dependent on the others.
 _RANK = 1e-8
@@ -296,6 +298,15 @@ class _Profile:
         torque = self.weight * sampled_at(self.torque, self.index, lag)
         return torque - self.basis @ (self.basis.T @ torque)
 
+    def errors(self, reach: int) -> np.ndarray:
+        """Errors at every whole lag from ``-reach`` to ``reach``."""
+        errors = []
+        for lags in np.array_split(np.arange(-reach, reach + 1), 2 * reach // _TOGETHER + 1):
+            torque = self.weight[:, None] * self.torque[self.index[:, None] + lags]
+            residual = torque - self.basis @ (self.basis.T @ torque)
+            errors.append(np.einsum('ij,ij->j', residual, residual))
+        return np.concatenate(errors)
+
     def error(self, lag: float) -> float:
         residual = self.residual(lag)
         return float(residual @ residual)
@@ -333,7 +344,7 @@ def _delay_of(
     profile = _Profile.of(rows, joint, usable, np.ones(int(usable.sum())))
     if not profile.tells:
         return unknown
-    errors = [profile.error(float(lag)) for lag in range(-reach, reach + 1)]
+    errors = profile.errors(reach)
     best = int(np.argmin(errors))
     if best in (0, 2 * reach):
         return unknown

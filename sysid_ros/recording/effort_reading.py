@@ -109,8 +109,8 @@ class Reading:
                 [weight_spread, spread - weight_spread, weight, prior - weight, tau]))
         # Without offset, friction and drive inertia: effect of deviations, first on what carries
         # the weight, then on what accelerates; of the prior likewise; and the effort.
-        self._bare = np.linalg.qr(own)[1]
-        triangle = np.linalg.qr(stack)[1]
+        self._bare = np.linalg.qr(own, mode='r')
+        triangle = np.linalg.qr(stack, mode='r')
         width = spread.shape[1]
         left, gains, _ = np.linalg.svd(triangle[:, :width])
         self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
