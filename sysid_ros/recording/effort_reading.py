@@ -109,8 +109,8 @@ class Reading:
                 [weight_spread, spread - weight_spread, weight, prior - weight, tau]))
         # Without offset, friction and drive inertia: effect of deviations, first on what carries
         # the weight, then on what accelerates; of the prior likewise; and the effort.
-        self._bare = np.linalg.qr(own, mode='r')
-        triangle = np.linalg.qr(stack, mode='r')
+        self._bare = _triangle(own)
+        triangle = _triangle(stack)
         width = spread.shape[1]
         left, gains, _ = np.linalg.svd(triangle[:, :width])
         self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
@@ -224,3 +224,7 @@ def _band(spectra: np.ndarray) -> Band:
 def _without(columns: np.ndarray, values: np.ndarray) -> np.ndarray:
     basis = np.linalg.qr(columns)[0]
     return values - basis @ (basis.T @ values)
+
+
+def _triangle(columns: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.qr(columns, mode='r'))
