@@ -99,7 +99,7 @@ def turn_back(
     )
 
 
-@njit(cache=True, fastmath=_REORDERING)
+@njit(cache=True, nogil=True, fastmath=_REORDERING)
 def fill_regressor(
     parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
     revolute: np.ndarray, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,

@@ -14,6 +14,7 @@ from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording import mcap
+from sysid_ros.recording.ahead import ahead
 from sysid_ros.recording.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.mcap_messages import ChunkedFile, Messages
 from sysid_ros.settings import load_yaml
@@ -134,7 +135,7 @@ def messages_of(
         chunked = [ChunkedFile(file, most) for file in files if file.suffix == '.mcap']
         if not mode and len(chunked) == len(files) and all(file.whole for file in chunked):
             for each in chunked:
-                yield from each.messages(topics, start, stop)
+                yield from ahead(each.messages(topics, start, stop))
             return
         connections = [item for item in reader.connections if item.topic in topics]
         items = (

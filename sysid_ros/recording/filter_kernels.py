@@ -39,7 +39,7 @@ def filter_both_ways(
 
 
 # Without liberties: what comes out of a column may not depend on the columns beside it.
-@njit(**ENTRY | {'fastmath': False})
+@njit(**ENTRY | {'fastmath': False, 'nogil': True})
 def _run_both_ways(
     sections: np.ndarray, steady: np.ndarray, lines: np.ndarray, last: int, state: np.ndarray
 ) -> None:

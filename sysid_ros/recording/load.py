@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.bag_reader import BagClock, JointStateGathering
+from sysid_ros.recording.bag_storage import bag_files
 from sysid_ros.recording.csv_reader import read_csv_columns
 from sysid_ros.recording.description import (
     TIME_UNITS,
@@ -69,6 +71,26 @@ def hash_files(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
+def read_hashed(gathering: JointStateGathering, path: Path) -> str:
+    """Read all of a bag, and hash its files meanwhile.
+
+    Args:
+        gathering: What takes the joint states.
+        path: Folder of the bag, or its only file.
+
+    Returns:
+        The hash, see :func:`hash_files`.
+
+    Raises:
+        RecordingError: As for
+            :meth:`~sysid_ros.recording.bag_reader.JointStateGathering.read_checked`.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        sha256 = thread.submit(hash_files, bag_files(path))
+        gathering.read_checked(path)
+        return sha256.result()
+
+
 def recording_of(
     groups: Iterable[Samples], settings: RecordingSettings, source: str, sha256: str,
     clock: BagClock, counts: Mapping[str, int], warnings: Sequence[str],
@@ -100,10 +122,10 @@ def recording_of(
 def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
     path = base / (settings.file or '')
     gathering = JointStateGathering(settings)
-    files = gathering.read_checked(path)
+    sha256 = read_hashed(gathering, path)
     clock = gathering.clock(path)
     return recording_of(
-        gathering.samples(clock.t), settings, str(path), hash_files(files), clock,
+        gathering.samples(clock.t), settings, str(path), sha256, clock,
         gathering.counts, gathering.warnings,
     )
 

@@ -18,7 +18,7 @@ from sysid_ros.recording.bag_storage import (
 )
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.grid import mean_period
-from sysid_ros.recording.load import hash_files, recording_of
+from sysid_ros.recording.load import read_hashed, recording_of
 from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.samples import Samples
 
@@ -65,14 +65,14 @@ class LongBag:
         """
         path = Path(base) / (settings.file or '')
         gathering = JointStateGathering(settings, stored=False)
-        files = gathering.read_checked(path)
+        sha256 = read_hashed(gathering, path)
         clock = gathering.clock(path)
         periods = {
             name: mean_period(t) for name, t in gathering.stamps(clock.t).items() if len(t) > 1
         }
         share = settings.memory_limit * 1e6 / _bytes_needed(path, settings)
         return cls(
-            path, settings, clock, periods, hash_files(files), dict(gathering.counts),
+            path, settings, clock, periods, sha256, dict(gathering.counts),
             tuple(gathering.warnings), share * float(clock.t.max()),
         )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -77,8 +78,9 @@ def verify(path: Path, most: float) -> bool:
         RecordingError: The file is truncated, its structure is broken, a chunk is too large or
             a checksum is wrong; where is said.
     """
-    with path.open('rb') as file:
+    with path.open('rb') as file, path.open('rb') as data, ThreadPoolExecutor(1) as thread:
         records = list(walk(file, path))
+        section = thread.submit(_check_data_section, data, records, path)
         covered = True
         for record in records:
             if record.opcode == Opcode.CHUNK:
@@ -86,7 +88,7 @@ def verify(path: Path, most: float) -> bool:
             elif record.opcode == Opcode.ATTACHMENT:
                 _check_attachment(file, record, path)
         loose = any(record.opcode == Opcode.MESSAGE for record in records)
-        data_covered = _check_data_section(file, records, path)
+        data_covered = section.result()
         _check_summary(file, records[-1], path)
     return data_covered or (covered and not loose)
 

@@ -11,7 +11,7 @@ from sysid_ros.compiled import ENTRY
 _MESSAGE, _PREFIX, _HEAD = 5, 9, 22
 
 
-@njit(**ENTRY)
+@njit(**ENTRY | {'nogil': True})
 def find_records(
     content: np.ndarray, kinds: np.ndarray, received: np.ndarray, starts: np.ndarray,
     lengths: np.ndarray,
