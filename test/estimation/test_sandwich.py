@@ -24,12 +24,12 @@ def test_rows_are_weighed_as_by_the_covariance_of_all_pairs_of_rows(rng):
     residual = scipy.signal.lfilter([1.0], [1.0, -rho], rng.normal(size=samples))
     usable = rng.uniform(size=samples) > 0.1
     rows = rng.normal(size=(samples, 3)) * usable[:, None]
-    joint = _JointSpectra.of(lambda: rows, residual * usable, usable)
+    joint = _JointSpectra.of(lambda: rows, 3, residual * usable, usable)
     spectrum = 1.0 / np.abs(1.0 - rho * np.exp(-2j * np.pi * joint.frequencies)) ** 2
     expected = rows.T @ scipy.linalg.toeplitz(rho ** np.arange(samples)) @ rows / (1 - rho**2)
     # A stride above one would leave out the frequencies of least noise.
     assert joint.stride == 1
-    np.testing.assert_allclose(joint.weighted(spectrum), expected, rtol=1e-8)
+    np.testing.assert_allclose(joint.weighted(joint.transform(), spectrum), expected, rtol=1e-8)
     assert joint.pairs[0] == usable.sum()
     assert joint.pairs[1] == np.sum(usable[1:] & usable[:-1])
 

@@ -7,9 +7,10 @@ the spectrum of the noise, weighed by that of the rows: noise counts where the m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import scipy.fft
@@ -55,26 +56,28 @@ def noise_information(
     residual = problem.residuals(theta) / sigma
     regressor = problem.regressor if regressor is None else regressor
     joints = []
-    for joint in np.flatnonzero(np.any(residual != 0.0, axis=0)):
-        rows = partial(_rows, problem, regressor, int(joint), columns / sigma[joint])
-        joints.append(_JointSpectra.of(rows, residual[:, joint], problem.usable[:, joint]))
-    information = np.zeros_like(inverse)
-    taken = [joint.form(inverse) / joint.pairs[0] for joint in joints]
-    expected = [joint.power for joint in joints]
-    for _ in range(_ROUNDS):
-        noise = [joint.noise(power) for joint, power in zip(joints, expected, strict=True)]
-        before = information
-        information = sum(
-            (joint.weighted(spectrum) for joint, spectrum in zip(joints, noise, strict=True)),
-            start=np.zeros_like(inverse),
-        )
+    for column in np.flatnonzero(np.any(residual != 0.0, axis=0)).tolist():
+        directions = partial(_rows, problem, regressor, column, columns / sigma[column])
+        joints.append(_JointSpectra.of(
+            directions, columns.shape[1], residual[:, column], problem.usable[:, column]))
+    information = error = np.zeros_like(inverse)
+    noise: list[np.ndarray] = []
+    taken: list[np.ndarray] = []
+    for turn in range(_ROUNDS):
+        before, information = information, np.zeros_like(inverse)
+        for number, joint in enumerate(joints):
+            # The rows are transformed once a round, for all that is made of them.
+            rows = joint.transform()
+            if not turn:
+                taken.append(_form(rows, inverse) / joint.pairs[0])
+                noise.append(joint.noise(joint.power))
+            else:
+                noise[number] = joint.noise(joint.expected_power(
+                    noise[number], taken[number], _form(rows, error)))
+            information += joint.weighted(rows, noise[number])
         if np.linalg.norm(information - before) <= _SETTLED * np.linalg.norm(information):
             break
         error = inverse @ information @ inverse
-        expected = [
-            joint.expected_power(spectrum, part, error)
-            for joint, spectrum, part in zip(joints, noise, taken, strict=True)
-        ]
     return information
 
 
@@ -100,7 +103,7 @@ class _JointSpectra:
 
     @classmethod
     def of(
-        cls, rows: Callable[[], np.ndarray], residual: np.ndarray, usable: np.ndarray
+        cls, rows: Callable[[], np.ndarray], width: int, residual: np.ndarray, usable: np.ndarray
     ) -> _JointSpectra:
         # Twice the length: products of the end with the beginning are none.
         samples = len(residual)
@@ -113,14 +116,16 @@ class _JointSpectra:
         # Those between zero and half the rate stand for their negatives, too.
         weights = np.where((frequencies > 0.0) & (frequencies < 0.5), 2.0, 1.0) / length
 
-        def transform() -> np.ndarray:
-            return np.asarray(scipy.fft.rfft(rows().T, length).T[:len(frequencies)])
+        kept = 16 * len(frequencies) * width <= _KEPT
+        # Long ones are worth the other processors, too.
+        workers = 1 if kept else len(os.sched_getaffinity(0))
 
-        first = transform()
+        def transform() -> np.ndarray:
+            return np.asarray(
+                scipy.fft.rfft(rows().T, length, workers=workers).T[:len(frequencies)])
+
         return cls(
-            frequencies, transform if first.nbytes > _KEPT else lambda: first, weights, power,
-            pairs, stride,
-        )
+            frequencies, cache(transform) if kept else transform, weights, power, pairs, stride)
 
     def noise(self, power: np.ndarray) -> np.ndarray:
         """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""
@@ -130,9 +135,14 @@ class _JointSpectra:
         )
         return model.spectrum(self.frequencies)
 
-    def weighted(self, noise: np.ndarray) -> np.ndarray:
-        """Rows times the noise's covariance times rows, shape ``(k, k)``."""
-        part = self.transform() * np.sqrt(noise * self.weights)[:, None]
+    def weighted(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Rows times the noise's covariance times rows, shape ``(k, k)``.
+
+        Args:
+            rows: Their spectrum, shape ``(F, k)``.
+            noise: Spectrum of the noise, shape ``(F,)``.
+        """
+        part = rows * np.sqrt(noise * self.weights)[:, None]
         return part.real.T @ part.real + part.imag.T @ part.imag
 
     def expected_power(
@@ -143,23 +153,24 @@ class _JointSpectra:
         Args:
             noise: Spectrum that the noise is taken to have, shape ``(F,)``.
             taken: Part of each frequency that the fit takes out, shape ``(F,)``.
-            error: Covariance of the fit, shape ``(k, k)``.
+            error: What the error of the fit makes of each frequency, shape ``(F,)``.
         """
         rows = self.pairs[0]
         # Covariance of noise and residual, and variance of the residual.
         shared = noise * np.maximum(1.0 - taken, _LEFT)
-        residual = np.maximum(noise * (1.0 - 2.0 * taken) + self.form(error) / rows, shared)
+        residual = np.maximum(noise * (1.0 - 2.0 * taken) + error / rows, shared)
         gain = shared / residual
         power = self.power.copy()
         count = len(noise)
         power[:count] = gain**2 * power[:count] + rows * (noise - gain * shared)
         return power
 
-    def form(self, matrix: np.ndarray) -> np.ndarray:
-        """The quadratic form of each frequency's row, shape ``(F,)``."""
-        transform = self.transform()
-        real, imaginary = transform.real, transform.imag
-        return np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1)
+
+def _form(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """The quadratic form of each frequency's row ``(F, k)``, shape ``(F,)``."""
+    real, imaginary = rows.real, rows.imag
+    return np.asarray(
+        np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1))
 
 
 def _rows(
