@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-
 
 @contextmanager
 def stage(text: str) -> Iterator[None]:
@@ -17,11 +15,18 @@ def stage(text: str) -> Iterator[None]:
     Args:
         text: What is being done, as in ``'Reading the recording'``.
     """
-    console = Console(stderr=True, highlight=False)
     start = time.perf_counter()
-    if sys.stderr.isatty():
-        with console.status(f'{text} …'):
-            yield
-    else:
+    if not sys.stderr.isatty():
         yield
-    console.print(f'{text}: {time.perf_counter() - start:.1f} s', style='dim')
+        print(_done(text, start), file=sys.stderr)
+        return
+    from rich.console import Console  # for people at a terminal only
+
+    console = Console(stderr=True, highlight=False)
+    with console.status(f'{text} …'):
+        yield
+    console.print(_done(text, start), style='dim')
+
+
+def _done(text: str, start: float) -> str:
+    return f'{text}: {time.perf_counter() - start:.1f} s'
