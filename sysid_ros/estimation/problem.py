@@ -18,7 +18,6 @@ from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.prior_steps import prior_steps
 from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
-from sysid_ros.recording.ahead import ahead
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.recording.windows import AlignedWindows
@@ -164,7 +163,7 @@ class RegressionProblem:
         shape = (len(model.robot.joint_names), len(model.parameters))
         rows = RowBuilder(
             model, parallel_filter or ParallelFilter(), minimum_velocity, FileStore(shape))
-        for part in ahead(windows):
+        for part in windows:
             require_joints(model, part.dataset)
             rows.add(part.dataset, part.goes_on)
         return cls._from_rows(rows, part.dataset, parameters, windows.warnings)
