@@ -7,7 +7,8 @@ bodies described,
 
 .. math:: s_j = \frac{\hat g_j \cdot g_j}{g_j \cdot g_j}.
 
-Inertias say less, as those of small links are rarely known.
+That of a slide is a mass, which descriptions know best. Where a joint turns it is a centre of mass
+beside its axis, and of a wheel what the description has wrong.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Departure:
 def departures(
     problem: RegressionProblem, estimate: Estimate, scores: ScoreTest
 ) -> tuple[Departure, ...]:
-    """Factors between found and described weights, of joints that no other joint checks.
+    """Factors between found and described weights, of slides that no other joint checks.
 
     Args:
         problem: Rows that were fitted.
@@ -73,17 +74,19 @@ def departures(
     Returns:
         Nothing where no joint is checked by others: that is the scale of all efforts.
     """
-    blind = {name for name, deviation in scores.scale_deviations.items() if deviation > _BLIND}
+    robot, blind = problem.model.robot, {
+        name for name, deviation in scores.scale_deviations.items() if deviation > _BLIND}
     if problem.motion is None or not 0 < len(blind) < len(scores.scale_deviations):
         return ()
-    robot, data = problem.model.robot, problem.motion.dataset
+    slides = np.array([kind == 'prismatic' for kind in robot.joint_types])
+    data = problem.motion.dataset
     rows = np.arange(0, len(data), -(-len(data) // _ROWS))
     still = np.zeros_like(data.q[rows])
     weight = inertial_regressor(robot, data.q[rows], still, still)
     found = weight @ estimate.parameters.values[:10 * len(robot.body_names)]
     described = weight @ robot.reference_inertials.reshape(-1)
     size = np.mean(described**2, axis=0)
-    told = size > _PART**2 * np.nanmean(data.tau[rows]**2, axis=0)
+    told = slides & (size > _PART**2 * np.nanmean(data.tau[rows]**2, axis=0))
     slope = np.mean(found * described, axis=0) / np.where(told, size, 1.0)
     return tuple(
         Departure(name, float(factor))

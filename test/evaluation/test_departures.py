@@ -25,13 +25,14 @@ JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child li
 <limit lower="-3" upper="3" effort="100" velocity="5"/></joint>"""
 
 
-def slide(mass: float = 2.0) -> str:
-    """An arm that turns in the horizontal plane and lowers a load."""
+def slide(mass: float = 2.0, wheel: float = 0.0) -> str:
+    """An arm that turns in the horizontal plane and lowers a load, and a wheel."""
     links = [('base', '0 0 0', 1.0), ('arm', '0.2 0 0', 3.0), ('hand', '0.1 0.02 0', 1.5),
-             ('load', '0 0 0', mass)]
+             ('load', '0 0 0', mass), ('wheel', f'{wheel} 0 0', 3.0)]
     joints = [('turn', 'revolute', 'base', 'arm', '0 0 0'),
               ('bend', 'revolute', 'arm', 'hand', '0.4 0 0'),
-              ('lift', 'prismatic', 'hand', 'load', '0.3 0 0')]
+              ('lift', 'prismatic', 'hand', 'load', '0.3 0 0'),
+              ('spin', 'revolute', 'base', 'wheel', '0 0 0" rpy="1.5 0 0')]
     return '<robot name="slide">' + ''.join(
         LINK.format(name=name, centre=centre, mass=kg) for name, centre, kg in links) + ''.join(
         JOINT.format(name=name, kind=kind, parent=parent, child=child, at=at)
@@ -43,22 +44,22 @@ def recorded(urdf: str, scale: float = 1.0) -> Dataset:
     model = pin.buildModelFromXML(urdf)
     data, random = model.createData(), np.random.default_rng(5)
     t = np.arange(0.0, SECONDS, 1.0 / RATE)
-    turns = 2.0 * np.pi * random.uniform(0.2, 1.0, (3, 4))
-    phase, size = random.uniform(0.0, 6.0, (3, 4)), random.uniform(0.2, 0.4, (3, 4))
+    turns = 2.0 * np.pi * random.uniform(0.2, 1.0, (4, 4))
+    phase, size = random.uniform(0.0, 6.0, (4, 4)), random.uniform(0.2, 0.4, (4, 4))
     wave = turns * t[:, None, None] + phase
     q, v, a = ((size * turns**k * part).sum(axis=-1) for k, part in enumerate(
         (np.sin(wave), np.cos(wave), -np.sin(wave))))
     tau = np.array([pin.rnea(model, data, *one).copy() for one in zip(q, v, a, strict=True)])
     tau += 0.01 * tau.std(axis=0) * random.normal(size=tau.shape)
-    tau[:, 2] *= scale
+    tau[:, 3] *= scale
     return Dataset(
-        joint_names=('turn', 'bend', 'lift'), t=t, q=q, v=v, a=a, tau=tau,
+        joint_names=('spin', 'turn', 'bend', 'lift'), t=t, q=q, v=v, a=a, tau=tau,
         mask=np.ones(tau.shape, dtype=bool), rate=RATE, segments=((0, len(t)),), source='made')
 
 
-def fitted(scale: float, mass: float = 2.0):
+def fitted(scale: float, mass: float = 2.0, wheel: float = 0.0):
     """Rows, what is found from them, and the evaluation, with a description of some mass."""
-    model = TorqueModel(RobotModel.from_urdf(slide(mass)), (CoulombFriction(),))
+    model = TorqueModel(RobotModel.from_urdf(slide(mass, wheel)), (CoulombFriction(),))
     problem = RegressionProblem.from_dataset(model, recorded(slide(), scale))
     estimate = make_estimator('entropic').fit(problem)
     return problem, estimate, departures(problem, estimate, score_test(problem, estimate))
@@ -91,3 +92,9 @@ def test_joints_that_others_check_are_left_to_them():
     assert deviations['lift'] > 100.0
     assert max(deviations['turn'], deviations['bend']) < 0.1
     assert {one.joint for one in found} == {'lift'}
+
+
+def test_a_wheel_out_of_balance_is_what_descriptions_have_wrong():
+    problem, estimate, found = fitted(1.0, wheel=0.05)
+    assert score_test(problem, estimate).scale_deviations['spin'] > 100.0
+    assert found == ()
