@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
-from rclpy.action import ActionClient, get_action_server_names_and_types_by_node
+from rclpy.action import ActionClient
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.braking import BrakingStop
@@ -81,12 +81,11 @@ class TrajectoryAction:
         """Why nobody would follow now; empty when somebody does."""
         if self._client.server_is_ready():
             return ''
-        for server, namespace in self._node.get_node_names_and_namespaces():
-            served = get_action_server_names_and_types_by_node(self._node, server, namespace)
-            types = dict(served).get(self._name, [])
-            if types and ACTION_TYPE not in types:
-                return (f'The action {self._name} has type {", ".join(types)}; {ACTION_TYPE} is '
-                        'needed.')
+        # Only servers send feedback. Looked for by name: a node may be gone before it is asked.
+        servers = self._node.get_publishers_info_by_topic(f'{self._name}/_action/feedback')
+        types = sorted({info.topic_type.removesuffix('_FeedbackMessage') for info in servers})
+        if types and ACTION_TYPE not in types:
+            return f'The action {self._name} has type {", ".join(types)}; {ACTION_TYPE} is needed.'
         return f'There is no action {self._name}: the controller is absent or inactive.'
 
     def begin(self, now: float, path: Motion) -> None:
