@@ -14,14 +14,16 @@ os.environ['MPLBACKEND'] = 'Agg'
 # Matrices of tests are small: BLAS threads that wait for a busy core cost more than they bring.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-# Each test process, a pytest-xdist worker too, has a domain of its own; 0 to 101 are the domains
-# whose ports Linux leaves free.
-os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 101)
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import sysid_ros  # noqa: E402
+from sysid_ros.cli.node_processes import claim_domain  # noqa: E402
+
+# Each test process, a pytest-xdist worker too, has a domain of its own while it lives.
+DOMAIN, DOMAIN_LOCK = claim_domain()
+os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
 
 PROJECT = Path(__file__).resolve().parents[1]
 SEED = 20_230_517

@@ -48,7 +48,7 @@ class NodeProcesses:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._lock: int | None = None
         if domain is None:
-            domain, self._lock = _claim_domain()
+            domain, self._lock = claim_domain()
         self.domain = domain
 
     def start(
@@ -148,8 +148,15 @@ class NodeProcesses:
         return '\n'.join(text.splitlines()[-_LAST_LINES:]) or 'nothing'
 
 
-def _claim_domain() -> tuple[int, int]:
-    """A domain that no other program of this kind uses, and the lock that says so."""
+def claim_domain() -> tuple[int, int]:
+    """A ROS domain that no other program of this kind uses, tests included.
+
+    Returns:
+        The domain, and a file descriptor whose lock says so until it is closed.
+
+    Raises:
+        ConfigurationError: All are taken.
+    """
     for domain in random.sample(_DOMAINS, len(_DOMAINS)):
         path = Path(tempfile.gettempdir()) / f'sysid_ros_domain_{domain}'
         try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import os
 import runpy
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-# Domains above this one get ports that other programs use.
-DOMAINS = range(1, 100)
+from sysid_ros.cli.node_processes import claim_domain
+
 # A machine that reads everything from a cold disk takes half a minute to start some nodes.
 PATIENCE = 60.0
 HERE = Path(__file__).resolve().parent
@@ -35,21 +34,6 @@ signal.alarm(300)
 sys.argv = sys.argv[1:]
 runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)
 """
-
-
-def claim_domain():
-    """A domain that no other test process uses, and the lock that says so."""
-    for domain in DOMAINS:
-        lock = os.open(
-            Path(tempfile.gettempdir()) / f'sysid_ros_test_domain_{domain}',
-            os.O_CREAT | os.O_RDWR, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            continue
-        return domain, lock
-    return pytest.fail('every DDS domain is taken')
 
 
 def pytest_collection_modifyitems(items):
@@ -133,8 +117,13 @@ class Ros:
                 break
             self.executor.spin_once(timeout_sec=min(left, 0.02))
         if required and not met:
-            logs = '\n'.join(f'--- {name}\n{self.output(name)}' for name in self.processes)
-            pytest.fail(f'waited {seconds} s in vain\n{logs}')
+            logs = '\n'.join(
+                f'--- {name}, exit code {process.poll()}\n{self.output(name)}'
+                for name, process in self.processes.items())
+            heard = ', '.join(self.client.get_node_names())
+            pytest.fail(
+                f'waited {seconds} s in vain in domain {self.domain}; nodes that are heard: '
+                f'{heard}\n{logs}')
         return bool(met)
 
     def call(self, kind, service, seconds=PATIENCE, **fields):
@@ -195,16 +184,31 @@ class Ros:
         rclpy.shutdown(context=self.context)
 
 
-@pytest.fixture
-def ros(tmp_path):
-    """Processes and a client; all is ended after the test."""
+@contextlib.contextmanager
+def ros_session(folder):
+    """Processes and a client in a domain of their own; all is ended with the block."""
     domain, lock = claim_domain()
-    session = Ros(domain, tmp_path)
+    session = Ros(domain, folder)
     try:
         yield session
     finally:
         session.close()
         os.close(lock)
+
+
+@pytest.fixture
+def ros(tmp_path):
+    """Processes and a client; all is ended after the test."""
+    with ros_session(tmp_path) as session:
+        yield session
+
+
+@pytest.fixture
+def domain():
+    """A domain for processes that a test starts by itself."""
+    number, lock = claim_domain()
+    yield number
+    os.close(lock)
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import runpy
 import shutil
 from pathlib import Path
 
@@ -22,19 +20,11 @@ from sysid_ros.msg import StopRequest
 pytest.importorskip('mujoco')
 
 HERE = Path(__file__).parent
-CLAIM = runpy.run_path(str(HERE / 'conftest.py'))['claim_domain']
 NODES = ('simulated_robot', 'monitor_node', 'model_server', 'identification_node',
          'computed_torque_controller', 'excitation_node')
 LONGEST = 200.0
 # The position that the passive joint of the left crank must not come to, in [rad].
 TIP_LIMIT = -0.4
-
-
-@pytest.fixture
-def domain():
-    number, lock = CLAIM()
-    yield number
-    os.close(lock)
 
 
 def prepared(folder):

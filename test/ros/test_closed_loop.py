@@ -1,7 +1,6 @@
 """The whole loop with real processes: excite, identify, commit, track, roll back; and kills."""
 
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -13,18 +12,10 @@ pytest.importorskip('mujoco')
 
 HERE = Path(__file__).parent
 RIG = runpy.run_path(str(HERE / 'kill_rig.py'))
-CLAIM = runpy.run_path(str(HERE / 'conftest.py'))['claim_domain']
 LONGEST = 400.0
 KILLS = 2
 # Time to rest after somebody has noticed, as the issue of safety asks for, in [s].
 BRAKING = 0.5
-
-
-@pytest.fixture
-def domain():
-    number, lock = CLAIM()
-    yield number
-    os.close(lock)
 
 
 def nodes_in(domain):

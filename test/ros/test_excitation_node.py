@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import signal
 import time
@@ -42,7 +41,10 @@ class Bench:
             'plan': str(self.plan), 'data_folder': str(folder), **PATIENT, **parameters}
         self.statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
         self.stops = ros.client.create_publisher(StopRequest, 'sysid/stop', 10)
+
+    def begin(self):
         self.process = self.start()
+        return self
 
     def start(self):
         process = self.ros.start('excitation_node', self.parameters)
@@ -126,17 +128,12 @@ class Bench:
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
-    domain, lock = SESSION['claim_domain']()
-    ros = SESSION['Ros'](domain, tmp_path_factory.mktemp('excitation'))
-    made = None
-    try:
+    with SESSION['ros_session'](tmp_path_factory.mktemp('excitation')) as ros:
         made = Bench(ros, ros.folder)
-        yield made
-    finally:
-        if made is not None:
+        try:
+            yield made.begin()
+        finally:
             made.close()
-        ros.close()
-        os.close(lock)
 
 
 @pytest.fixture

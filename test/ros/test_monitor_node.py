@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import signal
 from pathlib import Path
@@ -39,8 +38,11 @@ class Guarded:
         self.requests = ros.hear(StopRequest, 'sysid/stop', 100)
         self.trajectories = ros.hear(JointTrajectory, 'joint_trajectory', 10)
         self.reports = ros.hear(DiagnosticArray, '/diagnostics', 100)
+
+    def begin(self):
         self.start('monitor_node')
         self.start('excitation_node')
+        return self
 
     def start(self, name):
         given = {'plan': str(self.plan), **PATIENT}
@@ -111,17 +113,12 @@ class Guarded:
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
-    domain, lock = SESSION['claim_domain']()
-    ros = SESSION['Ros'](domain, tmp_path_factory.mktemp('monitor'))
-    made = None
-    try:
+    with SESSION['ros_session'](tmp_path_factory.mktemp('monitor')) as ros:
         made = Guarded(ros, ros.folder)
-        yield made
-    finally:
-        if made is not None:
+        try:
+            yield made.begin()
+        finally:
             made.robot.end()
-        ros.close()
-        os.close(lock)
 
 
 @pytest.fixture
