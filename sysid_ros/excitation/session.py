@@ -163,6 +163,11 @@ class MotionSession:
         return self._point.q if calm and self._point is not None else None
 
     @property
+    def holding(self) -> bool:
+        """Whether the robot rests only for as long as it is told to."""
+        return self._output.holds and self._step is Step.FREE and self._point is not None
+
+    @property
     def braking(self) -> bool:
         """Whether it is braking for a fault already."""
         return self._step is not Step.FREE and self._playback.braking
@@ -318,7 +323,7 @@ class MotionSession:
             self._move(now, seen)
         if self._step is Step.SETTLING:
             self._settle(now, seen)
-        if self._output.holds and self._step is Step.FREE and self._point is not None:
+        if self.holding and self._point is not None:
             self._output.send(now, self._point, seen)
 
     def take_end(self) -> End | None:

@@ -272,7 +272,9 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         if end is not None:
             self._ends(end)
         self._tell(moment, seen)
-        self._keep_pace(1.0 / self._taken.rate if self.working() else _IDLE)
+        # A robot that is held by torques needs them as often as one in motion.
+        busy = self.working() or session.holding
+        self._keep_pace(1.0 / self._taken.rate if busy else _IDLE)
 
     def _keep_pace(self, period: float) -> None:
         """Tick as often as there is need to."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from sysid_ros.dynamics.control import ComputedTorque
 from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.follower import Reference
 from sysid_ros.excitation.motion_output import MotionOutput
 from sysid_ros.excitation.playback import Setpoint
 from sysid_ros.excitation.watch import Observation
@@ -19,6 +20,9 @@ from sysid_ros.nodes.motion_outputs import (
 )
 from sysid_ros.nodes.node import SysidNode
 from sysid_ros.nodes.trajectory_action import TrajectoryAction
+
+# Longest time in [s] over which what was measured is continued.
+_AHEAD = 0.05
 
 
 def make_output(node: SysidNode[ExcitationNodeSettings], designer: Designer) -> MotionOutput:
@@ -53,7 +57,9 @@ def control_law(designer: Designer, settings: ExcitationNodeSettings) -> Control
     )
 
     def torque(point: Setpoint, seen: Observation) -> np.ndarray:
-        return law.command(seen.q, seen.v, point.q, point.v, point.a).torque
+        # The robot has moved on since it was measured, as it was told to.
+        here = Reference(seen.q, seen.v, point.a).ahead(min(seen.age, _AHEAD))
+        return law.command(here.q, here.v, point.q, point.v, point.a).torque
 
     # What is compiled when it is first used is compiled now.
     zero = np.zeros(len(designer.limits.joint_names))

@@ -24,6 +24,8 @@ from sysid_ros.nodes.node import SysidNode, now
 
 # Points of a braking trajectory per second.
 _BRAKING_RATE = 100.0
+# Torques are made for joint states that are no older than so many seconds, or periods of theirs.
+_FRESH, _PERIODS = 0.05, 2.5
 
 
 #: Torques in [N·m] or [N], shape ``(n,)``, for a set-point and what is measured.
@@ -39,7 +41,8 @@ class Stream:
         node: The node that sends them.
         kind: Type of the messages.
         topic: Where they go.
-        message: Makes a message of a set-point and the time that it is for.
+        message: Makes a message of a set-point and the time that it is for; None where there is
+            none to be sent.
         holds: Whether the stream goes on while the robot rests.
     """
 
@@ -65,8 +68,10 @@ class Stream:
         return True
 
     def send(self, now: float, point: Setpoint, seen: Observation) -> None:
-        """Publish the set-point."""
-        self._publisher.publish(self._message(now, point, seen))
+        """Publish what the set-point becomes."""
+        message = self._message(now, point, seen)
+        if message is not None:
+            self._publisher.publish(message)
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:
         """The set-points themselves come to rest."""
@@ -102,8 +107,16 @@ def position_stream(node: SysidNode[Any], topic: str) -> Stream:
 
 
 def effort_stream(node: SysidNode[Any], topic: str, law: ControlLaw) -> Stream:
-    """Torques by a control law, as a ``Float64MultiArray`` in the order of the joints."""
-    def message(_: float, point: Setpoint, seen: Observation) -> Float64MultiArray:
+    """Torques by a control law, as a ``Float64MultiArray`` in the order of the joints.
+
+    A torque is right for the state that it was made for, and throws the robot when that is long
+    past: for joint states that stay out nothing is sent, and the drives do what they do when
+    commands fall silent.
+    """
+    def message(_: float, point: Setpoint, seen: Observation) -> Float64MultiArray | None:
+        period = 0.0 if np.isnan(seen.rate) else 1.0 / seen.rate
+        if not seen.age <= max(_FRESH, _PERIODS * period):
+            return None
         return Float64MultiArray(data=law(point, seen).tolist())
 
     return Stream(node, Float64MultiArray, topic, message, holds=True)

@@ -156,6 +156,8 @@ def test_a_motion_is_played_to_its_end_and_rests(robot):
     assert robot.ends[0].progress == 1.0 and robot.ends[0].tracking_error < 0.1
     assert robot.session.phase(robot.now) is Phase.DONE
     np.testing.assert_allclose(robot.session.held, told[-1].q)
+    robot.output.holds = True
+    assert robot.session.holding
 
 
 def test_30_permission_is_for_one_motion_and_for_a_while(robot):

@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from sysid_ros.excitation.limits import MotionLimits
 from sysid_ros.excitation.playback import Phase, Setpoint
 from sysid_ros.excitation.watch import Observation
 from sysid_ros.nodes.conversions import to_seconds
+from sysid_ros.nodes.excitation_outputs import control_law
+from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
     WholeTrajectory,
     effort_stream,
@@ -29,11 +32,13 @@ from sysid_ros.nodes.motion_outputs import (
     reference_stream,
     trajectory_message,
 )
-from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.nodes.settings import NodeSettings
 
+HERE = Path(__file__).parent
 provide_control_msgs = runpy.run_path(
-    str(Path(__file__).parent / 'control_msgs_build.py'))['provide_control_msgs']
+    str(HERE / 'control_msgs_build.py'))['provide_control_msgs']
+arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 JOINTS = ('a', 'b')
 POINT = Setpoint(np.array([0.1, 0.2]), np.array([1.0, 2.0]), np.array([3.0, 4.0]), Phase.PLAYING,
                  0.5)
@@ -118,6 +123,34 @@ def test_34_who_does_not_hear_is_told_apart(ros, node):
     ros.wait(lambda: not output.problem())
     ros.client.destroy_subscription(right)
     ros.wait(lambda: 'absent' in output.failure(0.0))
+    ros.client.create_subscription(JointTrajectory, 'reference', print, LATCHED)
+    ros.wait(lambda: 'has a quality of service that does not match' in output.problem())
+
+
+def test_no_torque_is_made_for_a_state_that_is_long_past(ros, node):
+    output = effort_stream(node, 'effort_commands', lambda point, seen: np.full(2, seen.age))
+    heard = ros.hear(Float64MultiArray, 'effort_commands')
+    ros.wait(lambda: not output.problem())
+    # Of joint states at 10 Hz the newest is up to a period old.
+    for age, rate in ((0.06, 250.0), (np.inf, np.nan), (0.04, 250.0), (0.3, 10.0), (0.2, 10.0)):
+        output.send(0.0, POINT, replace(SEEN, age=age, rate=rate))
+    ros.wait(lambda: len(heard) == 2)
+    assert [message.data[0] for message in heard] == [0.04, 0.2]
+
+
+def test_torques_are_made_for_where_the_robot_is_by_now(tmp_path):
+    actors = runpy.run_path(str(HERE / 'ideal_robot.py'))
+    _, designer = actors['write_plan'](tmp_path, arm_urdf())
+    law = control_law(designer, ExcitationNodeSettings())
+    q, v, a = np.array([0.1, 0.2, -0.3]), np.array([1.0, -2.0, 0.5]), np.array([3.0, 4.0, -5.0])
+    point = Setpoint(q, v, a, Phase.PLAYING, 0.5)
+
+    def torque(q, v, age):
+        return law(point, Observation(q, v, np.zeros(3), age))
+
+    late, here = torque(q, v, 0.02), torque(q + 0.02 * v + 0.0002 * a, v + 0.02 * a, 0.0)
+    np.testing.assert_allclose(late, here, rtol=1e-12)
+    assert np.abs(late - torque(q, v, 0.0)).max() > 1.0
 
 
 def test_40_a_whole_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(ros, node):
@@ -331,9 +364,7 @@ def test_a_motion_through_the_action_in_a_process_of_its_own(
 
     from sysid_ros.action import Excite
 
-    here = Path(__file__).parent
-    actors = runpy.run_path(str(here / 'ideal_robot.py'))
-    arm_urdf = runpy.run_path(str(here.parent / 'golden_problems.py'))['arm_urdf']
+    actors = runpy.run_path(str(HERE / 'ideal_robot.py'))
     for name, value in control_msgs.items():
         rest = os.environ.get(name)
         monkeypatch.setenv(name, f'{value}{os.pathsep}{rest}' if rest else value)
