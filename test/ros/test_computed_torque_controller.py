@@ -48,9 +48,11 @@ class Loop:
         ros.start('simulated_robot', {
             'description': str(project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'),
             'initial_position': START.tolist(), 'publish_rate': 250.0, 'command_timeout': 0.3,
+            'realtime_priority': 40,
         })
         ros.start('computed_torque_controller', {
-            'plan': str(settings), 'rate': 250.0, 'reference_timeout': PATIENT, **parameters})
+            'plan': str(settings), 'rate': 250.0, 'reference_timeout': PATIENT,
+            'realtime_priority': 30, **parameters})
         self.references = ros.client.create_publisher(JointTrajectory, 'reference', 10)
         ros.wait(lambda: self.references.get_subscription_count() and self.efforts and self.states)
         self.began = None

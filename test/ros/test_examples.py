@@ -110,7 +110,8 @@ def test_a_controller_carries_the_robot_by_the_revision_it_was_given(ros, exampl
     start = [0.0, 0.9, 0.3, 0.0]
     ros.start('simulated_robot', {
         'description': str(description), 'initial_position': start, 'publish_rate': 200.0,
-        'truth': str(ros.folder / 'as_described.yaml'), 'command_timeout': 1.0})
+        'truth': str(ros.folder / 'as_described.yaml'), 'command_timeout': 1.0,
+        'realtime_priority': 30})
 
     def acknowledge(request, response):
         acknowledged.append((request.consumer, request.revision))
