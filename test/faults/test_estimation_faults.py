@@ -220,6 +220,19 @@ def test_54_worse_than_the_prior_on_held_out_data_is_not_committable(golden):
     assert any('no better than the prior' in reason for reason in verdict.reasons)
 
 
+@pytest.mark.parametrize('spoil', [
+    lambda torque: torque * np.array([1.0, -1.0, 1.0]), lambda torque: torque[::-1],
+    lambda torque: torque * np.array([1.0, 0.0, 1.0])], ids=['sign', 'another clock', 'dead'])
+def test_54_held_out_data_that_is_corrupted_grants_no_good_estimate(golden, spoil):
+    estimate = make_estimator('entropic').fit(golden.problem(0.01))
+    held_out = golden.problem(0.01, seed=31)
+    assert judge(estimate, predict(estimate, held_out)).committable
+    verdict = judge(estimate, predict(
+        estimate, simulated.with_torque(held_out, spoil(held_out.torque))))
+    assert not verdict.committable
+    assert any('elbow' in reason or 'better than' in reason for reason in verdict.reasons)
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize('field', ['q', 'v', 'a', 'tau'])
 def test_55_a_value_that_is_not_finite_is_found_before_the_numerics(golden, field, value):

@@ -88,3 +88,17 @@ def test_every_service_action_and_topic_of_a_node_is_covered(ros, name, tmp_path
         topics = {topic.removeprefix('/') for topic, _ in found if '/_action/' not in topic}
         known = {topic.removeprefix('/') for topic in allowed('topics', how)[enclave]}
         assert topics <= known, how
+
+
+def test_where_security_is_enforced_a_node_without_its_enclave_does_not_start(
+    ros, tmp_path, monkeypatch
+):
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
+    monkeypatch.setenv('ROS_SECURITY_STRATEGY', 'Enforce')
+    monkeypatch.setenv('ROS_SECURITY_KEYSTORE', str(tmp_path))
+    process = ros.start('model_server')
+    ros.wait(lambda: process.poll() is not None)
+    assert process.returncode != 0
+    assert 'security' in ros.output('model_server').lower()
+    # It was never heard by those who have none.
+    assert 'model_server' not in ros.client.get_node_names()
