@@ -26,6 +26,11 @@ PATIENCE = 60.0
 HERE = Path(__file__).resolve().parent
 # Enough to see that nodes run in whatever way the package was installed.
 IN_EVERY_BUILD = {'test_node'}
+# Robots that are simulated in real time, and what moves them: one loop takes a core.
+LOOPS = {
+    'test_closed_chain', 'test_closed_loop', 'test_computed_torque_controller', 'test_examples',
+    'test_outputs_move_the_robot', 'test_simulated_robot',
+}
 # A node ends with the test run (1 is PR_SET_PDEATHSIG), or when it has lived for 300 s.
 NODE = """
 import ctypes, runpy, signal, sys
@@ -37,11 +42,14 @@ runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that start node processes: together they take minutes."""
+    """Mark the tests that start node processes, and those of them that need a core each."""
     for item in items:
         starts = {'ros', 'domain', 'session'} & set(getattr(item, 'fixturenames', ()))
-        if starts and item.path.resolve().parent == HERE and item.path.stem not in IN_EVERY_BUILD:
+        name = item.path.stem
+        if starts and item.path.resolve().parent == HERE and name not in IN_EVERY_BUILD:
             item.add_marker('processes')
+            if name in LOOPS:
+                item.add_marker('loops')
 
 
 class Ros:

@@ -92,6 +92,7 @@ def test_every_estimator_has_a_workload():
 
 # Other tests that compile beside it write to the same cache.
 @pytest.mark.processes
+@pytest.mark.loops
 def test_once_compiled_every_estimator_fits_golden_problems_at_once(capsys):
     assert main(['compile']) == ExitCode.OK
     assert 'compiled' in capsys.readouterr().out
