@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from pathlib import Path
 
 from sysid_ros.errors import SysidError
+from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
+from sysid_ros.nodes.node import RefusedError
 from sysid_ros.runs.job import JudgementJob
 from sysid_ros.runs.judged import NotCommittableError, RecordingsGoneError
 
@@ -15,37 +17,57 @@ _LOOK = 0.02
 _REFUSALS = {kind.__name__: kind for kind in (NotCommittableError, RecordingsGoneError)}
 
 
-def judge_beside(name: str, folder: Path) -> str:
-    """Judge an estimate again by its recordings, in a process of low priority.
+class Judge:
+    """Judges estimates again by their recordings, each in a process of low priority.
 
     Args:
-        name: Id of the estimate.
-        folder: Its run folder.
-
-    Returns:
-        What came of it, one sentence for people.
-
-    Raises:
-        NotCommittableError: The recordings speak against it.
-        RecordingsGoneError: A recording cannot be read.
-        SysidError: Anything else that keeps it from being judged.
+        recordings_required: Whether an estimate whose recordings cannot be read is refused;
+            otherwise its verdict counts as it was written.
     """
-    process = FitProcess(JudgementJob(name=name, folder=folder))
-    try:
-        while not process.poll():
-            time.sleep(_LOOK)
-    finally:
-        process.kill()
-    if process.result is None:
-        raise _REFUSALS.get(process.kind, SysidError)(process.error)
-    return str(process.result['judgement'])
 
+    def __init__(self, *, recordings_required: bool) -> None:
+        self._recordings_required = recordings_required
+        self._ended = threading.Event()
 
-def judge_if_recorded(name: str, folder: Path) -> str:
-    """Like :func:`judge_beside`, but the verdict counts as written where recordings are gone."""
-    try:
-        return judge_beside(name, folder)
-    except RecordingsGoneError:
-        return (
-            'Its recordings cannot be read any more: the verdict was taken as it was written, '
-            'since recordings_required is false.')
+    def end(self) -> None:
+        """Give up what is being judged; from any thread."""
+        self._ended.set()
+
+    def __call__(self, name: str, folder: Path) -> str:
+        """Judge an estimate.
+
+        Args:
+            name: Id of the estimate.
+            folder: Its run folder.
+
+        Returns:
+            What came of it, one sentence for people.
+
+        Raises:
+            NotCommittableError: The recordings speak against it.
+            RecordingsGoneError: A recording cannot be read.
+            RefusedError: The judge was told to end.
+            SysidError: Anything else that keeps it from being judged.
+        """
+        try:
+            return self._judged(name, folder)
+        except RecordingsGoneError:
+            if self._recordings_required:
+                raise
+            return (
+                'Its recordings cannot be read any more: the verdict was taken as it was written, '
+                'since recordings_required is false.')
+
+    def _judged(self, name: str, folder: Path) -> str:
+        process = FitProcess(JudgementJob(name=name, folder=folder))
+        try:
+            while not process.poll():
+                if self._ended.wait(_LOOK):
+                    raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
+                        'the node was deactivated before the estimate was judged', where=name,
+                        fix='Commit it again when the node is active'))
+        finally:
+            process.kill()
+        if process.result is None:
+            raise _REFUSALS.get(process.kind, SysidError)(process.error)
+        return str(process.result['judgement'])

@@ -24,7 +24,7 @@ from sysid_ros.evaluation.shadow import Shadow, ShadowSettings
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import content_message, info_message
-from sysid_ros.nodes.judgement_process import judge_beside, judge_if_recorded
+from sysid_ros.nodes.judgement_process import Judge
 from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.robot_watch import RobotWatch
@@ -109,6 +109,7 @@ class ModelServer(SysidNode[ModelServerSettings]):
 
     def __init__(self) -> None:
         self._background: Background | None = None
+        self._judge: Judge | None = None
         self._store: RevisionStore | None = None
         self._handed_out = ''
         self._damage: tuple[str, ...] = ()
@@ -150,9 +151,15 @@ class ModelServer(SysidNode[ModelServerSettings]):
 
     def activate(self) -> None:
         """Hand the current revision out, even if it was before."""
+        self._judge = Judge(recordings_required=self.settings.recordings_required)
         self._handed_out = ''
         if not self._damage:
             self._hand_out(self._current())
+
+    def deactivate(self) -> None:
+        """Give up what is being judged: it would not be committed any more."""
+        if self._judge is not None:
+            self._judge.end()
 
     def cleanup(self) -> None:
         """Let go of the store."""
@@ -201,9 +208,9 @@ class ModelServer(SysidNode[ModelServerSettings]):
         if not request.pending:
             self._watch.require_rest(self.settings.rest_velocity)
         window = self._watch.window()
+        assert self._judge is not None  # it is active
         prepared = await self._beside(
-            prepare, self._data.revisions, request.estimate, folder, self._robot,
-            judge_beside if self.settings.recordings_required else judge_if_recorded)
+            prepare, self._data.revisions, request.estimate, folder, self._robot, self._judge)
         response.kept = list(prepared.content.kept)
         if prepared.is_current:
             self._answer(response, prepared.current, (

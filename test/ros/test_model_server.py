@@ -283,6 +283,6 @@ def test_a_signal_in_mid_commit_waits_for_its_answer(ros, server):
         assert store.verify() == ()
         committed = len(store) == 2
     ros.wait(future.done, 5.0, required=committed)
-    if committed:
-        assert future.result().success
-        assert future.result().revision
+    if future.done():
+        assert future.result().success == committed
+        assert bool(future.result().revision) == committed
