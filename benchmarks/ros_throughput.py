@@ -77,6 +77,7 @@ def stops_in_motion() -> dict[str, Any]:
     with session() as ros:
         excitation = bench(ros, ros.folder)
         try:
+            excitation.begin()
             for _ in range(STOPS):
                 excitation.calm()
                 excitation.play('long')
@@ -98,14 +99,8 @@ def stops_in_motion() -> dict[str, Any]:
 def session() -> Iterator[Any]:
     """Node, robot and client in a domain of their own."""
     helpers = runpy.run_path(str(HERE.parent / 'test' / 'ros' / 'conftest.py'))
-    domain, lock = helpers['claim_domain']()
-    with tempfile.TemporaryDirectory() as folder:
-        ros = helpers['Ros'](domain, Path(folder))
-        try:
-            yield ros
-        finally:
-            ros.close()
-            os.close(lock)
+    with tempfile.TemporaryDirectory() as folder, helpers['ros_session'](Path(folder)) as ros:
+        yield ros
 
 
 def prepare(folder: Path) -> None:
