@@ -20,9 +20,13 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from sysid_ros.cli.node_processes import claim_domain
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.nodes.priority import take_priority
 
 # A machine that reads everything from a cold disk takes half a minute to start some nodes.
 PATIENCE = 60.0
+# Of this process where it goes first; nodes that move a robot are before it.
+PRIORITY = 10
 HERE = Path(__file__).resolve().parent
 # Enough to see that nodes run in whatever way the package was installed.
 IN_EVERY_BUILD = {'test_node'}
@@ -101,6 +105,16 @@ class Ros:
             )
         self.processes[name] = process
         return process
+
+    def go_first(self):
+        """Give this process a real-time priority until the session ends, where that is allowed.
+
+        One of its threads stands for a robot, or for whoever tells a robot where to go: what is
+        late on a busy machine is late in the eyes of the nodes. Processes that begin later are
+        ordinary ones, and so are threads.
+        """
+        with contextlib.suppress(ConfigurationError):
+            take_priority(PRIORITY)
 
     def output(self, name):
         """What a node has printed."""
@@ -190,6 +204,10 @@ class Ros:
         self.executor.shutdown()
         self.client.destroy_node()
         rclpy.shutdown(context=self.context)
+        for thread in Path('/proc/self/task').iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                if os.sched_getscheduler(int(thread.name)) & os.SCHED_FIFO:
+                    os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
 
 
 @contextlib.contextmanager

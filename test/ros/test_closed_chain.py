@@ -71,6 +71,7 @@ def test_the_monitor_stops_a_robot_before_a_passive_joint_comes_to_its_limit(ros
     told = ros.client.create_publisher(Float64MultiArray, 'position_commands', 10)
     ros.wait(lambda: states and told.get_subscription_count()
              and ros.client.count_publishers('sysid/stop'))
+    ros.go_first()
     pushed = [time.monotonic(), 0.0]
 
     def pushed_on():

@@ -55,6 +55,7 @@ class Loop:
             'realtime_priority': 30, **parameters})
         self.references = ros.client.create_publisher(JointTrajectory, 'reference', 10)
         ros.wait(lambda: self.references.get_subscription_count() and self.efforts and self.states)
+        ros.go_first()
         self.began = None
 
     @property

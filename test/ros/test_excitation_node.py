@@ -46,6 +46,7 @@ class Bench:
 
     def begin(self):
         self.process = self.start()
+        self.ros.go_first()
         return self
 
     def start(self):
@@ -107,11 +108,13 @@ class Bench:
         return result
 
     def require_quiet(self):
-        """Nothing is told but to rest, by what is still on its way."""
-        count = len(self.robot.told)
-        self.ros.spin(0.2)
-        assert not any(v.any() for _, v in self.robot.told[count:])
-        assert len(self.robot.told) < count + 10
+        """What is still on its way tells it to rest, and then nothing is told any more."""
+        begin, count, deadline = len(self.robot.told), -1, time.monotonic() + 5.0
+        while count != len(self.robot.told):
+            assert time.monotonic() < deadline
+            count = len(self.robot.told)
+            self.ros.spin(0.2)
+        assert not any(v.any() for _, v in self.robot.told[begin:])
 
     def calm(self):
         """As at the beginning."""

@@ -43,6 +43,7 @@ class Guarded:
     def begin(self):
         self.start('monitor_node')
         self.start('excitation_node')
+        self.ros.go_first()
         return self
 
     def start(self, name):

@@ -52,6 +52,7 @@ def test_a_motion_is_played_to_its_end(ros, project, output, near):
             'plan': str(plan), 'data_folder': str(ros.folder), 'output': output,
             'realtime_priority': 20, **PATIENT})
         ros.wait(lambda: states and beats)
+        ros.go_first()
         result = excite(ros, 'wave')
     finally:
         monitor.end()

@@ -29,6 +29,7 @@ def start(ros, project):
             **parameters,
         })
         ros.wait(lambda: len(heard) > 10)
+        ros.go_first()
         return heard
 
     return start
