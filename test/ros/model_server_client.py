@@ -22,8 +22,6 @@ from sysid_ros.srv import (
 PERIOD, LATE = 10_000_000, 1_000_000_000_000
 # Time in [s] after which a server has surely seen that the robot is at rest.
 REST = 0.5
-# Longest time in [s] that a process may take to start on a busy machine.
-STARTS = 60.0
 
 
 class Robot:
@@ -76,7 +74,7 @@ def make_server(ros, fits, data):
             'data_folder': str(data), 'robot': str(fits.settings), **parameters})
         heard.append(ros.hear(IdentifiedParameters, 'model_server/identified_parameters', LATCHED))
         if wait:
-            ros.wait(lambda: heard[-1], STARTS)
+            ros.wait(lambda: heard[-1])
             ros.wait(lambda: robot.publisher.get_subscription_count() > 0)
             ros.spin(REST)
         return heard[-1]

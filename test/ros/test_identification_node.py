@@ -25,6 +25,7 @@ from sysid_ros.recording.write import write_bag
 from sysid_ros.runs.sources import load_source
 from sysid_ros.srv import StartIdentification, StopIdentification
 
+PATIENCE = runpy.run_path(str(Path(__file__).with_name('conftest.py')))['PATIENCE']
 URDF = runpy.run_path(str(Path(__file__).parents[1] / 'cli' / 'test_sysid.py'))['URDF']
 ROBOT = runpy.run_path(str(Path(__file__).with_name('robot_motion.py')))
 SETTINGS = """\
@@ -65,7 +66,7 @@ class Setup:
 
     def start(self, recording=''):
         return self.ros.call(
-            StartIdentification, 'identification_node/start', 60.0, recording=recording)
+            StartIdentification, 'identification_node/start', recording=recording)
 
     def started(self, recording=''):
         """Start as soon as the robot is heard."""
@@ -75,7 +76,7 @@ class Setup:
             answers.append(self.start(recording))
             return answers[-1].success
 
-        self.ros.wait(granted, 60.0)
+        self.ros.wait(granted)
         return answers[-1]
 
     def refused(self, sentence):
@@ -86,21 +87,21 @@ class Setup:
             answers.append(self.start())
             return sentence in answers[-1].message
 
-        self.ros.wait(found, 60.0)
+        self.ros.wait(found)
         assert not answers[-1].success
         return answers[-1]
 
     def stop(self):
-        return self.ros.call(StopIdentification, 'identification_node/stop', 60.0)
+        return self.ros.call(StopIdentification, 'identification_node/stop')
 
     def record(self, seconds, recording=''):
         self.started(recording)
-        self.ros.wait(lambda: self.statuses and self.statuses[-1].duration > seconds, 90.0)
+        self.ros.wait(lambda: self.statuses and self.statuses[-1].duration > seconds)
         return self.stop()
 
     def identify(self, feedback=None, **fields):
         return self.ros.send_goal(
-            Identify, 'identification_node/identify', feedback, 60.0, **fields)
+            Identify, 'identification_node/identify', feedback, **fields)
 
     def said(self, level, text):
         """Wait for a diagnostic."""
@@ -109,7 +110,7 @@ class Setup:
                 status.level == level and text in status.message
                 for array in self.diagnostics for status in array.status)
 
-        self.ros.wait(found, 60.0)
+        self.ros.wait(found)
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_a_motion_is_recorded_and_fitted_as_sysid_fit_does_it(setup, tmp_path):
     stages = []
     handle = setup.identify(lambda message: stages.append(message.feedback))
     assert handle.accepted
-    result = setup.ros.result(handle, 120.0)
+    result = setup.ros.result(handle)
     assert (result.success, result.code, result.committable) == (True, 'ok', True), (
         result.message, result.reasons)
     assert result.held_out_relative_error < result.prior_relative_error
@@ -206,13 +207,13 @@ def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tm
     environment = dict(os.environ, ROS_DOMAIN_ID=str(setup.ros.domain))
     replay = subprocess.run(
         [sys.executable, '-m', 'sysid_ros.cli.main', 'replay', str(bag), '--rate', '2'],
-        env=environment, capture_output=True, text=True, timeout=60.0)
+        env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert replay.returncode == 0, replay.stderr
     assert '2400 messages on /joint_states' in replay.stdout
     stopped = setup.stop()
     assert (stopped.samples, stopped.dropped) == (2400, 0)
     assert stopped.duration == pytest.approx(t[-1])
-    result = setup.ros.result(setup.identify(), 120.0)
+    result = setup.ros.result(setup.identify())
     assert result.success, result.message
     run = tmp_path / 'run'
     assert sysid(['fit', str(bag), '--settings', str(setup.ros.folder / 'settings.yaml'),
@@ -248,7 +249,7 @@ def test_19_incompatible_qos_is_an_error_that_names_both_policies(setup):
 def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, capsys):
     setup.node().robot()
     setup.started('killed')
-    setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 3.0, 60.0)
+    setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 3.0)
     setup.ros.stop('identification_node', signal.SIGKILL)
     folder = setup.data / 'recordings' / 'killed'
     assert sysid(['fit', str(folder), '-o', str(setup.ros.folder / 'run')]) == 2
@@ -263,7 +264,7 @@ def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, ca
 
 def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(setup):
     setup.node()
-    setup.ros.wait(lambda: setup.statuses, 60.0)
+    setup.ros.wait(lambda: setup.statuses)
     for name, code in (('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request')):
         handle = setup.identify(recording=name)
         result = setup.ros.result(handle)
@@ -339,13 +340,13 @@ def test_who_waits_for_a_fit_is_told_that_the_node_ends(setup):
 def test_a_node_that_is_stopped_completes_its_bag(setup):
     setup.node().robot()
     setup.started('ended')
-    setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 2.0, 60.0)
+    setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 2.0)
     assert setup.ros.stop('identification_node') == 0
     assert load_source(setup.data / 'recordings' / 'ended').recording().duration > 1.9
 
 
 def test_settings_that_are_missing_are_an_error_for_people(setup):
     process = setup.node(settings='').process
-    setup.ros.wait(lambda: process.poll() is not None, 60.0)
+    setup.ros.wait(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert "the parameter 'settings' is empty" in setup.ros.output('identification_node')

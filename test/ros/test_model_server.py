@@ -217,7 +217,7 @@ def test_what_another_process_commits_is_handed_out(ros, server):
 def test_a_node_that_cannot_start_says_why(ros, server, parameters, problem):
     server.start(wait=False, **parameters)
     process = ros.processes['model_server']
-    ros.wait(lambda: process.poll() is not None, 60.0)
+    ros.wait(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert problem in ros.output('model_server')
 
@@ -233,7 +233,7 @@ def test_a_store_of_another_robot_is_not_gone_on_with(ros, server, fits, tmp_pat
         fits.arm.description.replace('<mass value="1.1"', '<mass value="1.2"'), encoding='utf-8')
     server.start(wait=False, robot=str(other / 'settings.yaml'))
     process = ros.processes['model_server']
-    ros.wait(lambda: process.poll() is not None, 60.0)
+    ros.wait(lambda: process.poll() is not None)
     assert 'belong to another robot description' in ros.output('model_server')
 
 
@@ -248,7 +248,7 @@ def test_a_damaged_store_hands_nothing_out_and_still_shows_what_is_sound(ros, se
     connection.close()
     server.start(wait=False)
     diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
-    ros.wait(lambda: diagnostics, 60.0)
+    ros.wait(lambda: diagnostics)
     assert server.get(revision=revision).code == ResultCode.STORAGE
     assert server.get().code == ResultCode.STORAGE
     with RevisionStore(server.data / 'revisions.sqlite') as store:

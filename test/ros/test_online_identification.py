@@ -40,7 +40,7 @@ def hand_out(setup, estimate):
 
 
 def payload(setup, **fields):
-    return setup.ros.call(IdentifyPayload, 'identification_node/identify_payload', 60.0, **fields)
+    return setup.ros.call(IdentifyPayload, 'identification_node/identify_payload', **fields)
 
 
 def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
@@ -48,13 +48,13 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     changes = setup.ros.hear(ParameterChange, 'identification_node/parameter_change', LATCHED)
     setup.node(online=True, online_warm_up=3.0).robot()
     setup.record(10.0)
-    result = setup.ros.result(setup.identify(), 120.0)
+    result = setup.ros.result(setup.identify())
     assert result.committable, result.reasons
     early = payload(setup, duration=3.0)
     assert (early.success, early.code) == (False, ResultCode.NOT_READY)
     assert 'no estimate of the robot without load is committed' in early.message
     model = hand_out(setup, result.estimate)
-    setup.ros.wait(lambda: heard and heard[-1].rows > 200, 60.0)
+    setup.ros.wait(lambda: heard and heard[-1].rows > 200)
     message = heard[-1]
     assert min(message.consistency_margins) > 0.0
     assert 0.0 < message.relative_error < 0.2
@@ -73,7 +73,7 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     assert changes == []
     setup.ros.stop('robot')
     setup.robot('--load', LOAD)
-    setup.ros.wait(lambda: changes, 60.0)
+    setup.ros.wait(lambda: changes)
     change = changes[0]
     assert (change.kind, change.revision) == (ParameterChange.PAYLOAD, '1-first'), change.message
     assert change.values[0] == pytest.approx(LOAD, abs=4.0 * change.standard_deviations[0])
@@ -91,9 +91,9 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
 def test_what_cannot_be_told_of_a_payload_is_refused(setup):
     setup.node().robot()
     setup.record(8.0)
-    result = setup.ros.result(setup.identify(), 120.0)
+    result = setup.ros.result(setup.identify())
     hand_out(setup, result.estimate)
-    setup.ros.wait(lambda: payload(setup, duration=0.0).code == ResultCode.INVALID_REQUEST, 60.0)
+    setup.ros.wait(lambda: payload(setup, duration=0.0).code == ResultCode.INVALID_REQUEST)
     long = payload(setup, duration=1000.0)
     assert (long.success, long.code) == (False, ResultCode.INVALID_REQUEST)
     assert 'the parameter history' in long.message
@@ -107,6 +107,6 @@ def test_what_cannot_be_told_of_a_payload_is_refused(setup):
 
 def test_a_robot_that_cannot_be_followed_is_an_error_for_people(setup):
     process = setup.node(online=True, payload_link='wing').process
-    setup.ros.wait(lambda: process.poll() is not None, 60.0)
+    setup.ros.wait(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert 'no such moving link' in setup.ros.output('identification_node')
