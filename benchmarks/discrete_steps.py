@@ -30,9 +30,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sysid_ros.estimation.trajectory.discrete import sweep
-from sysid_ros.estimation.trajectory.discrete.coordinates import look
-from sysid_ros.estimation.trajectory.discrete.machine import room_for
+from sysid_ros.estimation.trajectory.discrete.coordinates import evaluate_rows_at
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import workspace_for
 from sysid_ros.estimation.trajectory.discrete.stepper import complement
 from sysid_ros.robot.inertia import inertia_matrix
 
@@ -73,7 +73,7 @@ def course(mechanism: Mechanism, start: np.ndarray) -> tuple[np.ndarray, np.ndar
     total = 0.5 * (kinetic[1:-1] + kinetic[2:]) + potential[1:-1]
     rows = mechanism.rows_of(mechanism.constraints)
     gaps = np.concatenate([
-        np.abs(look(mechanism, rows, part).value).max(axis=1)
+        np.abs(evaluate_rows_at(mechanism, rows, part).value).max(axis=1)
         for part in np.array_split(motion.states, 50)])
     return (total - total[0]) / kinetic.max(), gaps[1:-1]
 
@@ -109,7 +109,7 @@ def figures_of(name: str, change: np.ndarray, gaps: np.ndarray) -> list[dict[str
 
 
 def plot(runs: dict[str, tuple[np.ndarray, np.ndarray]], file: Path) -> None:
-    """Changes of energy and violations by time: the range in each of 400 stretches."""
+    """Changes of energy and violations by time: the range in each of 400 segments."""
     import matplotlib
 
     matplotlib.use('Agg')
@@ -118,10 +118,10 @@ def plot(runs: dict[str, tuple[np.ndarray, np.ndarray]], file: Path) -> None:
     drawn, (above, below) = pyplot.subplots(
         2, 1, sharex=True, figsize=(7.0, 6.0), layout='constrained')
     for name, (change, gaps) in runs.items():
-        stretches = np.array_split(change, 400)
+        segments = np.array_split(change, 400)
         t = H * STEPS * (np.arange(400) + 0.5) / 400
-        low, high = (np.array([pick(part) for part in stretches]) for pick in (np.min, np.max))
-        line, = above.plot(t, [part.mean() for part in stretches], label=name)
+        low, high = (np.array([pick(part) for part in segments]) for pick in (np.min, np.max))
+        line, = above.plot(t, [part.mean() for part in segments], label=name)
         above.fill_between(t, low, high, alpha=0.3, color=line.get_color())
         below.semilogy(t, [part.max() for part in np.array_split(gaps, 400)])
     above.set_ylabel('change of energy\n[part of the greatest kinetic]')
@@ -132,13 +132,13 @@ def plot(runs: dict[str, tuple[np.ndarray, np.ndarray]], file: Path) -> None:
     pyplot.close(drawn)
 
 
-def processor_time(work: Callable[[], object], repeats: int = 9) -> float:
+def processor_time(task: Callable[[], object], repeats: int = 9) -> float:
     """Median processor time of some work in [s], once it is warm."""
-    work()
+    task()
     spent = []
     for _ in range(repeats):
         begin = time.process_time()
-        work()
+        task()
         spent.append(time.process_time() - begin)
     return statistics.median(spent)
 
@@ -148,35 +148,35 @@ def times() -> list[dict[str, Any]]:
     plant = truth.Furuta(friction=(
         truth.Friction(viscous=1e-3, load=0.001), truth.Friction(viscous=1e-4, load=0.0004)))
     mechanism = scenes.furuta(plant)
-    machine, amounts = mechanism.machine, mechanism.amounts(mechanism.parameters.values)
+    arrays, parameters = mechanism.arrays, mechanism.body_parameters(mechanism.parameters.values)
     chosen = np.array([mechanism.parameters.names.index(name) for name in SOUGHT])
-    sought = mechanism.makeup.sought(chosen)
-    bodies, m, f = len(mechanism.bodies), len(machine.compliance), len(machine.dry)
-    room, width = room_for(bodies, m, f), 12 * bodies + len(SOUGHT)
+    free_map = mechanism.parameter_map.of_free(chosen)
+    bodies, m, f = len(mechanism.bodies), len(arrays.compliance), len(arrays.dry)
+    work, width = workspace_for(bodies, m, f), 12 * bodies + len(SOUGHT)
     torques = np.zeros((TIMED, f))
     start = scenes.furuta_state(plant, [0.0, 2.5], [0.0, 0.0])
     motion = scenes.stepped(mechanism, start, TIMED, H)
     states = motion.states.copy()
-    impulses, modes = motion.impulses.copy(), sweep.Modes.of(TIMED, m, f)
+    impulses, modes = motion.impulses.copy(), sweep.ContactModes.of(TIMED, m, f)
     table = np.empty((6 * bodies + m + f, width))
     velocities = np.empty((TIMED, 6 * bodies))
     slopes = np.empty((TIMED, 6 * bodies, width))
 
     def simulated() -> None:
         assert sweep.simulate(
-            machine, amounts, H, torques, 0, states, impulses, modes, room) == -1
+            arrays, parameters, H, torques, 0, states, impulses, modes, work) == -1
 
     def derived() -> None:
         assert sweep.predict(
-            machine, amounts, sought, H, motion.states[:-1], torques, 0, motion.modes, False,
-            False, room, table, velocities, slopes) == -1
+            arrays, parameters, free_map, H, motion.states[:-1], torques, 0, motion.modes, False,
+            False, work, table, velocities, slopes) == -1
 
     def complemented() -> None:
         for k in range(0, TIMED, 20):
-            complement(machine, amounts, H, motion.states[k], torques[k], room)
+            complement(arrays, parameters, H, motion.states[k], torques[k], work)
 
     simulation, derivatives, problems = (
-        processor_time(work) for work in (simulated, derived, complemented))
+        processor_time(task) for task in (simulated, derived, complemented))
     slips = (np.diff(motion.modes.slip, axis=0) != 0.0).any(axis=1).sum()
     step, full = 1e6 * simulation / TIMED, 1e6 * derivatives / TIMED
     problem = 1e6 * problems / (TIMED / 20)

@@ -22,8 +22,8 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.assessment import assess, determined_parameters
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.recording.align import align
 from sysid_ros.recording.processing import Processing
@@ -111,7 +111,7 @@ def collocated(model, parameters, t, measured, torque):
     """The estimate by collocation, what is known of it, and the time it took in [s]."""
     sensor = Encoder.of(model.robot.joint_names)
     observation = Observation(sensor, t, measured, np.full(3, STEP / np.sqrt(12.0)))
-    problem = TrajectoryProblem(model, parameters, (Stretch(t, torque, (observation,)),))
+    problem = TrajectoryProblem(model, parameters, (Segment(t, torque, (observation,)),))
     start = time.perf_counter()
     solution = CollocatedLeastSquares().solve(problem)
     spent = time.perf_counter() - start

@@ -93,15 +93,15 @@ def problem_of(
     lower = np.array([
         lever(name) + 1e-5 if name in MOMENTS else bound
         for name, bound in zip(names, parameters.lower, strict=True)])
-    stretch = described.stretch(
+    segment = described.segment(
         recorded.t, recorded.measured(SIGMA, seed), recorded.u, step, SIGMA)
     # What lies between nodes tells no more than they do, and takes time.
-    stretch = replace(stretch, observations=tuple(
+    segment = replace(segment, observations=tuple(
         replace(seen, t=seen.t[::every], values=seen.values[::every])
-        for seen in stretch.observations for every in [max(round(step / 1e-3), 1)]))
+        for seen in segment.observations for every in [max(round(step / 1e-3), 1)]))
     return TrajectoryProblem(model, replace(
         parameters, values=values, prior=prior, lower=lower,
-        free=np.isin(names, free)), (stretch,))
+        free=np.isin(names, free)), (segment,))
 
 
 def error(problem: TrajectoryProblem, values: np.ndarray, name: str) -> float:

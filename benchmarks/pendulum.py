@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.sensitivity import Course, Simulator
+from sysid_ros.dynamics.sensitivity import InputTrajectory, Simulator
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.simulated import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 
 PROJECT = Path(__file__).resolve().parents[1]
 pendulums = SimpleNamespace(
@@ -61,16 +61,17 @@ def problem_of(pendulum: Any, folder: Path, every: int = EVERY) -> TrajectoryPro
     """The fit of a pendulum with viscous friction."""
     model = pendulum.model()
     return TrajectoryProblem(
-        model, pendulum.parameters(model), pendulum.stretches(folder, 'id', every))
+        model, pendulum.parameters(model), pendulum.segments(folder, 'id', every))
 
 
 def stage(problem: TrajectoryProblem) -> dict[str, Any]:
     """A stage of the integration with derivatives by the start and all free parameters."""
     simulator = Simulator(problem.model, problem.free)
-    courses = [
-        Course(stretch.start, stretch.torque, stretch.step) for stretch in problem.stretches]
-    stages = 4 * sum(len(course.torque) - 1 for course in courses)
-    seconds = seconds_of(lambda: simulator.run(problem.parameters.values, courses))
+    trajectories = [
+        InputTrajectory(segment.start, segment.torque, segment.step)
+        for segment in problem.segments]
+    stages = 4 * sum(len(trajectory.torque) - 1 for trajectory in trajectories)
+    seconds = seconds_of(lambda: simulator.run(problem.parameters.values, trajectories))
     return figure(
         f'Runge-Kutta stage of two joints, {simulator.width} derivatives each',
         1e6 * seconds / stages, 'µs', STAGE_BAR)
@@ -80,7 +81,7 @@ def fit(
     pendulum: Any, folder: Path, starts: str, method: str = '', **settings: Any
 ) -> tuple[list[dict[str, Any]], Any]:
     """Time and errors of one fit."""
-    problem, unseen = problem_of(pendulum, folder), pendulum.stretches(folder, 'vad')
+    problem, unseen = problem_of(pendulum, folder), pendulum.segments(folder, 'vad')
     solution = pendulums.fitted(problem, starts=starts, **settings)
     if not solution.status.ok:
         raise SystemExit(f'{pendulum.name}: {solution.status.value}')
@@ -108,7 +109,7 @@ def consistent(problem: TrajectoryProblem) -> TrajectoryProblem:
 
 def discrete(pendulum: Any, folder: Path) -> list[dict[str, Any]]:
     """Time and errors of a fit by discrete multibody dynamics, from soft dynamics to hard."""
-    problem, unseen = problem_of(pendulum, folder), pendulum.stretches(folder, 'vad')
+    problem, unseen = problem_of(pendulum, folder), pendulum.segments(folder, 'vad')
     begin, motion, problem = time.process_time(), None, consistent(problem)
     for weight in DISCRETE_WEIGHTS:
         estimator = DiscreteLeastSquares(
@@ -132,9 +133,9 @@ def discrete(pendulum: Any, folder: Path) -> list[dict[str, Any]]:
 
 def friction(pendulum: Any, folder: Path) -> dict[str, Any]:
     """Table of nested friction models; the figure is the largest relative rise of the cost."""
-    unseen = pendulum.stretches(folder, 'vad', EVERY)
+    unseen = pendulum.segments(folder, 'vad', EVERY)
     found = pendulums.nested(
-        pendulum, pendulum.stretches(folder, 'id', 2 * EVERY), horizon=0.7, max_iterations=40)
+        pendulum, pendulum.segments(folder, 'id', 2 * EVERY), horizon=0.7, max_iterations=40)
     costs = []
     print(f'{pendulum.name}: friction, cost, errors on unseen segments, start recorded, estimated')
     for name, (problem, solution) in found.items():

@@ -14,7 +14,7 @@ import yaml
 
 from sysid_ros.dynamics.terms import Stiffness, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory, Hold
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.end_effector import (
@@ -24,8 +24,8 @@ from sysid_ros.estimation.trajectory.variational.end_effector import (
 from sysid_ros.estimation.trajectory.variational.gains import gain_advice
 from sysid_ros.estimation.trajectory.variational.identified import identified
 from sysid_ros.estimation.trajectory.variational.problem import (
+    FreeParameter,
     Playback,
-    Sought,
     playback_problem,
 )
 from sysid_ros.estimation.trajectory.variational.search import gauss_newton, steepest_descent
@@ -66,10 +66,10 @@ def record(
     begin = np.clip(t / 2.0, 0.0, 1.0) ** 2 * (3.0 - 2.0 * np.clip(t / 2.0, 0.0, 1.0))
     wave = 0.12 * begin[:, None] * np.sin(np.outer(t, [1.7, 1.1, 2.3]) + [0.0, 1.0, 2.0])
     wanted, gains = start[:3] + wave, (np.diag([300.0, 300.0, 150.0]), np.diag([40.0, 40.0, 20.0]))
-    course = DrivenCourse(
+    trajectory = DrivenTrajectory(
         np.array([start, 0.0 * start]), np.zeros((len(t), len(start))), fine,
         Hold(np.arange(3), wanted, *gains))
-    motion = integrator.run(values, [course], derivatives=False)[0]
+    motion = integrator.run(values, [trajectory], derivatives=False)[0]
     positions = motion.positions[:, :3]
     speeds = integrator.read(values, motion).velocities[:, :3]
     fast = np.gradient(wanted, fine, axis=0)
@@ -109,14 +109,14 @@ def main(folder: Path) -> None:
     reference = LowPass(cutoff=4.0).apply(measured, 1.0 / STEP)
     padded = np.zeros((len(measured), len(start)))
     padded[:, :3] = torque
-    course = DrivenCourse(
+    trajectory = DrivenTrajectory(
         np.array([start, 0.0 * start]), padded, STEP,
         Hold(np.arange(3), reference, np.diag([120.0, 120.0, 60.0]), np.diag([30.0, 30.0, 15.0])))
-    playback = Playback(course, (JointAngles(np.arange(3), measured, np.full(3, NOISE_Q)),))
-    sought = tuple(
-        Sought(name, tuple(f'{joint}.stiffness' for joint in joints), 5.0)
+    playback = Playback(trajectory, (JointAngles(np.arange(3), measured, np.full(3, NOISE_Q)),))
+    free_parameters = tuple(
+        FreeParameter(name, tuple(f'{joint}.stiffness' for joint in joints), 5.0)
         for name, joints in zip(('in the plane', 'out of it'), held.joints, strict=True))
-    problem = playback_problem(integrator, {}, sought, (playback,))
+    problem = playback_problem(integrator, {}, free_parameters, (playback,))
     found, slow = gauss_newton(problem), steepest_descent(problem)
     result = identified(found)
     for name, value, (low, high), true in zip(

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from sysid_ros.estimation.trajectory.graph.drawing import draw
 from sysid_ros.estimation.trajectory.graph.factors import Prior, Selection, Trapezoidal
+from sysid_ros.estimation.trajectory.graph.free_parameters import free_parameters_of
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.identification import identify
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
@@ -21,7 +22,6 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
 from sysid_ros.estimation.trajectory.graph.mechanism_file import read_mechanism
 from sysid_ros.estimation.trajectory.graph.simulation import forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph.sought import sought_parameters
 
 STEP, COUNT = 2e-3, 1501
 
@@ -39,16 +39,16 @@ def main() -> None:
     noise = np.random.default_rng(0)
     angle = motion['z'] + 1e-3 * noise.normal(size=motion['z'].shape)
     measured = torque + 0.5 * noise.normal(size=torque.shape)
-    sought = sought_parameters(
+    free_parameters = free_parameters_of(
         mechanism, ['coupler.mass', 'rocker.mass', 'theta.viscous_friction'], shapes_held=True)
-    sought = sought._replace(start=np.array([1.5, 5.0, 5.0]))
+    free_parameters = free_parameters._replace(start=np.array([1.5, 5.0, 5.0]))
     graph = FactorGraph(mechanism, STEP, COUNT, [
         PositionConstraints(), VelocityConstraints(), Selection('q'), Selection('v'),
         Trapezoidal('z', 1e-6), Trapezoidal('dz', 1e-5),
         Dynamics(1e-2, torque=None, independent=True),
         Prior('q', angle, 1e-3, only=['theta'], title='encoder'),
         Prior('torque', measured, 0.5, title='motor'),
-    ], sought)
+    ], free_parameters)
     print(graph)
     found = identify(graph)
     print(found.status.value, *found.notes)

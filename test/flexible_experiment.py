@@ -13,14 +13,14 @@ import numpy as np
 from sysid_ros.dynamics.terms import Stiffness, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.assembly import closed_configuration
-from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory, Hold
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
+    FreeParameter,
     InputNoise,
     Playback,
-    Sought,
     playback_problem,
 )
 from sysid_ros.recording.low_pass import LowPass
@@ -102,10 +102,10 @@ class Bench:
             named |= dict(zip(group, np.broadcast_to(value, len(group)), strict=True))
         return self.model.parameters.with_values(named).values
 
-    def sought(self, start=START):
+    def free_parameters(self, start=START):
         """Both stiffnesses."""
         return tuple(
-            Sought(name, members, start)
+            FreeParameter(name, members, start)
             for name, members in zip(('kappa_theta', 'kappa_psi'), self.groups, strict=True))
 
 
@@ -163,8 +163,9 @@ def truth(table: Bench, stiffness=TRUTH, seed=0, seconds=SECONDS, size=0.12) -> 
     integrator, values = table.integrator(), table.values(stiffness)
     feed = np.zeros((len(reference), len(table.start)))
     hold = Hold(np.arange(7), reference, np.diag(_STIFF), np.diag(_BRAKE))
-    course = DrivenCourse(np.array([table.start, 0.0 * table.start]), feed, 1.0 / rate, hold)
-    motion = integrator.run(values, [course], derivatives=False)[0]
+    trajectory = DrivenTrajectory(np.array([table.start, 0.0 * table.start]), feed, 1.0 / rate,
+        hold)
+    motion = integrator.run(values, [trajectory], derivatives=False)[0]
     if not motion.status.ok:
         raise RuntimeError(f'{motion.status.value} {motion.reached}')
     speed = integrator.read(values, motion).velocities[:, :7]
@@ -188,19 +189,19 @@ def recorded(
     sigma = np.zeros(len(table.start))
     sigma[:7] = SIGMA_TAU
     return Playback(
-        DrivenCourse(start, torque, 1.0 / RATE, hold),
+        DrivenTrajectory(start, torque, 1.0 / RATE, hold),
         (JointAngles(np.arange(7), measured, np.full(7, SIGMA_Q)),),
         InputNoise(sigma, lambda x: LowPass(cutoff=CUTOFF).apply(x, RATE)) if told else None)
 
 
-def problem_of(table: Bench, *playbacks: Playback, sought=None, **settings):
+def problem_of(table: Bench, *playbacks: Playback, free_parameters=None, **settings):
     """The identification of both stiffnesses."""
     return playback_problem(
-        table.integrator(**settings), {}, sought or table.sought(), playbacks)
+        table.integrator(**settings), {}, free_parameters or table.free_parameters(), playbacks)
 
 
 def held_by(playback: Playback, factor: float) -> Playback:
     """The same with all gains of the playback multiplied."""
-    hold = playback.course.hold
+    hold = playback.trajectory.hold
     other = replace(hold, stiffness=factor * hold.stiffness, damping=factor * hold.damping)
-    return replace(playback, course=replace(playback.course, hold=other))
+    return replace(playback, trajectory=replace(playback.trajectory, hold=other))

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from sysid_ros.estimation.trajectory.graph.factors import Prior, Selection, Trapezoidal
+from sysid_ros.estimation.trajectory.graph.free_parameters import free_parameters_of
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
     Dynamics,
@@ -22,7 +23,6 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
     VelocityConstraints,
 )
 from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
-from sysid_ros.estimation.trajectory.graph.sought import sought_parameters
 
 reference = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / 'four_bar_reference.py')))
 NAMES = ('crank.mass', 'coupler.mass', 'rocker.mass', 'theta.viscous_friction')
@@ -68,8 +68,8 @@ class Recording:
         text = reference.description(more='viscous_friction: 6.0').replace(
             'torques:', '  coupler: {of: [P1, P2]}\ntorques:')
         mechanism = parse_mechanism(text)
-        sought = sought_parameters(mechanism, NAMES, shapes_held=True)
-        sought = sought._replace(start=TRUTH * rng.uniform(0.8, 1.2, 4))
+        free_parameters = free_parameters_of(mechanism, NAMES, shapes_held=True)
+        free_parameters = free_parameters._replace(start=TRUTH * rng.uniform(0.8, 1.2, 4))
         factors = [
             PositionConstraints(), VelocityConstraints(), Selection('q'), Selection('v'),
             Trapezoidal('z', 1e-6), Trapezoidal('dz', 1e-5),
@@ -83,4 +83,4 @@ class Recording:
                 Prior('torque', (torque + spread * noise[2])[:, None], spread, title='torque')]
         else:
             factors.append(Dynamics(1e-2, independent=True))
-        return FactorGraph(mechanism, self.step, self.count, factors, sought)
+        return FactorGraph(mechanism, self.step, self.count, factors, free_parameters)

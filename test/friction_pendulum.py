@@ -21,7 +21,7 @@ from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.robot.model import RobotModel
 
@@ -73,10 +73,10 @@ def problem_of(motion: Any, friction: str, seed: int = 0) -> TrajectoryProblem:
         name: _BEGIN[name.split('.')[1]] for name in sought[1:]})
     every = round(STEP * truth.joints.RATE)
     nodes = motion.t[::every]
-    stretch = Stretch(nodes, np.zeros((len(nodes), 1)), (Observation(
+    segment = Segment(nodes, np.zeros((len(nodes), 1)), (Observation(
         Encoder.of((_HINGE,)), nodes, motion.measured(SIGMA, seed)[::every], np.array([SIGMA])),))
     return TrajectoryProblem(
-        model, replace(parameters, free=np.isin(parameters.names, sought)), (stretch,))
+        model, replace(parameters, free=np.isin(parameters.names, sought)), (segment,))
 
 
 def estimator() -> DiscreteLeastSquares:
@@ -90,7 +90,7 @@ def cost(problem: TrajectoryProblem, values: np.ndarray) -> float:
     found = estimator().search(fixed, estimator().at(fixed, None), None)
     if not found.status.ok:
         raise RuntimeError(found.status.value)
-    return 2.0 * SIGMA**2 * found.iterations[-1].cost / len(problem.stretches[0].t)
+    return 2.0 * SIGMA**2 * found.iterations[-1].cost / len(problem.segments[0].t)
 
 
 def dissipated(problem: TrajectoryProblem, values: np.ndarray, speeds: np.ndarray) -> float:
@@ -103,7 +103,7 @@ def dissipated(problem: TrajectoryProblem, values: np.ndarray, speeds: np.ndarra
     dry = own('coulomb_friction') + own('stribeck_friction') * np.exp(
         -(speeds / (own('stribeck_velocity') or 1.0))**2)
     power = own('viscous_friction') * speeds**2 + dry * np.abs(speeds)
-    return float(problem.stretches[0].step * (power.sum() - 0.5 * (power[0] + power[-1])))
+    return float(problem.segments[0].step * (power.sum() - 0.5 * (power[0] + power[-1])))
 
 
 def table(

@@ -53,7 +53,7 @@ class Trial:
 
     Attributes:
         problem: The problem.
-        recorded: Stamps in [s] ``(T,)`` and angles in [rad] ``(T, 2)`` of every stretch.
+        recorded: Stamps in [s] ``(T,)`` and angles in [rad] ``(T, 2)`` of every segment.
     """
 
     problem: TrajectoryProblem
@@ -166,22 +166,23 @@ class Fitter:
         motion, problem = self._states(trial, values), self._at(trial, values)
         robot, everything = self.estimator.mechanism(problem), problem.parameters.values
         mechanism = robot.mechanism
-        amounts = robot.makeup.amounts(everything, len(mechanism.bodies), mechanism.gravity)
+        parameters = robot.parameter_map.body_parameters(everything, len(mechanism.bodies),
+            mechanism.gravity)
         coordinates = Coordinates(mechanism, robots.HINGES)
-        ends = np.cumsum([len(stretch.t) for stretch in problem.stretches])
+        ends = np.cumsum([len(segment.t) for segment in problem.segments])
         rows = []
         for horizon in horizons:
             errors = []
-            for stretch, (t, angles), end in zip(
-                    problem.stretches, trial.recorded, ends, strict=True):
-                states = motion.states[end - len(stretch.t):end]
-                commands = robot.commands(0.5 * (stretch.torque[1:] + stretch.torque[:-1]))
-                true = np.column_stack([np.interp(stretch.t, t, angle) for angle in angles.T])
-                steps = round(horizon / stretch.step)
+            for segment, (t, angles), end in zip(
+                    problem.segments, trial.recorded, ends, strict=True):
+                states = motion.states[end - len(segment.t):end]
+                commands = robot.commands(0.5 * (segment.torque[1:] + segment.torque[:-1]))
+                true = np.column_stack([np.interp(segment.t, t, angle) for angle in angles.T])
+                steps = round(horizon / segment.step)
                 for first in range(0, len(commands) - steps + 1, steps):
                     simulated = simulate(
-                        mechanism.machine, amounts, states[first],
-                        commands[first:first + steps], stretch.step)
+                        mechanism.arrays, parameters, states[first],
+                        commands[first:first + steps], segment.step)
                     off = coordinates.of(simulated.states).position
                     errors.append(off - true[first:first + steps + 1])
             # Whole turns do not count.
@@ -222,9 +223,9 @@ class Fitter:
         recorded = tuple(
             (recording.t[chosen], recording.angles[chosen], recording.u[chosen])
             for recording, chosen in spans)
-        stretches = tuple(self.machine.stretch(*parts, self.step, SIGMA) for parts in recorded)
+        segments = tuple(self.machine.segment(*parts, self.step, SIGMA) for parts in recorded)
         return Trial(
-            TrajectoryProblem(model, parameters, stretches),
+            TrajectoryProblem(model, parameters, segments),
             tuple(parts[:2] for parts in recorded))
 
 

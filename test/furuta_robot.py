@@ -22,7 +22,7 @@ from sysid_ros.estimation.trajectory.discrete.robot_mechanism import (
     tilt_parameters,
     with_parameters,
 )
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch
+from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.torques import MotorCommand, command_torques
 from sysid_ros.robot.model import RobotModel
@@ -114,10 +114,10 @@ class Furuta:
             for name in parameters.names]
         return replace(parameters, lower=lower, upper=upper, free=np.array(free))
 
-    def stretch(
+    def segment(
         self, t: np.ndarray, angles: np.ndarray, u: np.ndarray, step: float, sigma: float,
-    ) -> Stretch:
-        """A recording as a stretch of a trajectory problem.
+    ) -> Segment:
+        """A recording as a segment of a trajectory problem.
 
         Args:
             t: Stamps in [s], shape ``(T,)``.
@@ -131,7 +131,7 @@ class Furuta:
         robot = RobotModel.from_description(self.urdf)
         command = MotorCommand('shoulder', t, u, self.torque_per_unit, held=True)
         torque = command_torques(robot, nodes, [command], ['elbow'])
-        return Stretch(nodes, torque, (
+        return Segment(nodes, torque, (
             Observation(Encoder.of(HINGES), t[seen], angles[seen], np.full(2, sigma)),))
 
 

@@ -21,10 +21,10 @@ from scipy.integrate import solve_ivp
 from sysid_ros.dynamics.terms import Armature, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.trajectory.graph.factors import Equality, Prior, Trapezoidal
+from sysid_ros.estimation.trajectory.graph.free_parameters import free_parameters_of
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
-from sysid_ros.estimation.trajectory.graph.sought import sought_parameters
 from sysid_ros.estimation.trajectory.sensors import Encoder
 
 robots = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / 'closed_robots.py')))
@@ -171,12 +171,13 @@ class Recording:
         spread = TORQUE * np.sqrt(np.mean(torque**2, axis=0))
         noise = rng.normal(size=(2, *torque.shape))
         leg = mechanism()
-        sought = sought_parameters(leg, NAMES, shapes_held=True)
-        sought = sought._replace(start=self.values * rng.uniform(0.8, 1.2, len(NAMES)))
+        free_parameters = free_parameters_of(leg, NAMES, shapes_held=True)
+        free_parameters = free_parameters._replace(start=self.values
+            * rng.uniform(0.8, 1.2, len(NAMES)))
         return FactorGraph(leg, self.step, self.count, [
             Trapezoidal('q', 1e-6), Trapezoidal('v', 1e-5), Dynamics(1e-2, torque=None),
             Prior('torque', torque + spread * noise[0], spread, title='torque'),
-            RobotReading(Encoder.of(MOTORS), q + ENCODER * noise[1], ENCODER)], sought)
+            RobotReading(Encoder.of(MOTORS), q + ENCODER * noise[1], ENCODER)], free_parameters)
 
 
 def mechanism():

@@ -16,7 +16,7 @@ import scipy.io
 from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
 from sysid_ros.dynamics.terms import CoulombFriction, JointTerm, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -116,19 +116,19 @@ class Pendulum:
             Swing(every * SAMPLING * np.arange(len(rows)), *np.split(rows, 2, axis=1))
             for rows in (np.array(cell.T[::every]) for cell in cells))
 
-    def stretches(self, folder: Path, kind: str, every: int = 1) -> tuple[Stretch, ...]:
-        """The segments as stretches of a trajectory problem; arguments as for :meth:`swings`."""
-        return tuple(map(self._stretch, self.swings(folder, kind, every)))
+    def segments(self, folder: Path, kind: str, every: int = 1) -> tuple[Segment, ...]:
+        """The segments as segments of a trajectory problem; arguments as for :meth:`swings`."""
+        return tuple(map(self._segment, self.swings(folder, kind, every)))
 
     def _folder(self, folder: Path) -> Path:
         return folder / 'multiarm_pendulum' / 'ParameterEstimation' / self.name
 
-    def _stretch(self, swing: Swing) -> Stretch:
+    def _segment(self, swing: Swing) -> Segment:
         seen = Observation(
             self.sensor, swing.t, swing.angles, np.full(swing.angles.shape[1], SIGMA))
         # From absolute to relative angles.
         start = np.diff(np.array([swing.angles[0], swing.speeds[0]]), prepend=0.0, axis=1)
-        return Stretch(swing.t, np.zeros_like(swing.angles), (seen,), start)
+        return Segment(swing.t, np.zeros_like(swing.angles), (seen,), start)
 
     def published(self, folder: Path) -> np.ndarray:
         """Identified values that came with the recordings."""
@@ -151,7 +151,7 @@ DOUBLE = Pendulum(
 
 
 def fitted(problem: TrajectoryProblem, **settings: object) -> TrajectorySolution:
-    """Fit short pieces first, on which no guess is too wrong, then whole stretches."""
+    """Fit short pieces first, on which no guess is too wrong, then whole segments."""
     rough = Shooting(horizon=0.3, tolerance=1e-3).solve(problem)
     near = problem.parameters.with_values(rough.values)
     return Shooting(**settings).solve(replace(problem, parameters=near))
@@ -161,39 +161,39 @@ def cost(problem: TrajectoryProblem, solution: TrajectorySolution) -> float:
     """Half the sum of squared weighted residuals."""
     return sum(
         0.5 * float(np.sum((residual / observation.sigma) ** 2))
-        for stretch, parts in zip(problem.stretches, solution.residuals, strict=True)
-        for observation, residual in zip(stretch.observations, parts, strict=True))
+        for segment, parts in zip(problem.segments, solution.residuals, strict=True)
+        for observation, residual in zip(segment.observations, parts, strict=True))
 
 
 def held_out(
-    problem: TrajectoryProblem, values: np.ndarray, stretches: Sequence[Stretch], starts: str
+    problem: TrajectoryProblem, values: np.ndarray, segments: Sequence[Segment], starts: str
 ) -> np.ndarray:
     """Root mean square errors of simulated segments in [rad], one row each.
 
     Args:
         problem: Whose model and parameters are meant.
         values: Parameter values.
-        stretches: The segments.
+        segments: The segments.
         starts: ``'recorded'``, or ``'estimated'`` on the segment itself.
     """
     fixed = problem.parameters.with_values(values).fixed('*')
     errors = []
-    for stretch in stretches:
-        alone = TrajectoryProblem(problem.model, fixed, (stretch,))
+    for segment in segments:
+        alone = TrajectoryProblem(problem.model, fixed, (segment,))
         residual = Shooting(starts=starts).solve(alone).residuals[0][0]
         errors.append(np.sqrt(np.mean(residual**2, axis=0)))
     return np.array(errors)
 
 
 def nested(
-    pendulum: Pendulum, stretches: Sequence[Stretch], **settings: object
+    pendulum: Pendulum, segments: Sequence[Segment], **settings: object
 ) -> dict[str, tuple[TrajectoryProblem, TrajectorySolution]]:
     """Fits with ever more friction, each from where the smaller one ended."""
     found, near = {}, {}
     for name, terms in FRICTION.items():
         model = pendulum.model(terms)
         parameters = pendulum.parameters(model).with_values(near)
-        problem = TrajectoryProblem(model, parameters, tuple(stretches))
+        problem = TrajectoryProblem(model, parameters, tuple(segments))
         fit = fitted if not found else lambda problem, **chosen: Shooting(**chosen).solve(problem)
         solution = fit(problem, **settings)
         near = dict(zip(parameters.names, solution.values, strict=True))

@@ -50,8 +50,8 @@ def stepped(
     """A motion of a mechanism whose parameters are as it was described."""
     if torques is None:
         torques = np.zeros((steps, len(mechanism.drives)))
-    amounts = mechanism.amounts(mechanism.parameters.values)
-    return simulate(mechanism.machine, amounts, start, torques, h)
+    parameters = mechanism.body_parameters(mechanism.parameters.values)
+    return simulate(mechanism.arrays, parameters, start, torques, h)
 
 
 def angles(mechanism: Mechanism, motion: Motion) -> np.ndarray:

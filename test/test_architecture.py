@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
 GENERATED = {'msg', 'srv', 'action'}
 MAX_LINES = 420
 
-# Bottom first. A room imports from the layers below its own, never from its neighbours.
+# Bottom first. A part imports from the layers below its own, never from its neighbours.
 LAYERS = (
     {'errors'},
     {'data_folder', 'pipelines', 'settings'},
@@ -28,7 +28,7 @@ LAYERS = (
     {'nodes', 'cli'},
     {'ros2_command'},
 )
-HEIGHT = {room: height for height, layer in enumerate(LAYERS) for room in layer}
+HEIGHT = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 
 # Runs with the module names as arguments; a module that needs ROS ends it with a traceback.
 IMPORT_WITHOUT_ROS = """
@@ -64,8 +64,8 @@ def module_name(path):
 MODULES = {module_name(path): path for path in source_files()}
 
 
-def rooms_imported(source, module, *, is_package=False):
-    """Rooms of the package that a module's source imports, anywhere in it, with the line."""
+def parts_imported(source, module, *, is_package=False):
+    """Parts of the package that a module's source imports, anywhere in it, with the line."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
@@ -86,16 +86,16 @@ def rooms_imported(source, module, *, is_package=False):
 def import_violations(source, module, *, is_package=False):
     """Sentences about imports that do not point down."""
     own, *_ = [*module.split('.')[1:], None]
-    for room, line in rooms_imported(source, module, is_package=is_package):
+    for part, line in parts_imported(source, module, is_package=is_package):
         if own is None:
-            yield f'{module}:{line} imports {room}; the package itself imports nothing'
-        elif room in GENERATED:
+            yield f'{module}:{line} imports {part}; the package itself imports nothing'
+        elif part in GENERATED:
             if own != 'nodes':
-                yield f'{module}:{line} imports generated {room}, which only nodes may'
-        elif room not in HEIGHT:
-            yield f'{module}:{line} imports {room}, which has no layer: add it to LAYERS'
-        elif room != own and HEIGHT[room] >= HEIGHT[own]:
-            yield f'{module}:{line} imports {room}, which is not below {own}'
+                yield f'{module}:{line} imports generated {part}, which only nodes may'
+        elif part not in HEIGHT:
+            yield f'{module}:{line} imports {part}, which has no layer: add it to LAYERS'
+        elif part != own and HEIGHT[part] >= HEIGHT[own]:
+            yield f'{module}:{line} imports {part}, which is not below {own}'
 
 
 def undocumented(source, module):
@@ -142,9 +142,9 @@ def test_a_file_is_short_enough_to_be_one_idea(module):
     assert len(MODULES[module].read_text(encoding='utf-8').splitlines()) <= MAX_LINES
 
 
-def test_every_room_has_a_layer():
-    rooms = {module.split('.')[1] for module in MODULES if '.' in module}
-    assert rooms <= HEIGHT.keys()
+def test_every_part_has_a_layer():
+    parts = {module.split('.')[1] for module in MODULES if '.' in module}
+    assert parts <= HEIGHT.keys()
 
 
 def test_everything_but_the_nodes_imports_without_ros():
@@ -198,7 +198,7 @@ def test_an_import_that_points_down_is_accepted(module, source):
     assert not list(import_violations(source, f'{PACKAGE}.{module}'))
 
 
-def test_the_package_file_of_a_room_counts_as_the_room():
+def test_the_package_file_of_a_part_counts_as_the_part():
     found = import_violations('from ..cli import main', f'{PACKAGE}.robot', is_package=True)
     assert len(list(found)) == 1
     assert not list(import_violations('from .model import A', f'{PACKAGE}.robot', is_package=True))

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from sysid_ros.dynamics.acceleration import accelerations
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.robot.model import RobotModel
 
@@ -72,20 +72,20 @@ def simulated(model, values, t, torque, start):
     return path[:, :joints], path[:, joints:]
 
 
-def swinging(seed=0, *, nodes=201, step=0.01, noise=1e-3, stretches=2, fixed=()):
+def swinging(seed=0, *, nodes=201, step=0.01, noise=1e-3, segments=2, fixed=()):
     """A pendulum that swings freely: the problem, the true values and the true motion."""
     rng = np.random.default_rng(seed)
     model = model_of(PENDULUM)
     truth = model.parameters.values
     parts, motion = [], []
-    for k in range(stretches):
+    for k in range(segments):
         t = step * np.arange(nodes) + 10.0 * k
         torque = np.zeros((nodes, 1))
         start = np.array([[2.5 - k], [0.5 * k]])
         q, v = simulated(model, truth, t, torque, start)
         measured = q + noise * rng.normal(size=q.shape)
         observation = Observation(Encoder.of(['swing']), t, measured, np.array([noise]))
-        parts.append(Stretch(t, torque, (observation,), start))
+        parts.append(Segment(t, torque, (observation,), start))
         motion.append((q, v))
     parameters = model.parameters
     parameters = parameters.fixed(*fixed) if fixed else parameters

@@ -19,7 +19,7 @@ import yaml
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.collected import collected_information
+from sysid_ros.estimation.data_information import data_information
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.design import Designer, DesignSettings
@@ -145,7 +145,7 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
     runs = [path for path in known if path.is_dir()]
     designer = plan.designer()
     names = designer.model.parameters.names
-    collected = np.zeros((len(names), len(names)))
+    information = np.zeros((len(names), len(names)))
     for path in runs:
         folder = RunFolder.open(path)
         fitted = folder.identification()
@@ -156,9 +156,9 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
                 'the run has other parameters than the motion is designed for', where=str(path),
                 found=', '.join(other[:6]), fix='Use the same robot and joint terms in both files',
             )
-        collected += collected_information(problem, folder.estimate().residuals)
+        information += data_information(problem, folder.estimate().residuals)
     if runs:
-        designer = plan.designer(collected)
+        designer = plan.designer(information)
     for path in known:
         if path not in runs:
             designer = designer.after(load_excitation(path))

@@ -23,7 +23,7 @@ from sysid_ros.dynamics.driven_kernels import (
     WEIGHTLESS,
     DrivenSystem,
     accelerate_driven,
-    driven_room,
+    driven_workspace,
 )
 from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.dynamics.loop_arrays import no_loops
@@ -205,17 +205,17 @@ def _compiled(
     # Copies, so that kernels see arrays of one kind.
     q, v, torque = (np.array(x, dtype=float, order='C') for x in motion)
     robot, (samples, joints) = model.robot, q.shape
-    wanted, sought = (0, np.zeros(0, dtype=int)) if columns is None else (samples, columns)
+    wanted, free = (0, np.zeros(0, dtype=int)) if columns is None else (samples, columns)
     slots = np.full(len(values), -1)
-    slots[sought] = np.arange(len(sought))
+    slots[free] = np.arange(len(free))
     square = (wanted, joints, joints)
     found = Acceleration(
         np.empty((samples, joints)), np.empty(square), np.empty(square), np.empty(square),
-        np.empty((wanted, joints, len(sought))))
+        np.empty((wanted, joints, len(free))))
     closed = q if robot.loops is None else closed_chain(robot).positions(q)
     known = tree_values(system.tree, values, slots, bool(robot.opened.tree.is_coupled))
     done, ended = accelerate_driven(
-        system, known, driven_room(system, len(sought)), closed, v, torque, found.value,
+        system, known, driven_workspace(system, len(free)), closed, v, torque, found.value,
         found.by_position, found.by_velocity, found.by_torque, found.by_parameters)
     if ended == STUCK:
         raise UnreachableError(

@@ -1,8 +1,8 @@
 """Named tuples by reference in compiled code.
 
 Numba hands a named tuple over as all the numbers that it is made of, some nine for every array.
-Of a room with forty arrays these are hundreds, which the compiler packs and unpacks at every call
-of every function, and that takes it far longer than what is done with them. A reference is one
+Of a workspace with forty arrays these are hundreds, which the compiler packs and unpacks at every
+call of every function, and that takes it far longer than what is done with them. A reference is one
 number, and a field is read where it is named.
 """
 

@@ -40,17 +40,17 @@ from sysid_ros.dynamics.spatial_vectors import (
     six,
     three,
 )
-from sysid_ros.dynamics.tree_arrays import TreeRoom
+from sysid_ros.dynamics.tree_arrays import TreeWorkspace
 from sysid_ros.dynamics.tree_dynamics import ground
 
 
-class ClosureRoom(NamedTuple):
-    r"""Room for the h rows of all closures at one sample of m joints.
+class ClosureWorkspace(NamedTuple):
+    r"""Workspace for the h rows of all closures at one sample of m joints.
 
     Attributes:
         ends: Place, velocity, acceleration, angular velocity and angular acceleration of both
             places of a closure, then those of the second less the first, shape ``(3, 15)``.
-        reach: How the way between the places grows with each body's joint, shape ``(e, 3)``.
+        rod_jacobian: How the way between the places grows with each body's joint, shape ``(e, 3)``.
         jacobian: Derivatives J of the closures, shape ``(h, m)``.
         bias: How :math:`J v` changes while no joint accelerates, shape ``(h,)``.
         rate: The derivative of :math:`J v` by positions, shape ``(h, m)``.
@@ -60,7 +60,7 @@ class ClosureRoom(NamedTuple):
     """
 
     ends: np.ndarray
-    reach: np.ndarray
+    rod_jacobian: np.ndarray
     jacobian: np.ndarray
     bias: np.ndarray
     rate: np.ndarray
@@ -69,89 +69,93 @@ class ClosureRoom(NamedTuple):
     curvature: np.ndarray
 
 
-def closure_room(loops: LoopArrays, joints: int) -> ClosureRoom:
-    """Room for the closures of a tree of so many joints."""
+def closure_workspace(loops: LoopArrays, joints: int) -> ClosureWorkspace:
+    """Workspace for the closures of a tree of so many joints."""
     rows = (int(loops.row[-1]), joints)
-    return ClosureRoom(*(np.zeros(shape) for shape in (
+    return ClosureWorkspace(*(np.zeros(shape) for shape in (
         (3, 15), (len(loops.path), 3), rows, rows[:1], rows, rows, rows, (joints, joints))))
 
 
 @njit(**INSIDE)
 def fill_jacobian(
-    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace
 ) -> None:
     """Write J where the bodies have been placed.
 
     Args:
         model: The tree.
         loops: What closes its loops.
-        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.place` of all bodies.
-        room: Its ``jacobian`` is filled.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.body_forward_kinematics` of all bodies.
+        work: Its ``jacobian`` is filled.
     """
-    room.jacobian[:] = 0.0
+    work.jacobian[:] = 0.0
     for c in range(len(loops.kind)):
-        _place_ends(loops, tree, room, c)
+        _end_positions(loops, tree, work, c)
         for entry in range(loops.first[c], loops.first[c + 1]):
             _, _, end, j = _step_of(loops, entry)
-            move, turn = _axis_at(model, tree, j, three(room.ends, end, 0))
-            _add(loops, room, room.jacobian, c, entry, move, turn)
+            move, turn = _axis_at(model, tree, j, three(work.ends, end, 0))
+            _add(loops, work, work.jacobian, c, entry, move, turn)
 
 
 @njit(**INSIDE)
-def fill_bias(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
+def fill_bias(
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace
+) -> None:
     """Write how J v changes while no joint accelerates.
 
     Args:
         model: The tree.
         loops: What closes its loops.
-        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.weigh`.
-        room: Its ``bias`` is filled.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.mass_matrix_and_bias`.
+        work: Its ``bias`` is filled.
     """
     for c in range(len(loops.kind)):
-        _place_ends(loops, tree, room, c)
-        _move_ends(model, loops, tree, room, c, 0.0)
-        r, way, speed = loops.row[c], three(room.ends, 2, 0), three(room.ends, 2, 3)
-        rate, spin_up = three(room.ends, 2, 6), three(room.ends, 2, 12)
+        _end_positions(loops, tree, work, c)
+        _move_ends(model, loops, tree, work, c, 0.0)
+        r, way, speed = loops.row[c], three(work.ends, 2, 0), three(work.ends, 2, 3)
+        rate, spin_up = three(work.ends, 2, 6), three(work.ends, 2, 12)
         if loops.kind[c] == ROD:
-            room.bias[r] = (dot(speed, speed) + dot(way, rate)) / loops.length[c]
+            work.bias[r] = (dot(speed, speed) + dot(way, rate)) / loops.length[c]
             continue
         for i in range(3):
-            room.bias[r + i] = rate[i]
+            work.bias[r + i] = rate[i]
             if loops.kind[c] == FRAME:
-                room.bias[r + 3 + i] = loops.length[c] * spin_up[i]
+                work.bias[r + 3 + i] = loops.length[c] * spin_up[i]
 
 
 @njit(**INSIDE)
-def fill_slopes(model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom) -> None:
+def fill_slopes(
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace
+) -> None:
     """Write how velocities and accelerations of the closures depend on the motion.
 
     Args:
         model: The tree.
         loops: What closes its loops.
         tree: After :func:`~sysid_ros.dynamics.tree_dynamics.slopes`.
-        room: Its ``rate``, ``slope`` and ``swirl`` are filled.
+        work: Its ``rate``, ``slope`` and ``swirl`` are filled.
     """
-    for table in (room.rate, room.slope, room.swirl):
+    for table in (work.rate, work.slope, work.swirl):
         table[:] = 0.0
     for c in range(len(loops.kind)):
-        _place_ends(loops, tree, room, c)
-        _move_ends(model, loops, tree, room, c, 1.0)
+        _end_positions(loops, tree, work, c)
+        _move_ends(model, loops, tree, work, c, 1.0)
         for entry in range(loops.first[c], loops.first[c + 1]):
             _, _, end, j = _step_of(loops, entry)
-            move, _ = _axis_at(model, tree, j, three(room.ends, end, 0))
-            speed, rate = _point_slopes(model, tree, room, end, j)
-            spin, spin_up, swirl = _turn_slopes(model, tree, room, end, j)
-            _add(loops, room, room.rate, c, entry, speed, spin)
-            _add(loops, room, room.slope, c, entry, rate, spin_up)
-            _add(loops, room, room.swirl, c, entry, (
+            move, _ = _axis_at(model, tree, j, three(work.ends, end, 0))
+            speed, rate = _point_slopes(model, tree, work, end, j)
+            spin, spin_up, swirl = _turn_slopes(model, tree, work, end, j)
+            _add(loops, work, work.rate, c, entry, speed, spin)
+            _add(loops, work, work.slope, c, entry, rate, spin_up)
+            _add(loops, work, work.swirl, c, entry, (
                 2.0 * speed[0], 2.0 * speed[1], 2.0 * speed[2]), swirl)
             if loops.kind[c] == ROD:
-                _add_turning_rod(loops, room, c, entry, move, speed)
+                _add_turning_rod(loops, work, c, entry, move, speed)
 
 
 @njit(**INSIDE)
 def fill_curvature(
-    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom,
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace,
     multipliers: np.ndarray,
 ) -> None:
     r"""Write the derivative of :math:`J^\top\lambda` by positions.
@@ -160,24 +164,24 @@ def fill_curvature(
         model: The tree.
         loops: What closes its loops.
         tree: As for :func:`fill_jacobian`.
-        room: Its ``curvature`` is filled, torques of joints first.
+        work: Its ``curvature`` is filled, torques of joints first.
         multipliers: Shape ``(h,)``.
     """
-    room.curvature[:] = 0.0
+    work.curvature[:] = 0.0
     for c in range(len(loops.kind)):
-        _place_ends(loops, tree, room, c)
+        _end_positions(loops, tree, work, c)
         r, moment = loops.row[c], (0.0, 0.0, 0.0)
         if loops.kind[c] == ROD:
-            pull, way = multipliers[r] / loops.length[c], three(room.ends, 2, 0)
+            pull, way = multipliers[r] / loops.length[c], three(work.ends, 2, 0)
             force = (pull * way[0], pull * way[1], pull * way[2])
-            _stretch(model, loops, tree, room, c, pull)
+            _add_rod_rotation(model, loops, tree, work, c, pull)
         else:
             force = (multipliers[r], multipliers[r + 1], multipliers[r + 2])
         if loops.kind[c] == FRAME:
             size = loops.length[c]
             moment = (
                 size * multipliers[r + 3], size * multipliers[r + 4], size * multipliers[r + 5])
-        _bend(model, loops, tree, room, c, force, moment)
+        _add_second_derivatives(model, loops, tree, work, c, force, moment)
 
 
 @njit(**INSIDE)
@@ -188,7 +192,7 @@ def _step_of(loops: LoopArrays, entry: int) -> tuple[int, float, int, int]:
 
 
 @njit(**INSIDE)
-def _axis_at(model: SampleModel, tree: TreeRoom, j: int, p: Vector) -> Spatial:
+def _axis_at(model: SampleModel, tree: TreeWorkspace, j: int, p: Vector) -> Spatial:
     """How a point and its body's axes move per unit of the joint of body j."""
     z = three(tree.screw, j, 0)
     if model.revolute[j]:
@@ -197,9 +201,9 @@ def _axis_at(model: SampleModel, tree: TreeRoom, j: int, p: Vector) -> Spatial:
 
 
 @njit(**INSIDE)
-def _place_ends(loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int) -> None:
+def _end_positions(loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int) -> None:
     """Where the places of a closure are in the world, and the way between them."""
-    pose, ends = tree.pose, room.ends
+    pose, ends = tree.pose, work.ends
     for end in range(2):
         body = loops.held[c, end]
         x = (loops.point[c, end, 0], loops.point[c, end, 1], loops.point[c, end, 2])
@@ -212,11 +216,11 @@ def _place_ends(loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int) ->
 
 @njit(**INSIDE)
 def _move_ends(
-    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int,
     share: float,
 ) -> None:
     """How the places of a closure move; the joints' accelerations count by a share."""
-    ends = room.ends
+    ends = work.ends
     for end in range(2):
         p = three(ends, end, 0)
         (spin, slide), (spin_up, rise) = _motion_of(model, tree, loops.held[c, end], share)
@@ -231,20 +235,20 @@ def _move_ends(
 
 @njit(**INSIDE)
 def _motion_of(
-    model: SampleModel, tree: TreeRoom, body: int, share: float
+    model: SampleModel, tree: TreeWorkspace, body: int, share: float
 ) -> tuple[Spatial, Spatial]:
     """Twist and spatial acceleration of a body, or of the ground."""
     if body < 0:
         return ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), ground(model)
-    return six(tree.twist, body), both(six(tree.rate, body), six(tree.push, body), share)
+    return six(tree.twist, body), both(six(tree.rate, body), six(tree.joint_rate, body), share)
 
 
 @njit(**INSIDE)
 def _point_slopes(
-    model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
+    model: SampleModel, tree: TreeWorkspace, work: ClosureWorkspace, end: int, j: int
 ) -> tuple[Vector, Vector]:
     """Derivatives of velocity and acceleration of an end by the position of body j's joint."""
-    ends, p = room.ends, three(room.ends, end, 0)
+    ends, p = work.ends, three(work.ends, end, 0)
     move, turn = _axis_at(model, tree, j, p)
     (spin, slide), (spin_up, rise) = _motion_of(model, tree, model.parent[j], 1.0)
     carried = plus(slide, cross(spin, p), 1.0)
@@ -258,7 +262,7 @@ def _point_slopes(
 
 @njit(**INSIDE)
 def _turn_slopes(
-    model: SampleModel, tree: TreeRoom, room: ClosureRoom, end: int, j: int
+    model: SampleModel, tree: TreeWorkspace, work: ClosureWorkspace, end: int, j: int
 ) -> tuple[Vector, Vector, Vector]:
     """How an end turns and spins up by a joint's position, and spins up by its velocity."""
     nought = (0.0, 0.0, 0.0)
@@ -266,8 +270,8 @@ def _turn_slopes(
         return nought, nought, nought
     z = three(tree.screw, j, 0)
     (spin, _), (spin_up, _) = _motion_of(model, tree, model.parent[j], 1.0)
-    own = plus(three(room.ends, end, 9), spin, -1.0)
-    own_up = plus(plus(three(room.ends, end, 12), spin_up, -1.0), cross(spin, own), -1.0)
+    own = plus(three(work.ends, end, 9), spin, -1.0)
+    own_up = plus(plus(three(work.ends, end, 12), spin_up, -1.0), cross(spin, own), -1.0)
     turned = cross(z, own)
     return (
         turned, plus(cross(spin, turned), cross(z, own_up), 1.0),
@@ -276,14 +280,14 @@ def _turn_slopes(
 
 @njit(**INSIDE)
 def _add(
-    loops: LoopArrays, room: ClosureRoom, table: np.ndarray, c: int, entry: int, move: Vector,
+    loops: LoopArrays, work: ClosureWorkspace, table: np.ndarray, c: int, entry: int, move: Vector,
     turn: Vector,
 ) -> None:
     """Add what an end does per unit of a joint to the rows of its closure."""
     column, by, _, _ = _step_of(loops, entry)
     r, kind, size = loops.row[c], loops.kind[c], loops.length[c]
     if kind == ROD:
-        table[r, column] += by * dot(three(room.ends, 2, 0), move) / size
+        table[r, column] += by * dot(three(work.ends, 2, 0), move) / size
         return
     for i in range(3):
         table[r + i, column] += by * move[i]
@@ -293,28 +297,28 @@ def _add(
 
 @njit(**INSIDE)
 def _add_turning_rod(
-    loops: LoopArrays, room: ClosureRoom, c: int, entry: int, move: Vector, speed: Vector
+    loops: LoopArrays, work: ClosureWorkspace, c: int, entry: int, move: Vector, speed: Vector
 ) -> None:
     """Add what comes of the turning of a rod, whose row is along it."""
     column, by, _, _ = _step_of(loops, entry)
     r, factor = loops.row[c], by / loops.length[c]
-    along = factor * dot(three(room.ends, 2, 3), move)
-    room.rate[r, column] += along
-    room.swirl[r, column] += 2.0 * along
-    room.slope[r, column] += factor * (
-        dot(three(room.ends, 2, 6), move) + 2.0 * dot(three(room.ends, 2, 3), speed))
+    along = factor * dot(three(work.ends, 2, 3), move)
+    work.rate[r, column] += along
+    work.swirl[r, column] += 2.0 * along
+    work.slope[r, column] += factor * (
+        dot(three(work.ends, 2, 6), move) + 2.0 * dot(three(work.ends, 2, 3), speed))
 
 
 @njit(**INSIDE)
-def _bend(
-    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int,
+def _add_second_derivatives(
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int,
     force: Vector, moment: Vector,
 ) -> None:
     """Add how what ends do per unit of joints turns with the joints before them."""
-    table, last = room.curvature, loops.first[c + 1]
+    table, last = work.curvature, loops.first[c + 1]
     for entry in range(loops.first[c], last):
         column, by, end, j = _step_of(loops, entry)
-        move, turn = _axis_at(model, tree, j, three(room.ends, end, 0))
+        move, turn = _axis_at(model, tree, j, three(work.ends, end, 0))
         arm = cross(move, force)
         # A path leads from an end inwards, so that what follows on the same side is before.
         for other in range(entry, last):
@@ -331,18 +335,19 @@ def _bend(
 
 
 @njit(**INSIDE)
-def _stretch(
-    model: SampleModel, loops: LoopArrays, tree: TreeRoom, room: ClosureRoom, c: int, pull: float
+def _add_rod_rotation(
+    model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int,
+    pull: float
 ) -> None:
     """Add how a rod's row turns with the rod."""
     first, last = loops.first[c], loops.first[c + 1]
     for entry in range(first, last):
         _, by, end, j = _step_of(loops, entry)
-        move, _ = _axis_at(model, tree, j, three(room.ends, end, 0))
+        move, _ = _axis_at(model, tree, j, three(work.ends, end, 0))
         for i in range(3):
-            room.reach[entry, i] = by * move[i]
+            work.rod_jacobian[entry, i] = by * move[i]
     for entry in range(first, last):
         column = loops.source[loops.path[entry]]
         for other in range(first, last):
-            room.curvature[column, loops.source[loops.path[other]]] += pull * dot(
-                three(room.reach, entry, 0), three(room.reach, other, 0))
+            work.curvature[column, loops.source[loops.path[other]]] += pull * dot(
+                three(work.rod_jacobian, entry, 0), three(work.rod_jacobian, other, 0))

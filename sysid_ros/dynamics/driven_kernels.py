@@ -35,8 +35,8 @@ from sysid_ros.dynamics import (
     tree_terms,
 )
 from sysid_ros.dynamics.closure_motion import (
-    ClosureRoom,
-    closure_room,
+    ClosureWorkspace,
+    closure_workspace,
     fill_bias,
     fill_curvature,
     fill_jacobian,
@@ -45,8 +45,12 @@ from sysid_ros.dynamics.closure_motion import (
 from sysid_ros.dynamics.loop_arrays import LoopArrays
 from sysid_ros.dynamics.loop_kernels import least_squares
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
-from sysid_ros.dynamics.tree_dynamics import differentiate_torque, place, weigh
+from sysid_ros.dynamics.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
+from sysid_ros.dynamics.tree_dynamics import (
+    body_forward_kinematics,
+    differentiate_torque,
+    mass_matrix_and_bias,
+)
 
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
@@ -72,13 +76,13 @@ class DrivenSystem(NamedTuple):
     passive: np.ndarray
 
 
-class DrivenRoom(NamedTuple):
-    r"""Room for one sample.
+class DrivenWorkspace(NamedTuple):
+    r"""Workspace for one sample.
 
     Attributes:
         tree: For the tree.
         closures: For its h closures.
-        work: The closures' passive columns, and what they are solved with, ``(h, u + h)``.
+        augmented: The closures' passive columns, and what they are solved with, ``(h, u + h)``.
         inverse: Their generalised inverse, shape ``(u, h)``.
         coupling: The matrix G, shape ``(m, n)``.
         v: Velocities of all joints, shape ``(m,)``.
@@ -92,12 +96,12 @@ class DrivenRoom(NamedTuple):
             passive accelerations by driven velocities, shape ``(3, u, n)``.
         rows: Of closures by driven joints, shape ``(h, n)``.
         table: Of the tree by driven joints, shape ``(m, n)``.
-        felt: Of driven joints, shape ``(n, max(n, k))``.
+        projected: Of driven joints, shape ``(n, max(n, k))``.
     """
 
-    tree: TreeRoom
-    closures: ClosureRoom
-    work: np.ndarray
+    tree: TreeWorkspace
+    closures: ClosureWorkspace
+    augmented: np.ndarray
     inverse: np.ndarray
     coupling: np.ndarray
     v: np.ndarray
@@ -110,11 +114,11 @@ class DrivenRoom(NamedTuple):
     follow: np.ndarray
     rows: np.ndarray
     table: np.ndarray
-    felt: np.ndarray
+    projected: np.ndarray
 
 
-def driven_room(system: DrivenSystem, columns: int) -> DrivenRoom:
-    """Room for the samples of a system.
+def driven_workspace(system: DrivenSystem, columns: int) -> DrivenWorkspace:
+    """Workspace for the samples of a system.
 
     Args:
         system: The system.
@@ -123,144 +127,144 @@ def driven_room(system: DrivenSystem, columns: int) -> DrivenRoom:
     m, n, u, h = (
         system.tree.coupling.shape[1], len(system.driven), len(system.passive),
         int(system.loops.row[-1]))
-    return DrivenRoom(
-        tree_room(system.tree, columns), closure_room(system.loops, m), *(
+    return DrivenWorkspace(
+        tree_workspace(system.tree, columns), closure_workspace(system.loops, m), *(
             np.zeros(shape) for shape in (
                 (h, u + h), (u, h), (m, n), (m,), (m,), (m,), (m,), (h,), (m, n), (n, 2 * n),
                 (3, u, n), (h, n), (m, n), (n, max(n, columns)))))
 
 
 @njit(**INSIDE)
-def _couple(system: DrivenSystem, room: DrivenRoom, q: np.ndarray, v: np.ndarray) -> bool:
+def _couple(system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.ndarray) -> bool:
     """Find G and all velocities; False where the driven joints do not determine the others."""
-    tree, jacobian, work = room.tree, room.closures.jacobian, room.work
+    tree, jacobian, augmented = work.tree, work.closures.jacobian, work.augmented
     for i in range(len(system.tree.parent)):
         position = system.tree.coupling_offset[i]
         for j in range(len(q)):
             position += system.tree.coupling[i, j] * q[j]
-        place(system.tree, tree.pose, tree.screw, i, position)
-    fill_jacobian(system.tree, system.loops, tree, room.closures)
-    u, h = room.inverse.shape
+        body_forward_kinematics(system.tree, tree.pose, tree.screw, i, position)
+    fill_jacobian(system.tree, system.loops, tree, work.closures)
+    u, h = work.inverse.shape
     for r in range(h):
         for k in range(u):
-            work[r, k] = jacobian[r, system.passive[k]]
+            augmented[r, k] = jacobian[r, system.passive[k]]
         for s in range(h):
-            work[r, u + s] = 1.0 if r == s else 0.0
-    if least_squares(work, u, room.inverse) == 0.0:
+            augmented[r, u + s] = 1.0 if r == s else 0.0
+    if least_squares(augmented, u, work.inverse) == 0.0:
         return False
-    room.coupling[:] = 0.0
+    work.coupling[:] = 0.0
     for j in range(len(v)):
-        room.coupling[system.driven[j], j] = 1.0
+        work.coupling[system.driven[j], j] = 1.0
         for k in range(u):
             for r in range(h):
-                room.coupling[system.passive[k], j] -= (
-                    room.inverse[k, r] * jacobian[r, system.driven[j]])
-    _apply(room.coupling, v, room.v)
+                work.coupling[system.passive[k], j] -= (
+                    work.inverse[k, r] * jacobian[r, system.driven[j]])
+    _apply(work.coupling, v, work.v)
     return True
 
 
 @njit(**INSIDE)
 def _accelerate(
-    system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+    system: DrivenSystem, values: TreeValues, work: DrivenWorkspace, q: np.ndarray,
     torque: np.ndarray, value: np.ndarray,
 ) -> bool:
     """Find the acceleration of driven joints; False where their mass matrix is singular."""
-    tree, n = room.tree, len(torque)
-    weigh(system.tree, values, tree, q, room.v, room.still)
-    fill_bias(system.tree, system.loops, tree, room.closures)
-    room.drift[:] = 0.0
+    tree, n = work.tree, len(torque)
+    mass_matrix_and_bias(system.tree, values, tree, q, work.v, work.still)
+    fill_bias(system.tree, system.loops, tree, work.closures)
+    work.drift[:] = 0.0
     for k in range(len(system.passive)):
-        for r in range(len(room.multipliers)):
-            room.drift[system.passive[k]] -= room.inverse[k, r] * room.closures.bias[r]
-    if not _weigh_driven(room):
+        for r in range(len(work.multipliers)):
+            work.drift[system.passive[k]] -= work.inverse[k, r] * work.closures.bias[r]
+    if not _driven_mass_matrix(work):
         return False
     for r in range(n):
         value[r] = 0.0
     for c in range(n):
         left = torque[c]
         for i in range(len(q)):
-            left += room.coupling[i, c] * tree.acceleration[i]
-            left -= room.weighted[i, c] * room.drift[i]
+            left += work.coupling[i, c] * tree.acceleration[i]
+            left -= work.weighted[i, c] * work.drift[i]
         for r in range(n):
-            value[r] += room.square[r, n + c] * left
+            value[r] += work.square[r, n + c] * left
     # What was left of no torque is that of velocities and weight, the other way.
     for i in range(len(q)):
-        room.load[i] = -tree.acceleration[i]
-    _apply(room.coupling, value, tree.acceleration)
+        work.load[i] = -tree.acceleration[i]
+    _apply(work.coupling, value, tree.acceleration)
     for i in range(len(q)):
-        tree.acceleration[i] += room.drift[i]
+        tree.acceleration[i] += work.drift[i]
     for i in range(len(q)):
         for k in range(len(q)):
-            room.load[i] += tree.mass[i, k] * tree.acceleration[k]
+            work.load[i] += tree.mass[i, k] * tree.acceleration[k]
     return True
 
 
 @njit(**INSIDE)
-def _weigh_driven(room: DrivenRoom) -> bool:
+def _driven_mass_matrix(work: DrivenWorkspace) -> bool:
     """Find and invert the mass matrix of the driven joints; False where it is singular."""
-    _multiply(room.tree.mass, room.coupling, room.weighted)
-    n = len(room.square)
-    room.square[:] = 0.0
+    _multiply(work.tree.mass, work.coupling, work.weighted)
+    n = len(work.square)
+    work.square[:] = 0.0
     for r in range(n):
-        room.square[r, n + r] = 1.0
-        for i in range(len(room.coupling)):
+        work.square[r, n + r] = 1.0
+        for i in range(len(work.coupling)):
             for c in range(n):
-                room.square[r, c] += room.coupling[i, r] * room.weighted[i, c]
-    return _invert(room.square)
+                work.square[r, c] += work.coupling[i, r] * work.weighted[i, c]
+    return _invert(work.square)
 
 
 @njit(**INSIDE)
-def _follow(system: DrivenSystem, room: DrivenRoom) -> None:
+def _follow(system: DrivenSystem, work: DrivenWorkspace) -> None:
     """How passive velocities and accelerations depend on the motion of driven joints."""
-    closures, u = room.closures, len(system.passive)
+    closures, u = work.closures, len(system.passive)
     for part in range(3):
         table = (closures.rate, closures.slope, closures.swirl)[part]
-        _multiply(table, room.coupling, room.rows)
+        _multiply(table, work.coupling, work.rows)
         if part == 1:
-            for r in range(len(room.rows)):
+            for r in range(len(work.rows)):
                 for k in range(u):
                     factor = closures.swirl[r, system.passive[k]]
-                    for j in range(room.rows.shape[1]):
-                        room.rows[r, j] += factor * room.follow[0, k, j]
+                    for j in range(work.rows.shape[1]):
+                        work.rows[r, j] += factor * work.follow[0, k, j]
         for k in range(u):
-            for j in range(room.rows.shape[1]):
+            for j in range(work.rows.shape[1]):
                 value = 0.0
-                for r in range(len(room.rows)):
-                    value -= room.inverse[k, r] * room.rows[r, j]
-                room.follow[part, k, j] = value
+                for r in range(len(work.rows)):
+                    value -= work.inverse[k, r] * work.rows[r, j]
+                work.follow[part, k, j] = value
 
 
 @njit(**INSIDE)
 def _differentiate(
-    system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+    system: DrivenSystem, values: TreeValues, work: DrivenWorkspace, q: np.ndarray,
     by_position: np.ndarray, by_velocity: np.ndarray, by_torque: np.ndarray,
     by_parameters: np.ndarray,
 ) -> None:
     """Derivatives of the acceleration that was found just before."""
-    tree, closures, n = room.tree, room.closures, len(by_torque)
-    differentiate_torque(system.tree, values, tree, q, room.v)
-    for r in range(len(room.multipliers)):
-        room.multipliers[r] = 0.0
+    tree, closures, n = work.tree, work.closures, len(by_torque)
+    differentiate_torque(system.tree, values, tree, q, work.v)
+    for r in range(len(work.multipliers)):
+        work.multipliers[r] = 0.0
         for k in range(len(system.passive)):
-            room.multipliers[r] += room.inverse[k, r] * room.load[system.passive[k]]
+            work.multipliers[r] += work.inverse[k, r] * work.load[system.passive[k]]
     fill_slopes(system.tree, system.loops, tree, closures)
-    fill_curvature(system.tree, system.loops, tree, closures, room.multipliers)
-    _follow(system, room)
+    fill_curvature(system.tree, system.loops, tree, closures, work.multipliers)
+    _follow(system, work)
     # What the closures' forces change by is taken off first: it is of positions as well.
     for i in range(len(q)):
         for k in range(len(q)):
             tree.by_position[i, k] -= closures.curvature[i, k]
-    _multiply(tree.by_position, room.coupling, room.table)
-    _add_passive(system, tree.by_velocity, room.follow[0], room.table)
-    _add_passive(system, tree.mass, room.follow[1], room.table)
-    _solve_negative(room, room.table, by_position)
-    _multiply(tree.by_velocity, room.coupling, room.table)
-    _add_passive(system, tree.mass, room.follow[2], room.table)
-    _solve_negative(room, room.table, by_velocity)
-    _solve_negative(room, tree.by_parameters, by_parameters)
+    _multiply(tree.by_position, work.coupling, work.table)
+    _add_passive(system, tree.by_velocity, work.follow[0], work.table)
+    _add_passive(system, tree.mass, work.follow[1], work.table)
+    _solve_negative(work, work.table, by_position)
+    _multiply(tree.by_velocity, work.coupling, work.table)
+    _add_passive(system, tree.mass, work.follow[2], work.table)
+    _solve_negative(work, work.table, by_velocity)
+    _solve_negative(work, tree.by_parameters, by_parameters)
     for r in range(n):
         for c in range(n):
-            by_torque[r, c] = room.square[r, n + c]
+            by_torque[r, c] = work.square[r, n + c]
 
 
 @njit(**INSIDE)
@@ -298,23 +302,23 @@ def _add_passive(
 
 
 @njit(**INSIDE)
-def _solve_negative(room: DrivenRoom, table: np.ndarray, out: np.ndarray) -> None:
+def _solve_negative(work: DrivenWorkspace, table: np.ndarray, out: np.ndarray) -> None:
     """Less accelerations of driven joints under torques of the tree, column by column."""
     n, columns = out.shape
     for r in range(n):
         for c in range(columns):
-            room.felt[r, c] = 0.0
+            work.projected[r, c] = 0.0
         for i in range(len(table)):
-            factor = room.coupling[i, r]
+            factor = work.coupling[i, r]
             if factor != 0.0:
                 for c in range(columns):
-                    room.felt[r, c] += factor * table[i, c]
+                    work.projected[r, c] += factor * table[i, c]
     for r in range(n):
         for c in range(columns):
             out[r, c] = 0.0
         for k in range(n):
             for c in range(columns):
-                out[r, c] -= room.square[r, n + k] * room.felt[k, c]
+                out[r, c] -= work.square[r, n + k] * work.projected[k, c]
 
 
 @njit(**INSIDE)
@@ -349,19 +353,19 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
 
     @njit(**ENTRY)
     def accelerate_driven(
-        system: DrivenSystem, values: TreeValues, room: DrivenRoom, q: np.ndarray,
+        system: DrivenSystem, values: TreeValues, work: DrivenWorkspace, q: np.ndarray,
         v: np.ndarray, torque: np.ndarray, value: np.ndarray, by_position: np.ndarray,
         by_velocity: np.ndarray, by_torque: np.ndarray, by_parameters: np.ndarray,
     ) -> tuple[int, int]:
         sources  # noqa: B018
         for s in range(len(q)):
-            if not _couple(system, room, q[s], v[s]):
+            if not _couple(system, work, q[s], v[s]):
                 return s, STUCK
-            if not _accelerate(system, values, room, q[s], torque[s], value[s]):
+            if not _accelerate(system, values, work, q[s], torque[s], value[s]):
                 return s, WEIGHTLESS
             if s < len(by_torque):
                 _differentiate(
-                    system, values, room, q[s], by_position[s], by_velocity[s], by_torque[s],
+                    system, values, work, q[s], by_position[s], by_velocity[s], by_torque[s],
                     by_parameters[s])
         return len(q), MOVES
 

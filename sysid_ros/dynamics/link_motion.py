@@ -107,16 +107,16 @@ class _JointMotion(NamedTuple):
         v: Velocities, shape ``(S, b)``.
         a: Accelerations, shape ``(S, b)``.
         coupling: The matrix G, shape ``(b, n)`` or ``(S, b, n)``.
-        bend: Derivatives H v of the velocities by positions, ``(S, b, n)``; None for a tree.
-        bend_up: Derivatives of the accelerations by positions, likewise.
+        dv_dq: Derivatives H v of the velocities by positions, ``(S, b, n)``; None for a tree.
+        da_dq: Derivatives of the accelerations by positions, likewise.
     """
 
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
     coupling: np.ndarray
-    bend: np.ndarray | None = None
-    bend_up: np.ndarray | None = None
+    dv_dq: np.ndarray | None = None
+    da_dq: np.ndarray | None = None
 
 
 def _joint_motion(
@@ -127,21 +127,21 @@ def _joint_motion(
         return _JointMotion(q, v, a, robot.tree.coupling)
     chain, tree = closed_chain(robot), robot.tree
     motion = chain.motion(q, v, a)
-    bend, bend_up = np.empty((2, *motion.coupling.shape))
+    dv_dq, da_dq = np.empty((2, *motion.coupling.shape))
     for joint in range(q.shape[1]):
         away = np.zeros(q.shape[1])
         away[joint] = 1.0
         # Quadratic in velocities, so that this is exact.
         still = np.zeros_like(a)
-        bend[:, :, joint] = 0.25 * (
+        dv_dq[:, :, joint] = 0.25 * (
             chain.motion_at(motion.q, v + away, still).a
             - chain.motion_at(motion.q, v - away, still).a)
         step = _STEP * away
-        bend_up[:, :, joint] = (
+        da_dq[:, :, joint] = (
             chain.motion(q + step, v, a).a - chain.motion(q - step, v, a).a) / (2.0 * _STEP)
     q, v, a = tree_motion(robot.opened, motion.q, motion.v, motion.a)
-    coupling, bend, bend_up = (tree.coupling @ x for x in (motion.coupling, bend, bend_up))
-    return _JointMotion(q, v, a, coupling, bend, bend_up)
+    coupling, dv_dq, da_dq = (tree.coupling @ x for x in (motion.coupling, dv_dq, da_dq))
+    return _JointMotion(q, v, a, coupling, dv_dq, da_dq)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +237,10 @@ def _in_body(
     coupling = joints.coupling[..., way.path, :]
     by_position, by_velocity, by_acceleration = (
         slope @ coupling for slope in (by_x, by_v, by_a))
-    if joints.bend is not None and joints.bend_up is not None:
-        bend = joints.bend[:, way.path]
-        by_position = by_position + by_v @ bend + by_a @ joints.bend_up[:, way.path]
-        by_velocity = by_velocity + 2.0 * by_a @ bend
+    if joints.dv_dq is not None and joints.da_dq is not None:
+        dv_dq = joints.dv_dq[:, way.path]
+        by_position = by_position + by_v @ dv_dq + by_a @ joints.da_dq[:, way.path]
+        by_velocity = by_velocity + 2.0 * by_a @ dv_dq
     value = np.einsum('xys,xs->sy', way.rotation, vector)
     return LinkMotion(value, by_position, by_velocity, by_acceleration)
 

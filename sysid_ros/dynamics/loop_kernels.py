@@ -31,7 +31,7 @@ _SMALL_PIVOT = 0.1
 
 
 @njit(cache=True)
-def _room(loops: LoopArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _workspace(loops: LoopArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Axes, origins and screw axes, rates of the bodies, and ends of a closure.
 
     The common ancestor is the last body: index -1.
@@ -44,7 +44,7 @@ def _room(loops: LoopArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 @njit(cache=True)
-def _place(loops: LoopArrays, q: np.ndarray, frame: np.ndarray, place: np.ndarray) -> None:
+def _joint_poses(loops: LoopArrays, q: np.ndarray, frame: np.ndarray, pose: np.ndarray) -> None:
     """Axes ``(b, 3, 3)``, origins and screw axes ``(b, 2, 3)`` of the bodies."""
     for k in range(len(loops.parent)):
         angle = loops.ratio[k] * q[loops.source[k]] + loops.offset[k]
@@ -55,28 +55,28 @@ def _place(loops: LoopArrays, q: np.ndarray, frame: np.ndarray, place: np.ndarra
             f[i, 0] = c * p[i, 0] + x[0] * along + s * (x[2] * p[i, 1] - x[1] * p[i, 2])
             f[i, 1] = c * p[i, 1] + x[1] * along + s * (x[0] * p[i, 2] - x[2] * p[i, 0])
             f[i, 2] = c * p[i, 2] + x[2] * along + s * (x[1] * p[i, 0] - x[0] * p[i, 1])
-        g, before = frame[loops.parent[k]], place[loops.parent[k], 0]
+        g, before = frame[loops.parent[k]], pose[loops.parent[k], 0]
         o0, o1, o2 = loops.translation[k, 0], loops.translation[k, 1], loops.translation[k, 2]
         for i in range(3):
-            place[k, 0, i] = before[i] + g[i, 0] * o0 + g[i, 1] * o1 + g[i, 2] * o2
+            pose[k, 0, i] = before[i] + g[i, 0] * o0 + g[i, 1] * o1 + g[i, 2] * o2
         for j in range(3):
             y0, y1, y2 = f[0, j], f[1, j], f[2, j]
             for i in range(3):
                 f[i, j] = g[i, 0] * y0 + g[i, 1] * y1 + g[i, 2] * y2
         for i in range(3):
-            place[k, 1, i] = f[i, 0] * x[0] + f[i, 1] * x[1] + f[i, 2] * x[2]
+            pose[k, 1, i] = f[i, 0] * x[0] + f[i, 1] * x[1] + f[i, 2] * x[2]
             if not loops.revolute[k]:
-                place[k, 0, i] += angle * place[k, 1, i]
+                pose[k, 0, i] += angle * pose[k, 1, i]
 
 
 @njit(cache=True)
 def _ends(
-    loops: LoopArrays, frame: np.ndarray, place: np.ndarray, c: int, ends: np.ndarray
+    loops: LoopArrays, frame: np.ndarray, pose: np.ndarray, c: int, ends: np.ndarray
 ) -> None:
     """Write where the two ends of a closure are, shape ``(2, 3)``."""
     for end in range(2):
         x, body = loops.point[c, end], loops.ends[c, end]
-        f, o = frame[body], place[body, 0]
+        f, o = frame[body], pose[body, 0]
         for i in range(3):
             ends[end, i] = o[i] + f[i, 0] * x[0] + f[i, 1] * x[1] + f[i, 2] * x[2]
 
@@ -126,20 +126,20 @@ def _gap(
 
 @njit(cache=True)
 def _equations(
-    loops: LoopArrays, frame: np.ndarray, place: np.ndarray, rows: np.ndarray, gap: np.ndarray,
+    loops: LoopArrays, frame: np.ndarray, pose: np.ndarray, rows: np.ndarray, gap: np.ndarray,
     ends: np.ndarray,
 ) -> None:
     """Write the Jacobian of all closures into the first columns of ``rows``, and their gaps."""
     rows[:, :len(loops.coordinate)] = 0.0
     axes, u = np.empty((2, 3, 3)), np.empty(3)
     for c in range(len(loops.kind)):
-        _ends(loops, frame, place, c, ends)
+        _ends(loops, frame, pose, c, ends)
         r, kind, size = loops.row[c], loops.kind[c], loops.length[c]
         _gap(loops, frame, c, ends, axes, gap[r:loops.row[c + 1]])
         for entry in range(loops.first[c], loops.first[c + 1]):
             k, sign = loops.path[entry], loops.sign[entry]
             j, by = loops.column[k], sign * loops.ratio[k]
-            z, o, p = place[k, 1], place[k, 0], ends[1 if sign > 0.0 else 0]
+            z, o, p = pose[k, 1], pose[k, 0], ends[1 if sign > 0.0 else 0]
             for i in range(3):
                 n, m = (i + 1) % 3, (i + 2) % 3
                 u[i] = z[i] if not loops.revolute[k] else (
@@ -222,12 +222,12 @@ def close(
         How it ended, the smallest pivot, and the largest gap in [m].
     """
     count, columns = loops.row[-1], len(loops.coordinate)
-    frame, place, _, ends = _room(loops)
+    frame, pose, _, ends = _workspace(loops)
     rows, gap = np.empty((count, columns + 1)), np.empty(count)
     pivot, largest = 0.0, np.inf
     for _ in range(_MOST_STEPS):
-        _place(loops, q, frame, place)
-        _equations(loops, frame, place, rows, gap, ends)
+        _joint_poses(loops, q, frame, pose)
+        _equations(loops, frame, pose, rows, gap, ends)
         rows[:, columns] = gap
         jacobian[:] = rows[:, :columns]
         largest = np.max(np.abs(gap))
@@ -328,16 +328,16 @@ def _at_lever(rates: np.ndarray, d: np.ndarray, moved: np.ndarray) -> None:
 
 @njit(cache=True)
 def _accelerations(
-    loops: LoopArrays, v: np.ndarray, frame: np.ndarray, place: np.ndarray, rates: np.ndarray,
+    loops: LoopArrays, v: np.ndarray, frame: np.ndarray, pose: np.ndarray, rates: np.ndarray,
     bias: np.ndarray, ends: np.ndarray,
 ) -> None:
     r"""Write :math:`\dot J v`: how the closures accelerate while no joint does."""
     moved, d = np.empty((2, 4, 3)), np.empty(3)
     for k in range(len(loops.parent)):
         before, speed = loops.parent[k], loops.ratio[k] * v[loops.source[k]]
-        z, o = place[k, 1], rates[before, 0]
+        z, o = pose[k, 1], rates[before, 0]
         for i in range(3):
-            d[i] = place[k, 0, i] - place[before, 0, i]
+            d[i] = pose[k, 0, i] - pose[before, 0, i]
         _at_lever(rates[before], d, rates[k])
         turn, up = (0, 1) if loops.revolute[k] else (2, 3)
         factor = speed if loops.revolute[k] else 2.0 * speed
@@ -347,11 +347,11 @@ def _accelerations(
             rates[k, turn, i] += speed * z[i]
     for c in range(len(loops.kind)):
         r = loops.row[c]
-        _ends(loops, frame, place, c, ends)
+        _ends(loops, frame, pose, c, ends)
         for end in range(2):
             body = loops.ends[c, end]
             for i in range(3):
-                d[i] = ends[end, i] - place[body, 0, i]
+                d[i] = ends[end, i] - pose[body, 0, i]
             _at_lever(rates[body], d, moved[end])
         if loops.kind[c] == ROD:
             bias[r] = 0.0
@@ -377,13 +377,13 @@ def carry(
     into ``coupling``, shape ``(T, u, d)``. Returns the first singular sample, T for none.
     """
     count, columns = loops.row[-1], len(loops.coordinate)
-    frame, place, rates, ends = _room(loops)
+    frame, pose, rates, ends = _workspace(loops)
     rows, bias = np.empty((count, columns + 1)), np.empty(count)
     solution = np.empty((unknowns, columns - unknowns + 1))
     jacobian = np.empty((count, columns))
     for t in range(len(q)):
-        _place(loops, q[t], frame, place)
-        _equations(loops, frame, place, rows, bias, ends)
+        _joint_poses(loops, q[t], frame, pose)
+        _equations(loops, frame, pose, rows, bias, ends)
         jacobian[:] = rows[:, :columns]
         rows[:, columns] = 0.0
         if least_squares(rows, unknowns, solution) == 0.0:
@@ -394,7 +394,7 @@ def carry(
             for j in range(columns - unknowns):
                 coupling[t, k, j] = -solution[k, j]
                 v[t, joint] -= solution[k, j] * v[t, loops.coordinate[unknowns + j]]
-        _accelerations(loops, v[t], frame, place, rates, bias, ends)
+        _accelerations(loops, v[t], frame, pose, rates, bias, ends)
         rows[:, :columns] = jacobian
         rows[:, columns] = bias
         least_squares(rows, unknowns, solution)
@@ -412,8 +412,8 @@ def equations(
     bias: np.ndarray,
 ) -> None:
     r"""Write gaps ``(T, r)``, Jacobians ``(T, r, u + d)`` and :math:`\dot J v`, ``(T, r)``."""
-    frame, place, rates, ends = _room(loops)
+    frame, pose, rates, ends = _workspace(loops)
     for t in range(len(q)):
-        _place(loops, q[t], frame, place)
-        _equations(loops, frame, place, rows[t], gap[t], ends)
-        _accelerations(loops, v[t], frame, place, rates, bias[t], ends)
+        _joint_poses(loops, q[t], frame, pose)
+        _equations(loops, frame, pose, rows[t], gap[t], ends)
+        _accelerations(loops, v[t], frame, pose, rates, bias[t], ends)

@@ -149,17 +149,17 @@ class _Slabs:
     def __init__(self, model: TorqueModel) -> None:
         self._model = model
         self._tree = model.robot.tree
-        carried = _carried(self._tree)
+        subtrees = _subtrees(self._tree)
         joints = len(model.robot.joint_names)
         # Bodies that a joint moves, by itself or by what is coupled to it, and their columns.
-        moved = (np.abs(self._tree.coupling.T) @ carried) > 0.0
-        self._of_tree = [_inertial_columns(bodies) for bodies in carried]
+        moved = (np.abs(self._tree.coupling.T) @ subtrees) > 0.0
+        self._of_tree = [_inertial_columns(bodies) for bodies in subtrees]
         self._of_joint = [_inertial_columns(bodies) for bodies in moved]
-        self._place = 10 * (np.cumsum(carried, axis=1) - 1)
+        self._first_row = 10 * (np.cumsum(subtrees, axis=1) - 1)
         # Bodies without parameters have columns here too; the total drops them.
         self._terms = len(model.parameters) - np.count_nonzero(self._tree.columns)
-        height = 10 * len(carried) + self._terms + 1
-        self._tree_slabs = np.zeros((len(carried), height, _BLOCK))
+        height = 10 * len(subtrees) + self._terms + 1
+        self._tree_slabs = np.zeros((len(subtrees), height, _BLOCK))
         self._slabs = (
             np.zeros((joints, height, _BLOCK)) if self._tree.is_coupled else self._tree_slabs
         )
@@ -170,7 +170,7 @@ class _Slabs:
         tree = self._tree
         fill_slabs(
             tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
-            self._model.robot.gravity, q, v, a, self._place, self._tree_slabs,
+            self._model.robot.gravity, q, v, a, self._first_row, self._tree_slabs,
         )
         if not tree.is_coupled:
             return
@@ -205,7 +205,7 @@ class _Slabs:
 
     def total(self, weights: np.ndarray) -> np.ndarray:
         """Weighted sum over all joints in the order of parameters, torque last."""
-        inertial = 10 * len(self._place)
+        inertial = 10 * len(self._first_row)
         last = inertial + self._terms
         total = np.zeros((last + 1, last + 1))
         for (joint, active), upper in self._sums.items():
@@ -220,13 +220,13 @@ class _Slabs:
         return total[np.ix_(kept, kept)]
 
 
-def _carried(tree: KinematicTree) -> np.ndarray:
+def _subtrees(tree: KinematicTree) -> np.ndarray:
     """Which bodies each body carries, itself among them, shape ``(b, b)``."""
-    carried = np.eye(len(tree.parent), dtype=bool)
-    for body in range(len(carried) - 1, 0, -1):
+    subtrees = np.eye(len(tree.parent), dtype=bool)
+    for body in range(len(subtrees) - 1, 0, -1):
         if tree.parent[body] >= 0:
-            carried[tree.parent[body]] |= carried[body]
-    return carried
+            subtrees[tree.parent[body]] |= subtrees[body]
+    return subtrees
 
 
 def _inertial_columns(bodies: np.ndarray) -> np.ndarray:

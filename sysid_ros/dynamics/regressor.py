@@ -16,7 +16,7 @@ from sysid_ros.robot.model import RobotModel
 
 
 def inertial_regressor(
-    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, room: int = 0
+    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray, *, extra_columns: int = 0
 ) -> np.ndarray:
     r"""Regressor of the joint torques in the standard inertial parameters.
 
@@ -25,10 +25,10 @@ def inertial_regressor(
         q: Joint positions in [rad] or [m], shape ``(T, n)``.
         v: Joint velocities, shape ``(T, n)``.
         a: Joint accelerations, shape ``(T, n)``.
-        room: Number of columns of zeros to add at the end, for the caller to fill.
+        extra_columns: Number of columns of zeros to add at the end, for the caller to fill.
 
     Returns:
-        Y of shape ``(T, n, 10 b + room)``, columns body by body in the order of
+        Y of shape ``(T, n, 10 b + extra_columns)``, columns body by body in the order of
         ``robot.body_names``, with :math:`\tau = Y\,\phi` in [N·m] or [N]. For coupled
         bodies it is :math:`G^T Y_{tree}`, and where loops are closed with G of the
         configuration; see :mod:`sysid_ros.dynamics.closed_chain`.
@@ -42,17 +42,17 @@ def inertial_regressor(
     """
     if robot.loops is not None:
         return closed_chain(robot).motion(q, v, a).driven_rows(
-            lambda *motion: inertial_regressor(robot.opened, *motion, room=room))
+            lambda *motion: inertial_regressor(robot.opened, *motion, extra_columns=extra_columns))
     q, v, a = tree_motion(robot, q, v, a)
     tree = robot.tree
     samples, bodies = q.shape
-    regressor = np.empty((samples, bodies, 10 * bodies + room))
+    regressor = np.empty((samples, bodies, 10 * bodies + extra_columns))
     fill_regressor(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
         robot.gravity, q, v, a, regressor,
     )
     if tree.massless.any():
-        regressor = regressor[:, :, np.append(tree.columns, np.ones(room, dtype=bool))]
+        regressor = regressor[:, :, np.append(tree.columns, np.ones(extra_columns, dtype=bool))]
     if tree.is_coupled:
         regressor = np.einsum('jk,tjp->tkp', tree.coupling, regressor, optimize=True)
     return regressor

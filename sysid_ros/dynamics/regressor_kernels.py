@@ -146,7 +146,7 @@ def fill_regressor(
 def fill_slabs(
     parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
     revolute: np.ndarray, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-    place: np.ndarray, slabs: np.ndarray,
+    first_row: np.ndarray, slabs: np.ndarray,
 ) -> None:
     """Write the regressor joint by joint, transposed, without bodies a joint does not carry.
 
@@ -160,7 +160,7 @@ def fill_slabs(
         q: Motion of every body's joint, shape ``(T, b)``, as the next two.
         v: Velocities.
         a: Accelerations.
-        place: First of the ten rows of a body in the slab of a joint, shape ``(b, b)``.
+        first_row: First of the ten rows of a body in the slab of a joint, shape ``(b, b)``.
         slabs: Shape ``(b, m, at least T)``.
     """
     samples, bodies = q.shape
@@ -178,7 +178,7 @@ def fill_slabs(
                 _body_columns(
                     pose[i + 1], motion[i + 1], pose[j + 1], screw[j], revolute[j], columns)
                 for k in range(10):
-                    row = slabs[j, place[j, i] + k]
+                    row = slabs[j, first_row[j, i] + k]
                     for lane in range(count):
                         row[start + lane] = columns[k * LANES + lane]
                 j = parent[j]
@@ -186,7 +186,7 @@ def fill_slabs(
 
 @njit(cache=True, fastmath=_REORDERING)
 def _rest(bodies: int, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Room for the motion of a block: pose and motion of the world and all bodies, screws.
+    """Workspace for the motion of a block: pose and motion of the world and all bodies, screws.
 
     A pose is the three axes one by one and the origin, a motion angular velocity, angular
     acceleration and acceleration of the origin, a screw the joint's axis, all in the world's axes.
@@ -220,9 +220,10 @@ def _move_bodies(
         for lane in range(LANES):
             drive[lane], drive[LANES + lane] = cosine_and_sine(drive[lane])
         before = parent[i] + 1
-        _place(rotation[i], translation[i], axis[i], drive, pose[before], pose[i + 1])
+        _body_forward_kinematics(rotation[i], translation[i], axis[i], drive, pose[before],
+            pose[i + 1])
         _to_world(axis[i], pose[i + 1], screw[i])
-        _carry_motion(
+        _body_velocity_and_acceleration(
             revolute[i], drive, screw[i], pose[before], motion[before], pose[i + 1],
             motion[i + 1],
         )
@@ -232,7 +233,7 @@ def _move_bodies(
 
 
 @njit(cache=True, fastmath=_REORDERING)
-def _place(
+def _body_forward_kinematics(
     placement: np.ndarray, shift: np.ndarray, axis: np.ndarray, drive: np.ndarray,
     before: np.ndarray, pose: np.ndarray,
 ) -> None:
@@ -276,7 +277,7 @@ def _to_world(axis: np.ndarray, pose: np.ndarray, screw: np.ndarray) -> None:
 
 
 @njit(cache=True, fastmath=_REORDERING)
-def _carry_motion(
+def _body_velocity_and_acceleration(
     revolute: bool, drive: np.ndarray, screw: np.ndarray, pose_before: np.ndarray,
     before: np.ndarray, pose: np.ndarray, motion: np.ndarray,
 ) -> None:

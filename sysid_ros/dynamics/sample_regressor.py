@@ -69,8 +69,8 @@ class SampleModel(NamedTuple):
     weights: np.ndarray
 
 
-class SampleRoom(NamedTuple):
-    """Room for one sample, so that nothing is allocated.
+class SampleWorkspace(NamedTuple):
+    """Workspace for one sample, so that nothing is allocated.
 
     Attributes:
         motion: Position, velocity and acceleration of every body's joint, shape ``(3, b)``.
@@ -121,10 +121,10 @@ def sample_model(model: TorqueModel) -> SampleModel | None:
     )
 
 
-def sample_room(model: SampleModel) -> SampleRoom:
-    """Room for the samples of a model."""
+def sample_workspace(model: SampleModel) -> SampleWorkspace:
+    """Workspace for the samples of a model."""
     bodies = len(model.parent)
-    return SampleRoom(*(np.zeros(shape) for shape in (
+    return SampleWorkspace(*(np.zeros(shape) for shape in (
         (3, bodies), (bodies, 12), (bodies, 9), (bodies, 3), (bodies, 9), (10,))))
 
 
@@ -155,14 +155,14 @@ def _columns_of(
 
 @njit(**_COMPILED)
 def fill_samples(
-    model: SampleModel, room: SampleRoom, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    model: SampleModel, work: SampleWorkspace, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     rows: np.ndarray,
 ) -> None:
     """Write the regressor of some samples.
 
     Args:
         model: The model.
-        room: Room for one sample.
+        work: Workspace for one sample.
         q: Joint positions in [rad] or [m], shape ``(T, n)``.
         v: Joint velocities, shape ``(T, n)``.
         a: Joint accelerations, shape ``(T, n)``.
@@ -173,17 +173,17 @@ def fill_samples(
         for j in range(rows.shape[1]):
             for k in range(rows.shape[2]):
                 rows[t, j, k] = 0.0
-        _move(model, room, q[t], v[t], a[t])
+        _forward_kinematics(model, work, q[t], v[t], a[t])
         for i in range(len(model.parent)):
             if model.column[i] >= 0:
-                _fill_body(model, room, i, rows[t])
+                _fill_body(model, work, i, rows[t])
         for k in range(len(model.signal)):
             _fill_term(model, k, q[t], v[t], a[t], rows[t], first + k)
 
 
 @njit(**_COMPILED)
-def _move(
-    model: SampleModel, room: SampleRoom, q: np.ndarray, v: np.ndarray, a: np.ndarray
+def _forward_kinematics(
+    model: SampleModel, work: SampleWorkspace, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> None:
     """Pose and motion of all bodies."""
     for i in range(len(model.parent)):
@@ -193,52 +193,52 @@ def _move(
             if share != 0.0:
                 position, speed, rate = (
                     position + share * q[j], speed + share * v[j], rate + share * a[j])
-        room.motion[0, i], room.motion[1, i], room.motion[2, i] = position, speed, rate
-        place_body(model, room, i)
-        _carry(model, room, i)
+        work.motion[0, i], work.motion[1, i], work.motion[2, i] = position, speed, rate
+        body_forward_kinematics(model, work, i)
+        _body_velocity_and_acceleration(model, work, i)
 
 
 @njit(**_COMPILED)
-def place_body(model: SampleModel, room: SampleRoom, i: int) -> None:
+def body_forward_kinematics(model: SampleModel, work: SampleWorkspace, i: int) -> None:
     """Pose of a body, by Rodrigues' formula, from that of its parent."""
     x, turns = model.axis[i], model.revolute[i]
-    angle = room.motion[0, i] if turns else 0.0
+    angle = work.motion[0, i] if turns else 0.0
     c, s = np.cos(angle), np.sin(angle)
-    before, pose, frame = model.parent[i], room.pose[i], model.rotation[i]
+    before, pose, frame = model.parent[i], work.pose[i], model.rotation[i]
     for row in range(3):
         # A row of the joint frame's orientation in the world.
         p0, p1, p2 = frame[row, 0], frame[row, 1], frame[row, 2]
         if before >= 0:
-            w = room.pose[before]
+            w = work.pose[before]
             w0, w1, w2 = w[3 * row], w[3 * row + 1], w[3 * row + 2]
             p0 = w0 * frame[0, 0] + w1 * frame[1, 0] + w2 * frame[2, 0]
             p1 = w0 * frame[0, 1] + w1 * frame[1, 1] + w2 * frame[2, 1]
             p2 = w0 * frame[0, 2] + w1 * frame[1, 2] + w2 * frame[2, 2]
         along = p0 * x[0] + p1 * x[1] + p2 * x[2]
-        room.screw[i, row] = along
+        work.screw[i, row] = along
         pose[3 * row] = along * x[0] * (1.0 - c) + p0 * c + (p1 * x[2] - p2 * x[1]) * s
         pose[3 * row + 1] = along * x[1] * (1.0 - c) + p1 * c + (p2 * x[0] - p0 * x[2]) * s
         pose[3 * row + 2] = along * x[2] * (1.0 - c) + p2 * c + (p0 * x[1] - p1 * x[0]) * s
         shift = model.translation[i]
         origin = shift[row]
         if before >= 0:
-            w = room.pose[before]
+            w = work.pose[before]
             origin = w[9 + row] + (
                 w[3 * row] * shift[0] + w[3 * row + 1] * shift[1] + w[3 * row + 2] * shift[2])
-        pose[9 + row] = origin if turns else origin + along * room.motion[0, i]
+        pose[9 + row] = origin if turns else origin + along * work.motion[0, i]
 
 
 @njit(**_COMPILED)
-def _carry(model: SampleModel, room: SampleRoom, i: int) -> None:
+def _body_velocity_and_acceleration(model: SampleModel, work: SampleWorkspace, i: int) -> None:
     """Velocity and acceleration of a body from those of its parent, in both axes."""
     before, turns = model.parent[i], 1.0 if model.revolute[i] else 0.0
-    pose, out, own = room.pose[i], room.twist[i], room.inward[i]
-    speed, rate = room.motion[1, i], room.motion[2, i]
-    z0, z1, z2 = room.screw[i, 0], room.screw[i, 1], room.screw[i, 2]
+    pose, out, own = work.pose[i], work.twist[i], work.inward[i]
+    speed, rate = work.motion[1, i], work.motion[2, i]
+    z0, z1, z2 = work.screw[i, 0], work.screw[i, 1], work.screw[i, 2]
     o0, o1, o2, l0, l1, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     a0, a1, a2 = -model.gravity[0], -model.gravity[1], -model.gravity[2]
     if before >= 0:
-        w, there = room.twist[before], room.pose[before]
+        w, there = work.twist[before], work.pose[before]
         o0, o1, o2, l0, l1, l2, a0, a1, a2 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]
         d0, d1, d2 = pose[9] - there[9], pose[10] - there[10], pose[11] - there[11]
         c0, c1, c2 = o1 * d2 - o2 * d1, o2 * d0 - o0 * d2, o0 * d1 - o1 * d0
@@ -262,11 +262,11 @@ def _carry(model: SampleModel, room: SampleRoom, i: int) -> None:
 
 
 @njit(**_COMPILED)
-def _fill_body(model: SampleModel, room: SampleRoom, i: int, rows: np.ndarray) -> None:
+def _fill_body(model: SampleModel, work: SampleWorkspace, i: int, rows: np.ndarray) -> None:
     """Ten columns of a body in the rows of all joints that carry it."""
-    first, ten, j = model.column[i], room.ten, i
+    first, ten, j = model.column[i], work.ten, i
     while j >= 0:
-        body_columns(room.pose[i], room.inward[i], room.pose[j], room.screw[j],
+        body_columns(work.pose[i], work.inward[i], work.pose[j], work.screw[j],
                      model.revolute[j], ten)
         for joint in range(len(rows)):
             share = model.coupling[j, joint]

@@ -6,7 +6,7 @@ started and by parameters follow :math:`\dot X = \partial(v, a)/\partial(q, v)\,
 method of fourth order, so that the derivatives are those of the computed motion itself.
 
 Trees with joint terms that are linear in their parameters are compiled; closed loops and other
-terms take one NumPy step for all courses at a time.
+terms take one NumPy step for all trajectories at a time.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from sysid_ros.dynamics.acceleration import (
     require_smooth,
 )
 from sysid_ros.dynamics.sample_regressor import SampleModel, sample_model
-from sysid_ros.dynamics.sensitivity_kernels import RUNAWAY, STAGES, march_room, simulate
+from sysid_ros.dynamics.sensitivity_kernels import RUNAWAY, STAGES, rollout_workspace, simulate
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.errors import ConfigurationError, UnreachableError
 
 
-class Course(NamedTuple):
+class InputTrajectory(NamedTuple):
     """Where a motion starts, and what drives it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Course(NamedTuple):
 
 
 class SimulatedMotion(NamedTuple):
-    """A course at its nodes; NaN from where it ran away or could not move on.
+    """A trajectory at its nodes; NaN from where it ran away or could not move on.
 
     Attributes:
         states: Positions, velocities and accelerations, shape ``(N + 1, 3, n)``.
@@ -59,7 +59,7 @@ class SimulatedMotion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Simulator:
-    """Simulates courses with sensitivities.
+    """Simulates trajectories with sensitivities.
 
     Args:
         model: Torque model without jumps.
@@ -94,28 +94,30 @@ class Simulator:
         """How many derivatives there are."""
         return self.starts + len(self.columns)
 
-    def run(self, values: np.ndarray, courses: Sequence[Course]) -> list[SimulatedMotion]:
+    def run(
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory]
+    ) -> list[SimulatedMotion]:
         """Simulate.
 
         Args:
             values: Parameter values, shape ``(p,)``.
-            courses: What to simulate.
+            trajectories: What to simulate.
 
         Returns:
-            A motion for every course.
+            A motion for every trajectory.
         """
-        motions = [self._room(len(course.torque)) for course in courses]
+        motions = [self._workspace(len(trajectory.torque)) for trajectory in trajectories]
         if self._arrays is None:
-            self._run_together(values, courses, motions)
+            self._run_together(values, trajectories, motions)
         else:
-            self._run_compiled(self._arrays, values, courses, motions)
+            self._run_compiled(self._arrays, values, trajectories, motions)
         return motions
 
     @cached_property
     def _arrays(self) -> SampleModel | None:
         return sample_model(self.model)
 
-    def _room(self, nodes: int) -> SimulatedMotion:
+    def _workspace(self, nodes: int) -> SimulatedMotion:
         shape = (nodes, 3, len(self.model.robot.joint_names))
         return SimulatedMotion(
             np.full(shape, np.nan), np.full((*shape, self.width), np.nan))
@@ -126,15 +128,15 @@ class Simulator:
         return np.eye(2 * joints, self.width).reshape(2, joints, -1) * float(self.by_start)
 
     def _run_compiled(
-        self, arrays: SampleModel, values: np.ndarray, courses: Sequence[Course],
+        self, arrays: SampleModel, values: np.ndarray, trajectories: Sequence[InputTrajectory],
         motions: list[SimulatedMotion],
     ) -> None:
         known = self._tree_values(arrays, values)
-        room, first = march_room(arrays, len(self.columns), self.width), self._first()
-        for course, motion in zip(courses, motions, strict=True):
-            room.state[:], room.state_by[:] = course.start, first
-            torque = np.ascontiguousarray(course.torque, dtype=float)
-            simulate(arrays, known, room, torque, float(course.step), self.substeps, *motion)
+        work, first = rollout_workspace(arrays, len(self.columns), self.width), self._first()
+        for trajectory, motion in zip(trajectories, motions, strict=True):
+            work.state[:], work.state_by[:] = trajectory.start, first
+            torque = np.ascontiguousarray(trajectory.torque, dtype=float)
+            simulate(arrays, known, work, torque, float(trajectory.step), self.substeps, *motion)
 
     def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
         slots = np.full(len(values), -1)
@@ -142,19 +144,20 @@ class Simulator:
         return tree_values(arrays, values, slots, bool(self.model.robot.tree.is_coupled))
 
     def _run_together(
-        self, values: np.ndarray, courses: Sequence[Course], motions: list[SimulatedMotion],
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory],
+        motions: list[SimulatedMotion],
     ) -> None:
-        """Step by step through all courses at once, the longest first."""
-        order = np.argsort([-len(course.torque) for course in courses], kind='stable')
-        lengths = np.array([len(courses[c].torque) for c in order])
-        state = np.array([courses[c].start for c in order], dtype=float)
+        """Step by step through all trajectories at once, the longest first."""
+        order = np.argsort([-len(trajectory.torque) for trajectory in trajectories], kind='stable')
+        lengths = np.array([len(trajectories[c].torque) for c in order])
+        state = np.array([trajectories[c].start for c in order], dtype=float)
         by = np.repeat(self._first()[None], len(order), axis=0)
-        step = np.array([courses[c].step for c in order])
+        step = np.array([trajectories[c].step for c in order])
         alive = np.ones(len(order), dtype=bool)
         for node in range(lengths.max(initial=0)):
             alive &= lengths > node
             some = np.flatnonzero(alive)
-            now = np.array([courses[c].torque[node] for c in order[some]])
+            now = np.array([trajectories[c].torque[node] for c in order[some]])
             rate, rate_by, moves = self._rates(values, state[some], by[some], now)
             alive[some] = moves
             for k, s in enumerate(some):
@@ -165,7 +168,7 @@ class Simulator:
             some = np.flatnonzero(alive & (lengths > node + 1))
             if len(some) == 0:
                 return
-            pair = np.array([courses[c].torque[node:node + 2] for c in order[some]])
+            pair = np.array([trajectories[c].torque[node:node + 2] for c in order[some]])
             for k in range(self.substeps):
                 state[some], by[some], moves = self._step(
                     values, state[some], by[some], pair, k / self.substeps, step[some])

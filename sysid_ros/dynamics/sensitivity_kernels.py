@@ -20,7 +20,7 @@ from sysid_ros.dynamics import (
     tree_terms,
 )
 from sysid_ros.dynamics.sample_regressor import SampleModel
-from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues, tree_room
+from sysid_ros.dynamics.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
 from sysid_ros.dynamics.tree_dynamics import accelerate, differentiate
 
 #: Files that are compiled into the simulation.
@@ -32,11 +32,11 @@ STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
 RUNAWAY = 1e6
 
 
-class MarchRoom(NamedTuple):
-    """Room for one step: positions and velocities, and their w derivatives.
+class RolloutWorkspace(NamedTuple):
+    """Workspace for one step: positions and velocities, and their w derivatives.
 
     Attributes:
-        tree: Room for one sample.
+        tree: Workspace for one sample.
         torque: At the time of a stage, shape ``(n,)``.
         state: At the beginning of the step, ``(2, n)``, as the next three.
         stage: At a stage.
@@ -48,7 +48,7 @@ class MarchRoom(NamedTuple):
         slope_by: Rate of change at a stage.
     """
 
-    tree: TreeRoom
+    tree: TreeWorkspace
     torque: np.ndarray
     state: np.ndarray
     stage: np.ndarray
@@ -60,8 +60,8 @@ class MarchRoom(NamedTuple):
     slope_by: np.ndarray
 
 
-def march_room(model: SampleModel, columns: int, width: int) -> MarchRoom:
-    """Room for the steps of a model.
+def rollout_workspace(model: SampleModel, columns: int, width: int) -> RolloutWorkspace:
+    """Workspace for the steps of a model.
 
     Args:
         model: The model.
@@ -70,21 +70,21 @@ def march_room(model: SampleModel, columns: int, width: int) -> MarchRoom:
     """
     joints = model.coupling.shape[1]
     state, derivatives = ((2, joints),) * 4, ((2, joints, width),) * 4
-    return MarchRoom(tree_room(model, columns), *(
+    return RolloutWorkspace(tree_workspace(model, columns), *(
         np.zeros(shape) for shape in ((joints,), *state, *derivatives)))
 
 
 @njit(**INSIDE)
-def _look(
-    model: SampleModel, values: TreeValues, room: MarchRoom, q: np.ndarray, v: np.ndarray
+def _state_derivative(
+    model: SampleModel, values: TreeValues, work: RolloutWorkspace, q: np.ndarray, v: np.ndarray
 ) -> bool:
     """Rates of change of the stage and of its derivatives; False where it cannot move."""
-    tree, by = room.tree, room.stage_by
+    tree, by = work.tree, work.stage_by
     joints, width = len(q), by.shape[2]
-    if not accelerate(model, values, tree, q, v, room.torque):
+    if not accelerate(model, values, tree, q, v, work.torque):
         return False
     for r in range(joints):
-        room.slope[0, r], room.slope[1, r] = v[r], tree.acceleration[r]
+        work.slope[0, r], work.slope[1, r] = v[r], tree.acceleration[r]
         if not abs(tree.acceleration[r]) < np.inf:
             return False
     if width == 0:
@@ -93,46 +93,46 @@ def _look(
     first = width - tree.by_parameters.shape[1]
     for r in range(joints):
         for c in range(first):
-            room.slope_by[1, r, c] = 0.0
+            work.slope_by[1, r, c] = 0.0
         for c in range(first, width):
-            room.slope_by[1, r, c] = tree.by_parameters[r, c - first]
+            work.slope_by[1, r, c] = tree.by_parameters[r, c - first]
         for m in range(joints):
             by_q, by_v = tree.by_position[r, m], tree.by_velocity[r, m]
             for c in range(width):
-                room.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
+                work.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
         for c in range(width):
-            room.slope_by[0, r, c] = by[1, r, c]
+            work.slope_by[0, r, c] = by[1, r, c]
     return True
 
 
 @njit(**INSIDE)
 def _step(
-    model: SampleModel, values: TreeValues, room: MarchRoom, before: np.ndarray,
+    model: SampleModel, values: TreeValues, work: RolloutWorkspace, before: np.ndarray,
     after: np.ndarray, begin: float, part: float, h: float,
 ) -> bool:
     """One step of the classical Runge-Kutta method, from a part of the way between nodes."""
-    q, v = room.stage[0], room.stage[1]
+    q, v = work.stage[0], work.stage[1]
     # Not times zero: slopes may not be numbers yet.
     for r in range(2):
         for j in range(len(q)):
-            room.slope[r, j], room.change[r, j] = 0.0, room.state[r, j]
-            for c in range(room.slope_by.shape[2]):
-                room.slope_by[r, j, c], room.change_by[r, j, c] = 0.0, room.state_by[r, j, c]
+            work.slope[r, j], work.change[r, j] = 0.0, work.state[r, j]
+            for c in range(work.slope_by.shape[2]):
+                work.slope_by[r, j, c], work.change_by[r, j, c] = 0.0, work.state_by[r, j, c]
     for share, weight in STAGES:
         at = begin + share * part
-        for j in range(len(room.torque)):
-            room.torque[j] = before[j] + at * (after[j] - before[j])
-        _blend(room.state, room.slope, share * h, room.stage)
-        _blend_by(room.state_by, room.slope_by, share * h, room.stage_by)
-        if not _look(model, values, room, q, v):
+        for j in range(len(work.torque)):
+            work.torque[j] = before[j] + at * (after[j] - before[j])
+        _blend(work.state, work.slope, share * h, work.stage)
+        _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
+        if not _state_derivative(model, values, work, q, v):
             return False
-        _blend(room.change, room.slope, weight * h / 6.0, room.change)
-        _blend_by(room.change_by, room.slope_by, weight * h / 6.0, room.change_by)
-    _blend(room.change, room.change, 0.0, room.state)
-    _blend_by(room.change_by, room.change_by, 0.0, room.state_by)
+        _blend(work.change, work.slope, weight * h / 6.0, work.change)
+        _blend_by(work.change_by, work.slope_by, weight * h / 6.0, work.change_by)
+    _blend(work.change, work.change, 0.0, work.state)
+    _blend_by(work.change_by, work.change_by, 0.0, work.state_by)
     near = True
     for j in range(len(q)):
-        near &= abs(room.state[0, j]) < RUNAWAY and abs(room.state[1, j]) < RUNAWAY
+        near &= abs(work.state[0, j]) < RUNAWAY and abs(work.state[1, j]) < RUNAWAY
     return near
 
 
@@ -154,14 +154,14 @@ def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> N
 
 
 @njit(**INSIDE)
-def _write(room: MarchRoom, state: np.ndarray, slopes: np.ndarray) -> None:
+def _write(work: RolloutWorkspace, state: np.ndarray, slopes: np.ndarray) -> None:
     """Keep positions, velocities and accelerations with their derivatives, ``(3, n, w)``."""
     for j in range(state.shape[1]):
-        state[0, j], state[1, j] = room.stage[0, j], room.stage[1, j]
-        state[2, j] = room.slope[1, j]
+        state[0, j], state[1, j] = work.stage[0, j], work.stage[1, j]
+        state[2, j] = work.slope[1, j]
         for c in range(slopes.shape[2]):
-            slopes[0, j, c], slopes[1, j, c] = room.stage_by[0, j, c], room.stage_by[1, j, c]
-            slopes[2, j, c] = room.slope_by[1, j, c]
+            slopes[0, j, c], slopes[1, j, c] = work.stage_by[0, j, c], work.stage_by[1, j, c]
+            slopes[2, j, c] = work.slope_by[1, j, c]
 
 
 def _compiled(sources: str) -> Callable[..., bool]:
@@ -174,22 +174,22 @@ def _compiled(sources: str) -> Callable[..., bool]:
 
     @njit(**ENTRY)
     def simulate(
-        model: SampleModel, values: TreeValues, room: MarchRoom, torque: np.ndarray,
+        model: SampleModel, values: TreeValues, work: RolloutWorkspace, torque: np.ndarray,
         h: float, substeps: int, states: np.ndarray, slopes: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
         last, part = len(torque) - 1, 1.0 / substeps
         for node in range(last + 1):
             for j in range(torque.shape[1]):
-                room.torque[j] = torque[node, j]
-            _blend(room.state, room.state, 0.0, room.stage)
-            _blend_by(room.state_by, room.state_by, 0.0, room.stage_by)
-            if not _look(model, values, room, room.stage[0], room.stage[1]):
+                work.torque[j] = torque[node, j]
+            _blend(work.state, work.state, 0.0, work.stage)
+            _blend_by(work.state_by, work.state_by, 0.0, work.stage_by)
+            if not _state_derivative(model, values, work, work.stage[0], work.stage[1]):
                 return False
-            _write(room, states[node], slopes[node])
+            _write(work, states[node], slopes[node])
             if node < last:
                 for k in range(substeps):
-                    if not _step(model, values, room, torque[node], torque[node + 1],
+                    if not _step(model, values, work, torque[node], torque[node + 1],
                                  k * part, part, h * part):
                         return False
         return True
@@ -197,7 +197,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
     return simulate
 
 
-#: Simulate from the state in the room: torques at nodes ``(N + 1, n)``, time from node to node
+#: Simulate from the state in the workspace: torques at nodes ``(N + 1, n)``, time from node to node
 #: in [s] and steps in between; fills states ``(N + 1, 3, n)`` and derivatives
 #: ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it ended early.
 simulate = _compiled(hashlib.sha256(b''.join(

@@ -102,36 +102,36 @@ def put(table: np.ndarray, i: int, x: Spatial) -> None:
 
 
 @njit(**INSIDE)
-def coriolis_times(flow: np.ndarray, i: int, x: Vector) -> Spatial:
+def coriolis_times(momenta: np.ndarray, i: int, x: Vector) -> Spatial:
     """The matrix 2B times the angular part of a motion, the only one it looks at.
 
     Args:
-        flow: Momentum and D, row by row, shape ``(b, 12)``.
+        momenta: Momentum and D, row by row, shape ``(b, 12)``.
         i: Which row is meant.
         x: The angular part.
     """
     x = (2.0 * x[0], 2.0 * x[1], 2.0 * x[2])
-    d0, d1, d2 = three(flow, i, 3), three(flow, i, 6), three(flow, i, 9)
+    d0, d1, d2 = three(momenta, i, 3), three(momenta, i, 6), three(momenta, i, 9)
     trace = d0[0] + d1[1] + d2[2]
     angular = (
         trace * x[0] - d0[0] * x[0] - d1[0] * x[1] - d2[0] * x[2],
         trace * x[1] - d0[1] * x[0] - d1[1] * x[1] - d2[1] * x[2],
         trace * x[2] - d0[2] * x[0] - d1[2] * x[1] - d2[2] * x[2])
-    return (angular, cross(x, three(flow, i, 0)))
+    return (angular, cross(x, three(momenta, i, 0)))
 
 
 @njit(**INSIDE)
-def axis_times_coriolis(flow: np.ndarray, i: int, axis: Spatial) -> Vector:
+def axis_times_coriolis(momenta: np.ndarray, i: int, axis: Spatial) -> Vector:
     """The angular part of an axis times the matrix 2B; its linear part is zero.
 
     Args:
-        flow: Momentum and D, row by row, shape ``(b, 12)``.
+        momenta: Momentum and D, row by row, shape ``(b, 12)``.
         i: Which row is meant.
         axis: The axis.
     """
     z, s = axis
     z = (2.0 * z[0], 2.0 * z[1], 2.0 * z[2])
-    d0, d1, d2 = three(flow, i, 3), three(flow, i, 6), three(flow, i, 9)
+    d0, d1, d2 = three(momenta, i, 3), three(momenta, i, 6), three(momenta, i, 9)
     trace = d0[0] + d1[1] + d2[2]
     angular = (trace * z[0] - dot(d0, z), trace * z[1] - dot(d1, z), trace * z[2] - dot(d2, z))
-    return plus(angular, cross(three(flow, i, 0), s), 2.0)
+    return plus(angular, cross(three(momenta, i, 0), s), 2.0)

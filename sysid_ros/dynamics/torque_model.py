@@ -154,7 +154,7 @@ class TorqueModel:
     def _tree_regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """The regressor of the tree, before drive gains, shape ``(T, m, p)``."""
         robot = self.robot.opened
-        regressor = inertial_regressor(robot, q, v, a, room=sum(self._term_sizes))
+        regressor = inertial_regressor(robot, q, v, a, extra_columns=sum(self._term_sizes))
         first = 10 * len(robot.body_names)
         for term, count in zip(self.terms, self._term_sizes, strict=True):
             regressor[:, :, first:first + count] = term.columns(robot, q, v, a)

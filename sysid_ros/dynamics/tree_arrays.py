@@ -1,4 +1,4 @@
-"""What the compiled dynamics of a tree work on: parameter values, and room for one sample."""
+"""Parameter values and workspace of the compiled dynamics of a tree, for one sample."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class TreeValues(NamedTuple):
             its joint frame in [kg, kg·m, kg·m²], shape ``(b, 10)``.
         amplitudes: Of the columns of joint terms, shape ``(t,)``.
         slots: Place of a parameter among those to differentiate by, -1 for none, ``(p,)``.
-        sought: Whether a body has such a parameter, shape ``(b,)``.
+        free_bodies: Whether a body has such a parameter, shape ``(b,)``.
         coupled: Whether bodies do not simply follow the joints of their own index.
     """
 
     bodies: np.ndarray
     amplitudes: np.ndarray
     slots: np.ndarray
-    sought: np.ndarray
+    free_bodies: np.ndarray
     coupled: bool
 
 
-class TreeRoom(NamedTuple):
-    r"""Room for one sample: what happens in it, and what is found.
+class TreeWorkspace(NamedTuple):
+    r"""Workspace for one sample: what happens in it, and what is found.
 
     Attributes:
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
@@ -41,12 +41,12 @@ class TreeRoom(NamedTuple):
         swing: Their second change :math:`\ddot\psi`.
         twist: Of the bodies.
         rate: Spatial accelerations of the bodies without those of the joints.
-        push: What those of the joints add.
+        joint_rate: What those of the joints add.
         wrench: Force on each body without accelerations of the joints.
         load: Force on all that a joint carries.
         own: Mass, first and second moments of each body in the world, shape ``(b, 10)``.
-        carried: The same of all that a joint carries.
-        flow: Momentum and D of all that a joint carries, shape ``(b, 12)``.
+        composite: The same of all that a joint carries.
+        momenta: Momentum and D of all that a joint carries, shape ``(b, 12)``.
         pairs: Mass matrix and derivatives of the torque by position and by velocity, body by
             body, shape ``(3, b, b)``.
         mass: Mass matrix, shape ``(n, n)``; its lower Cholesky factor once solved with.
@@ -65,12 +65,12 @@ class TreeRoom(NamedTuple):
     swing: np.ndarray
     twist: np.ndarray
     rate: np.ndarray
-    push: np.ndarray
+    joint_rate: np.ndarray
     wrench: np.ndarray
     load: np.ndarray
     own: np.ndarray
-    carried: np.ndarray
-    flow: np.ndarray
+    composite: np.ndarray
+    momenta: np.ndarray
     pairs: np.ndarray
     mass: np.ndarray
     acceleration: np.ndarray
@@ -97,13 +97,13 @@ def tree_values(
     # Second moments have half the trace less the moments of inertia on their diagonal.
     inertial[:, 4:] *= -1.0
     inertial[:, [4, 6, 9]] -= 0.5 * inertial[:, [4, 6, 9]].sum(axis=1, keepdims=True)
-    sought = np.zeros(len(model.parent), dtype=bool)
-    sought[model.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
-    return TreeValues(inertial, values[first:].copy(), slots, sought, coupled)
+    free_bodies = np.zeros(len(model.parent), dtype=bool)
+    free_bodies[model.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
+    return TreeValues(inertial, values[first:].copy(), slots, free_bodies, coupled)
 
 
-def tree_room(model: SampleModel, columns: int) -> TreeRoom:
-    """Room for the samples of a model.
+def tree_workspace(model: SampleModel, columns: int) -> TreeWorkspace:
+    """Workspace for the samples of a model.
 
     Args:
         model: The model.
@@ -114,4 +114,4 @@ def tree_room(model: SampleModel, columns: int) -> TreeRoom:
         (bodies, 12), (bodies, 3), (9,), (10,), *((bodies, 6),) * 8, (bodies, 10),
         (bodies, 10), (bodies, 12), (3, bodies, bodies), (joints, joints), (joints,),
         (joints, joints), (joints, joints), (joints, columns))
-    return TreeRoom(*(np.zeros(shape) for shape in shapes))
+    return TreeWorkspace(*(np.zeros(shape) for shape in shapes))

@@ -43,7 +43,7 @@ from sysid_ros.dynamics.spatial_vectors import (
     three,
     turned,
 )
-from sysid_ros.dynamics.tree_arrays import TreeRoom, TreeValues
+from sysid_ros.dynamics.tree_arrays import TreeValues, TreeWorkspace
 from sysid_ros.dynamics.tree_terms import (
     act,
     differentiate_term,
@@ -56,7 +56,7 @@ from sysid_ros.dynamics.tree_terms import (
 
 @njit(**INSIDE)
 def accelerate(
-    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray,
+    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> bool:
     """Find the acceleration of one sample; whether the mass matrix is positive definite.
@@ -64,21 +64,21 @@ def accelerate(
     Args:
         model: The model.
         values: Its parameter values.
-        room: Is filled.
+        work: Is filled.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
         v: Joint velocities, shape ``(n,)``.
         torque: Joint torques in [N·m] or [N], shape ``(n,)``.
     """
-    weigh(model, values, room, q, v, torque)
-    if not factorise(room.mass):
+    mass_matrix_and_bias(model, values, work, q, v, torque)
+    if not factorise(work.mass):
         return False
-    solve(room.mass, room.acceleration)
+    solve(work.mass, work.acceleration)
     return True
 
 
 @njit(**INSIDE)
-def weigh(
-    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray,
+def mass_matrix_and_bias(
+    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> None:
     """Find the mass matrix, and as ``acceleration`` the torque that is left to accelerate it.
@@ -86,65 +86,65 @@ def weigh(
     Arguments are those of :func:`accelerate`.
     """
     for j in range(len(q)):
-        room.acceleration[j] = torque[j]
+        work.acceleration[j] = torque[j]
     for i in range(len(model.parent)):
         position, speed = model.coupling_offset[i], 0.0
         for j in range(len(q)):
             share = model.coupling[i, j]
             position, speed = position + share * q[j], speed + share * v[j]
-        place(model, room.pose, room.screw, i, position)
-        place_inertia(values.bodies, room.pose, room.own, room.carried, i)
-        _move(model, room, i, speed)
+        body_forward_kinematics(model, work.pose, work.screw, i, position)
+        body_inertia_in_world(values.bodies, work.pose, work.own, work.composite, i)
+        _rnea_forward(model, work, i, speed)
     for i in range(len(model.parent) - 1, -1, -1):
-        _carry(model, room, i)
-    gather(model.coupling, values.coupled, room.pairs[0], room.mass)
+        _rnea_crba_backward(model, work, i)
+    gather(model.coupling, values.coupled, work.pairs[0], work.mass)
     for k in range(len(model.signal)):
-        act(model, k, values.amplitudes[k], q, v, room.mass, room.acceleration)
+        act(model, k, values.amplitudes[k], q, v, work.mass, work.acceleration)
 
 
 @njit(**INSIDE)
 def differentiate(
-    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
+    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
 ) -> None:
     """Derivatives of the acceleration that was found just before; arguments as there."""
-    differentiate_torque(model, values, room, q, v)
-    for table in (room.by_position, room.by_velocity, room.by_parameters):
-        solve_negative(room.mass, table)
+    differentiate_torque(model, values, work, q, v)
+    for table in (work.by_position, work.by_velocity, work.by_parameters):
+        solve_negative(work.mass, table)
 
 
 @njit(**INSIDE)
 def differentiate_torque(
-    model: SampleModel, values: TreeValues, room: TreeRoom, q: np.ndarray, v: np.ndarray
+    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
 ) -> None:
-    """Derivatives of the torque at the acceleration that is in the room, after :func:`weigh`.
+    """Derivatives of the torque at ``work.acceleration``, after :func:`mass_matrix_and_bias`.
 
     They are written where those of the acceleration would be. Arguments are those of
     :func:`accelerate`.
     """
     for i in range(len(model.parent)):
-        _speed_up(model, room, i)
-        _flow(room, i)
+        _rnea_derivatives_forward(model, work, i)
+        _momentum_and_coriolis(work, i)
     for i in range(len(model.parent) - 1, -1, -1):
-        _pair(model, room, i)
-        hand_over(room.load, model.parent[i], i)
-        hand_over(room.flow, model.parent[i], i)
-    gather(model.coupling, values.coupled, room.pairs[1], room.by_position)
-    gather(model.coupling, values.coupled, room.pairs[2], room.by_velocity)
-    for r in range(room.by_parameters.shape[0]):
-        for c in range(room.by_parameters.shape[1]):
-            room.by_parameters[r, c] = 0.0
+        _rnea_derivatives_backward(model, work, i)
+        add_to_parent(work.load, model.parent[i], i)
+        add_to_parent(work.momenta, model.parent[i], i)
+    gather(model.coupling, values.coupled, work.pairs[1], work.by_position)
+    gather(model.coupling, values.coupled, work.pairs[2], work.by_velocity)
+    for r in range(work.by_parameters.shape[0]):
+        for c in range(work.by_parameters.shape[1]):
+            work.by_parameters[r, c] = 0.0
     for i in range(len(model.parent)):
-        if values.sought[i]:
-            _inertial_columns(model, values.slots, room, i)
+        if values.free_bodies[i]:
+            _inertial_columns(model, values.slots, work, i)
     first = len(values.slots) - len(model.signal)
     for k in range(len(model.signal)):
         differentiate_term(
-            model, k, values.amplitudes[k], values.slots[first + k], q, v, room.acceleration,
-            room.by_position, room.by_velocity, room.by_parameters)
+            model, k, values.amplitudes[k], values.slots[first + k], q, v, work.acceleration,
+            work.by_position, work.by_velocity, work.by_parameters)
 
 
 @njit(**INSIDE)
-def place(
+def body_forward_kinematics(
     model: SampleModel, pose: np.ndarray, screw: np.ndarray, i: int, position: float
 ) -> None:
     """Pose and axis of body i, by Rodrigues' formula, from the pose of the one before."""
@@ -174,8 +174,8 @@ def place(
 
 
 @njit(**INSIDE)
-def place_inertia(
-    bodies: np.ndarray, pose: np.ndarray, own: np.ndarray, carried: np.ndarray, i: int
+def body_inertia_in_world(
+    bodies: np.ndarray, pose: np.ndarray, own: np.ndarray, composite: np.ndarray, i: int
 ) -> None:
     """Mass, first and second moments of body i about the world's origin, in the world's axes."""
     m, h, p = bodies[i, 0], three(bodies, i, 1), three(pose, i, 9)
@@ -197,29 +197,29 @@ def place_inertia(
                 + m * p[r] * p[c])
             k += 1
     for k in range(10):
-        carried[i, k] = own[i, k]
+        composite[i, k] = own[i, k]
 
 
 @njit(**INSIDE)
-def _move(model: SampleModel, room: TreeRoom, i: int, speed: float) -> None:
+def _rnea_forward(model: SampleModel, work: TreeWorkspace, i: int, speed: float) -> None:
     """Twist, acceleration without that of the joints, and force of body i."""
-    before, z, nought = model.parent[i], three(room.screw, i, 0), (0.0, 0.0, 0.0)
+    before, z, nought = model.parent[i], three(work.screw, i, 0), (0.0, 0.0, 0.0)
     axis = (nought, z)
     if model.revolute[i]:
-        axis = (z, cross(three(room.pose, i, 9), z))
+        axis = (z, cross(three(work.pose, i, 9), z))
     twist, rate = (nought, nought), ground(model)
     if before >= 0:
-        twist, rate = six(room.twist, before), six(room.rate, before)
+        twist, rate = six(work.twist, before), six(work.rate, before)
     drift = moved(twist, axis)
     twist, rate = both(twist, axis, speed), both(rate, drift, speed)
-    force = inertia_times(room.own, i, rate)
-    force = both(force, turned(twist, inertia_times(room.own, i, twist)), 1.0)
-    put(room.axis, i, axis)
-    put(room.drift, i, drift)
-    put(room.twist, i, twist)
-    put(room.rate, i, rate)
-    put(room.wrench, i, force)
-    put(room.load, i, force)
+    force = inertia_times(work.own, i, rate)
+    force = both(force, turned(twist, inertia_times(work.own, i, twist)), 1.0)
+    put(work.axis, i, axis)
+    put(work.drift, i, drift)
+    put(work.twist, i, twist)
+    put(work.rate, i, rate)
+    put(work.wrench, i, force)
+    put(work.load, i, force)
 
 
 @njit(**INSIDE)
@@ -230,21 +230,21 @@ def ground(model: SampleModel) -> Spatial:
 
 
 @njit(**INSIDE)
-def _carry(model: SampleModel, room: TreeRoom, i: int) -> None:
+def _rnea_crba_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
     """Torque and mass matrix of joint i by all that it carries."""
-    axis, j = six(room.axis, i), i
-    force, weight = power(axis, six(room.load, i)), inertia_times(room.carried, i, axis)
-    for k in range(len(room.acceleration)):
-        room.acceleration[k] -= model.coupling[i, k] * force
+    axis, j = six(work.axis, i), i
+    force, weight = power(axis, six(work.load, i)), inertia_times(work.composite, i, axis)
+    for k in range(len(work.acceleration)):
+        work.acceleration[k] -= model.coupling[i, k] * force
     while j >= 0:
-        room.pairs[0, i, j] = room.pairs[0, j, i] = power(six(room.axis, j), weight)
+        work.pairs[0, i, j] = work.pairs[0, j, i] = power(six(work.axis, j), weight)
         j = model.parent[j]
-    hand_over(room.carried, model.parent[i], i)
-    hand_over(room.load, model.parent[i], i)
+    add_to_parent(work.composite, model.parent[i], i)
+    add_to_parent(work.load, model.parent[i], i)
 
 
 @njit(**INSIDE)
-def hand_over(table: np.ndarray, parent: int, i: int) -> None:
+def add_to_parent(table: np.ndarray, parent: int, i: int) -> None:
     """Add what a body has to what the one before it has."""
     if parent >= 0:
         for k in range(table.shape[1]):
@@ -252,27 +252,27 @@ def hand_over(table: np.ndarray, parent: int, i: int) -> None:
 
 
 @njit(**INSIDE)
-def _speed_up(model: SampleModel, room: TreeRoom, i: int) -> None:
+def _rnea_derivatives_forward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
     """Accelerate body i by the joints; its force, and how its axis swings."""
     before, rate, nought = model.parent[i], 0.0, (0.0, 0.0, 0.0)
-    for j in range(len(room.acceleration)):
-        rate += model.coupling[i, j] * room.acceleration[j]
-    push, twist, there = (nought, nought), (nought, nought), ground(model)
+    for j in range(len(work.acceleration)):
+        rate += model.coupling[i, j] * work.acceleration[j]
+    joint_rate, twist, there = (nought, nought), (nought, nought), ground(model)
     if before >= 0:
-        push, twist = six(room.push, before), six(room.twist, before)
-        there = both(six(room.rate, before), push, 1.0)
-    axis = six(room.axis, i)
-    swing = both(moved(there, axis), moved(twist, six(room.drift, i)), 1.0)
-    push = both(push, axis, rate)
-    put(room.swing, i, swing)
-    put(room.push, i, push)
-    put(room.load, i, both(six(room.wrench, i), inertia_times(room.own, i, push), 1.0))
+        joint_rate, twist = six(work.joint_rate, before), six(work.twist, before)
+        there = both(six(work.rate, before), joint_rate, 1.0)
+    axis = six(work.axis, i)
+    swing = both(moved(there, axis), moved(twist, six(work.drift, i)), 1.0)
+    joint_rate = both(joint_rate, axis, rate)
+    put(work.swing, i, swing)
+    put(work.joint_rate, i, joint_rate)
+    put(work.load, i, both(six(work.wrench, i), inertia_times(work.own, i, joint_rate), 1.0))
 
 
 @njit(**INSIDE)
-def _flow(room: TreeRoom, i: int) -> None:
+def _momentum_and_coriolis(work: TreeWorkspace, i: int) -> None:
     """Momentum and D of body i alone."""
-    own, flow, (spin, slide) = room.own, room.flow, six(room.twist, i)
+    own, momenta, (spin, slide) = work.own, work.momenta, six(work.twist, i)
     x, y, z = three(own, i, 1)
     rows = (
         plus(cross(spin, (x, y, z)), slide, own[i, 0]),
@@ -280,34 +280,35 @@ def _flow(room: TreeRoom, i: int) -> None:
         plus(cross(spin, (own[i, 5], own[i, 6], own[i, 8])), slide, y),
         plus(cross(spin, (own[i, 7], own[i, 8], own[i, 9])), slide, z))
     for r in range(4):
-        flow[i, 3 * r], flow[i, 3 * r + 1], flow[i, 3 * r + 2] = rows[r]
+        momenta[i, 3 * r], momenta[i, 3 * r + 1], momenta[i, 3 * r + 2] = rows[r]
 
 
 @njit(**INSIDE)
-def _pair(model: SampleModel, room: TreeRoom, i: int) -> None:
+def _rnea_derivatives_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
     """Derivatives of the torque of bodies i and j by each other's position and velocity."""
-    axis, drift, carried = six(room.axis, i), six(room.drift, i), room.carried
-    weight, row = inertia_times(carried, i, axis), axis_times_coriolis(room.flow, i, axis)
+    axis, drift, composite = six(work.axis, i), six(work.drift, i), work.composite
+    weight, row = inertia_times(composite, i, axis), axis_times_coriolis(work.momenta, i, axis)
     by_q = both(
-        coriolis_times(room.flow, i, drift[0]), inertia_times(carried, i, six(room.swing, i)), 1.0)
-    by_q = both(by_q, turned(axis, six(room.load, i)), 1.0)
-    by_v = both(coriolis_times(room.flow, i, axis[0]), inertia_times(carried, i, drift), 2.0)
+        coriolis_times(work.momenta, i, drift[0]), inertia_times(composite, i, six(work.swing, i)),
+        1.0)
+    by_q = both(by_q, turned(axis, six(work.load, i)), 1.0)
+    by_v = both(coriolis_times(work.momenta, i, axis[0]), inertia_times(composite, i, drift), 2.0)
     j = i
     while j >= 0:
-        other, slip, swing = six(room.axis, j), six(room.drift, j), six(room.swing, j)
-        room.pairs[1, j, i] = power(other, by_q)
-        room.pairs[2, j, i] = power(other, by_v)
-        room.pairs[1, i, j] = dot(row, slip[0]) + power(swing, weight)
-        room.pairs[2, i, j] = dot(row, other[0]) + 2.0 * power(slip, weight)
+        other, slip, swing = six(work.axis, j), six(work.drift, j), six(work.swing, j)
+        work.pairs[1, j, i] = power(other, by_q)
+        work.pairs[2, j, i] = power(other, by_v)
+        work.pairs[1, i, j] = dot(row, slip[0]) + power(swing, weight)
+        work.pairs[2, i, j] = dot(row, other[0]) + 2.0 * power(slip, weight)
         j = model.parent[j]
 
 
 @njit(**INSIDE)
-def _inertial_columns(model: SampleModel, slots: np.ndarray, room: TreeRoom, i: int) -> None:
+def _inertial_columns(model: SampleModel, slots: np.ndarray, work: TreeWorkspace, i: int) -> None:
     """Torque per unit of the sought inertial parameters of body i."""
-    pose, own, ten, first = room.pose, room.inward, room.ten, model.column[i]
-    (spin, slide), p = six(room.twist, i), three(room.pose, i, 9)
-    turn, rise = both(six(room.rate, i), six(room.push, i), 1.0)
+    pose, own, ten, first = work.pose, work.inward, work.ten, model.column[i]
+    (spin, slide), p = six(work.twist, i), three(work.pose, i, 9)
+    turn, rise = both(six(work.rate, i), six(work.joint_rate, i), 1.0)
     # Spatial acceleration is that of what streams through the origin, not of a point.
     streaming = cross(spin, plus(slide, cross(spin, p), 1.0))
     point = plus(plus(rise, cross(turn, p), 1.0), streaming, 1.0)
@@ -316,10 +317,10 @@ def _inertial_columns(model: SampleModel, slots: np.ndarray, room: TreeRoom, i: 
         own[k], own[3 + k], own[6 + k] = dot(column, spin), dot(column, turn), dot(column, point)
     j = i
     while j >= 0:
-        body_columns(pose[i], own, pose[j], room.screw[j], model.revolute[j], ten)
+        body_columns(pose[i], own, pose[j], work.screw[j], model.revolute[j], ten)
         for k in range(10):
             slot = slots[first + k]
             if slot >= 0:
-                for joint in range(len(room.acceleration)):
-                    room.by_parameters[joint, slot] += model.coupling[j, joint] * ten[k]
+                for joint in range(len(work.acceleration)):
+                    work.by_parameters[joint, slot] += model.coupling[j, joint] * ten[k]
         j = model.parent[j]

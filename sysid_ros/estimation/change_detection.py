@@ -10,7 +10,7 @@ with the error :math:`\epsilon` of the committed base parameters, of which their
 the size, and noise :math:`\eta`. The generalised likelihood ratio of :math:`\delta = 0` is, with
 what :math:`\epsilon` explains taken out, chi-squared (Basseville and Nikiforov 1993, section 7.2.4;
 unknown onset: Willsky and Jones 1976). Samples are summed in blocks; all hypotheses are tested on
-the last blocks, in stretches of several lengths, so that old samples do not blur a new change.
+the last blocks, in segments of several lengths, so that old samples do not blur a new change.
 The threshold bounds the rate of false alarms by the sum over all tests.
 """
 
@@ -40,7 +40,7 @@ _LOAD = 10.0
 _MISNAMED = 1e-3
 # A mass counts as changed beyond this many standard deviations.
 _SIGNIFICANT = 3.0
-# Combinations that a stretch shows less than this part of one of its parameters are rounding.
+# Combinations that a segment shows less than this part of one of its parameters are rounding.
 _ROUNDING = 1e-5
 _FRICTION = ('viscous_friction', 'coulomb_friction', 'torque_offset')
 
@@ -52,7 +52,7 @@ class ChangeSettings(StrictSettings):
         false_alarms_per_hour: Bound of the rate of false alarms, for white Gaussian noise of the
             size that is given.
         block: Time between tests in [s].
-        windows: Lengths of the stretches that are tested, in blocks; the first should be one.
+        windows: Lengths of the segments that are tested, in blocks; the first should be one.
     """
 
     false_alarms_per_hour: float = Field(default=0.05, gt=0.0)
@@ -68,8 +68,8 @@ class Change:
         kind: ``'payload'``, ``'friction'`` or ``'parameters'``.
         where: The body or joint; empty for parameters at large.
         sample: Samples seen when it was found.
-        since: Samples seen before the stretch that shows it best.
-        statistic: The likelihood ratio of that stretch.
+        since: Samples seen before the segment that shows it best.
+        statistic: The likelihood ratio of that segment.
         threshold: What it had to exceed.
         names: Parameters that changed.
         values: By how much, shape ``(k,)``.
@@ -122,7 +122,7 @@ class _Hypothesis:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretch:
+class _Segment:
     """Sums over blocks, in base parameters, and what the committed ones are known by.
 
     ``score`` and ``variance`` are without what the error of the committed parameters explains.
@@ -136,8 +136,8 @@ class _Stretch:
     @classmethod
     def of(
         cls, blocks: int, information: np.ndarray, score: np.ndarray, known: np.ndarray | None
-    ) -> _Stretch:
-        """The stretch of summed information ``(r, r)`` and score ``(r,)``."""
+    ) -> _Segment:
+        """The segment of summed information ``(r, r)`` and score ``(r,)``."""
         size = np.diag(information)
         rounding = np.diag(_ROUNDING**2 * np.where(size > 0.0, size, 1.0))
         alone = scipy.linalg.cho_factor(information + rounding)
@@ -338,63 +338,63 @@ class ChangeDetector:
         self._filled = 0
         self._blocks += 1
 
-    def _stretch(self, blocks: int) -> _Stretch:
+    def _segment(self, blocks: int) -> _Segment:
         """The last blocks."""
         places = np.arange(self._blocks - blocks, self._blocks) % len(self._score)
-        return _Stretch.of(
+        return _Segment.of(
             blocks, self._information[places].sum(axis=0), self._score[places].sum(axis=0),
             self.base_information)
 
     def _tested(self) -> Change | None:
         """The change that is seen, if any is."""
-        # Longer stretches overlap, and need no test after every block until there is an alarm.
-        stretches = [
-            self._stretch(blocks) for blocks in self.settings.windows
+        # Longer segments overlap, and need no test after every block until there is an alarm.
+        segments = [
+            self._segment(blocks) for blocks in self.settings.windows
             if blocks <= self._blocks and (self._alarmed or self._blocks % blocks == 0)]
         alarm = any(
-            stretch.statistic(hypothesis, hypothesis.tested) > hypothesis.threshold
-            for stretch in stretches for hypothesis in self._hypotheses)
+            segment.statistic(hypothesis, hypothesis.tested) > hypothesis.threshold
+            for segment in segments for hypothesis in self._hypotheses)
         if not alarm:
             self._alarmed = 0
             return None
         # What came since the first alarm is surely after the change.
         since = min(self._alarmed, len(self._score))
         self._alarmed += 1
-        longer = [self._stretch(since)] if since else []
-        return self._named([*longer, *stretches[::-1]])
+        longer = [self._segment(since)] if since else []
+        return self._named([*longer, *segments[::-1]])
 
-    def _named(self, stretches: Sequence[_Stretch]) -> Change:
-        """The simplest change that leaves nothing but noise of a stretch, the first that does."""
+    def _named(self, segments: Sequence[_Segment]) -> Change:
+        """The simplest change that leaves nothing but noise of a segment, the first that does."""
         everything = self._hypotheses[-1]
-        for stretch in stretches:
+        for segment in segments:
             statistic, hypothesis = max(
-                ((stretch.statistic(h, len(h.columns)), h) for h in self._hypotheses[:-1]),
+                ((segment.statistic(h, len(h.columns)), h) for h in self._hypotheses[:-1]),
                 key=lambda pair: pair[0])
             freedom = max(everything.tested - len(hypothesis.columns), 1)
-            left = stretch.whole - statistic
+            left = segment.whole - statistic
             if statistic > hypothesis.threshold and left <= chi2.isf(_MISNAMED, freedom):
-                change = self._change(stretch, hypothesis, statistic)
+                change = self._change(segment, hypothesis, statistic)
                 sure = abs(change.values[0]) > _SIGNIFICANT * change.deviations[0]
                 if sure or hypothesis.kind != 'payload':
                     return change
-        most = max(stretches, key=lambda stretch: stretch.whole)
+        most = max(segments, key=lambda segment: segment.whole)
         return self._change(most, everything, most.whole)
 
     def _change(
-        self, stretch: _Stretch, hypothesis: _Hypothesis, statistic: float
+        self, segment: _Segment, hypothesis: _Hypothesis, statistic: float
     ) -> Change:
-        values, deviations = self._values(stretch, hypothesis)
+        values, deviations = self._values(segment, hypothesis)
         return Change(
             hypothesis.kind, hypothesis.where, self.samples,
-            self.samples - stretch.blocks * self._length, statistic, hypothesis.threshold,
+            self.samples - segment.blocks * self._length, statistic, hypothesis.threshold,
             tuple(self.model.parameters.names[k] for k in hypothesis.columns), values, deviations)
 
     def _values(
-        self, stretch: _Stretch, hypothesis: _Hypothesis
+        self, segment: _Segment, hypothesis: _Hypothesis
     ) -> tuple[np.ndarray, np.ndarray]:
         """The change under a hypothesis, and its deviations, shape ``(k,)`` each."""
         columns, along = hypothesis.columns, hypothesis.directions
-        matrix, score = along.T @ stretch.variance @ along, along.T @ stretch.score
+        matrix, score = along.T @ segment.variance @ along, along.T @ segment.score
         if hypothesis.kind == 'payload':
             prior = self.model.parameters.prior[columns]
             matrix = matrix + log_det_divergence(prior, prior)[2] / _LOAD**2

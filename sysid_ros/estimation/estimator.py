@@ -59,11 +59,11 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
 
 #: Module and class of each: their compiled parts are loaded by those who ask for them.
 TRAJECTORY_ESTIMATORS: dict[str, str] = {
-    'collocation': 'collocated.CollocatedLeastSquares',
-    'shooting': 'simulated.SimulatedLeastSquares',
+    'collocation': 'collocation_estimator.CollocatedLeastSquares',
+    'shooting': 'shooting_estimator.SimulatedLeastSquares',
     'discrete': 'discrete.estimator.DiscreteLeastSquares',
-    'variational': 'simulated.VariationalLeastSquares',
-    'graph': 'graphed.GraphLeastSquares',
+    'variational': 'shooting_estimator.VariationalLeastSquares',
+    'graph': 'graph_estimator.GraphLeastSquares',
 }
 
 

@@ -197,7 +197,7 @@ class OuterIteration:
                 'and frictions: the prior decided on it. A gain held fixed, or the fixed '
                 'inertial parameters of a known payload, would settle it.'
             ))
-        deviation, knowledge = _shapes_told(problem, judged)
+        deviation, knowledge = _shape_knowledge(problem, judged)
         return replace(
             estimate,
             standard_deviation=deviation,
@@ -314,7 +314,7 @@ def _as_changes(
     )
 
 
-def _shapes_told(
+def _shape_knowledge(
     problem: RegressionProblem, judged: Estimate
 ) -> tuple[np.ndarray, tuple[Knowledge, ...]]:
     """Deviations and knowledge, where a shape less sure than its whole range is not told."""

@@ -119,7 +119,7 @@ def identify_payload(
     system = _System(tuple(problems), body, known)
     sigma = system.settled_noise()
     solution = system.solve(sigma)
-    system.require_told(solution)
+    system.require_determined(solution)
     inflation = system.correlation(solution)
     information = system.solve(sigma, inflation)
     step, status = _nearest_body(information, system.reference)
@@ -280,7 +280,7 @@ class _System:
         counts = sum(problem.counts for problem in self.problems)
         return np.asarray(squares), np.asarray(counts)
 
-    def require_told(self, solution: _Solution) -> None:
+    def require_determined(self, solution: _Solution) -> None:
         """Refuse recordings that say nothing of the load.
 
         Raises:

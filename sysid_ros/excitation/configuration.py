@@ -220,11 +220,11 @@ class ExcitationPlan:
         path = Path(path)
         return cls(parse_settings(ExcitationSettings, load_yaml(path), str(path)), path.parent)
 
-    def designer(self, collected: np.ndarray | None = None) -> Designer:
+    def designer(self, data_information: np.ndarray | None = None) -> Designer:
         """The search for a motion.
 
         Args:
-            collected: Information on all p parameters from recordings, shape ``(p, p)``.
+            data_information: Information on all p parameters from recordings, shape ``(p, p)``.
 
         Raises:
             ModelError: The description cannot be used.
@@ -246,7 +246,7 @@ class ExcitationPlan:
                     allowed=f'{low} to {high}',
                 )
         information = Information.of(
-            model, limits, noise=noise, collected=collected,
+            model, limits, noise=noise, data_information=data_information,
             free=model.parameters.fixed(*settings.fixed).free,
         )
         allowed = settings.clearance.allowed(model.robot, self.base)

@@ -49,7 +49,7 @@ class Information:
     @classmethod
     def of(
         cls, model: TorqueModel, limits: MotionLimits, *, noise: np.ndarray | None = None,
-        collected: np.ndarray | None = None, prior_weight: float = 1e-3,
+        data_information: np.ndarray | None = None, prior_weight: float = 1e-3,
         free: np.ndarray | None = None,
     ) -> Information:
         """What is known before a motion: the prior, and recordings at hand.
@@ -59,7 +59,7 @@ class Information:
             limits: Limits of the joints.
             noise: Torque noise per joint in [N·m] or [N], shape ``(n,)``; by default a
                 hundredth of the effort limits.
-            collected: Information on all p parameters from recordings, the weighted normal
+            data_information: Information on all p parameters from recordings, the weighted normal
                 matrix of their rows, shape ``(p, p)``.
             prior_weight: Weight of the prior: 1 counts it as a measurement with a standard
                 deviation of 100 %; the default lets nearly everything be worth learning.
@@ -84,8 +84,8 @@ class Information:
         steps = np.linalg.cholesky(prior_covariance(model, base, limits))
         inverse = scipy.linalg.solve_triangular(steps, np.eye(base.rank), lower=True)
         known = prior_weight * inverse.T @ inverse
-        if collected is not None:
-            known = known + collected[np.ix_(base.independent, base.independent)]
+        if data_information is not None:
+            known = known + data_information[np.ix_(base.independent, base.independent)]
         return cls(model, base, noise, known, steps)
 
     def matrix(self, regressor: np.ndarray, rows: float = 1.0) -> np.ndarray:

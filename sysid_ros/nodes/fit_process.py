@@ -25,8 +25,8 @@ class FitProcess:
         job: What it does.
         stage: What is being done, in words.
         progress: How much is done, from 0 to 1.
-        result: What :func:`~sysid_ros.runs.carry_out.carry_out` gave, or
-            :func:`~sysid_ros.runs.carry_out.carry_out_judgement`, once it is done.
+        result: What :func:`~sysid_ros.runs.fit_job.fit_job` gave, or
+            :func:`~sysid_ros.runs.fit_job.judgement_job`, once it is done.
         error: Why there is no result, and of which class the error was.
     """
 

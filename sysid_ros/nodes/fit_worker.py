@@ -37,16 +37,16 @@ def main(arguments: list[str] | None = None) -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Takes a second: only now that nothing else has to be done first.
     from sysid_ros.errors import SysidError
-    from sysid_ros.runs.carry_out import carry_out, carry_out_judgement
+    from sysid_ros.runs.fit_job import fit_job, judgement_job
     from sysid_ros.runs.job import FitJob, JudgementJob
     from sysid_ros.settings import parse_settings
 
     try:
         content = json.loads(Path(path).read_text(encoding='utf-8'))
         if work == 'judge':
-            result = carry_out_judgement(parse_settings(JudgementJob, content, path), _report)
+            result = judgement_job(parse_settings(JudgementJob, content, path), _report)
         else:
-            result = carry_out(parse_settings(FitJob, content, path), _report)
+            result = fit_job(parse_settings(FitJob, content, path), _report)
         _say({'result': result})
     except SysidError as error:
         _say({'error': str(error), 'kind': type(error).__name__})

@@ -11,7 +11,7 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
     Gyroscope,
     LoadCell,
 )
-from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor, Tachometer
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.report.joint_strips import (
@@ -29,7 +29,7 @@ _BAND = 1.96
 # Numbers of sensors beyond this many cannot be read, with two strips for each.
 _SHOWN = 12
 
-# Times, readings, and these less fitted ones in standard deviations, stretch by stretch.
+# Times, readings, and these less fitted ones in standard deviations, segment by segment.
 _Traces = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -54,7 +54,7 @@ def motion_strips(problem: TrajectoryProblem, solution: TrajectorySolution) -> J
         strips += (
             Strip(name, units[name], tuple(upper)),
             Strip('error', 'σ', tuple(lower), band=_BAND))
-    shifted = any(_shifts(problem.stretches))
+    shifted = any(_shifts(problem.segments))
     return JointStrips(
         'Readings of the training data and errors of the fit; grey: 95 % of white noise',
         'time [s]' + ', recordings one after the other' * shifted, tuple(strips))
@@ -66,10 +66,10 @@ def _traces(
     """What to draw for each number of each sensor, and its unit."""
     traces: dict[str, _Traces] = {}
     units: dict[str, str] = {}
-    for stretch, shift, residuals in zip(
-        problem.stretches, _shifts(problem.stretches), solution.residuals, strict=True
+    for segment, shift, residuals in zip(
+        problem.segments, _shifts(problem.segments), solution.residuals, strict=True
     ):
-        for observation, residual in zip(stretch.observations, residuals, strict=True):
+        for observation, residual in zip(segment.observations, residuals, strict=True):
             for column in range(observation.sensor.width):
                 name = _label(observation.sensor, column)
                 units[name] = _unit(observation.sensor, column, problem.model.robot)
@@ -105,14 +105,14 @@ def _unit(sensor: Sensor, column: int, robot: RobotModel) -> str:
     return '-'
 
 
-def _shifts(stretches: Sequence[Stretch]) -> list[float]:
-    """What to add to the times of each stretch, so that recordings do not lie on each other."""
+def _shifts(segments: Sequence[Segment]) -> list[float]:
+    """What to add to the times of each segment, so that recordings do not lie on each other."""
     shifts: list[float] = []
     end = -np.inf
-    for stretch in stretches:
+    for segment in segments:
         shift = shifts[-1] if shifts else 0.0
-        if stretch.t[0] + shift < end:
-            shift = end - float(stretch.t[0])
+        if segment.t[0] + shift < end:
+            shift = end - float(segment.t[0])
         shifts.append(shift)
-        end = float(stretch.t[-1]) + shift
+        end = float(segment.t[-1]) + shift
     return shifts

@@ -49,7 +49,7 @@ def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
             np.where(costs - least > _ROUNDING * begun, costs - least, np.nan), '.-',
             color=colour, label=name)
         for k, (entry, style) in enumerate(zip(
-                problem.sought, _STYLES * len(problem.sought), strict=False)):
+                problem.free_parameters, _STYLES * len(problem.free_parameters), strict=False)):
             below.plot(
                 values[:, k], marker='.', linestyle=style, color=colour,
                 label=f'{entry.name}, {name}')

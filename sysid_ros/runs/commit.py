@@ -35,8 +35,8 @@ from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.live_window import LiveWindow
 from sysid_ros.recording.motion_range import MotionRange
 from sysid_ros.release.description_export import export_description, verify_export
-from sysid_ros.release.kept import keep_prior
 from sysid_ros.release.link_inertias import require_joint_terms_known
+from sysid_ros.release.revert_to_prior import revert_to_prior
 from sysid_ros.release.revision import Content, Quality, Revision
 from sysid_ros.release.store import RevisionStore
 from sysid_ros.robot.inertia import consistency_margin
@@ -155,7 +155,7 @@ class FinishedFit:
         """
         self.require_committable()
         _require_same_robot(self.model.robot, robot, self.name)
-        handed, fitted = keep_prior(self.model, self.estimate), self.fitted_range
+        handed, fitted = revert_to_prior(self.model, self.estimate), self.fitted_range
         try:
             require_joint_terms_known(robot, handed.parameters)
         except ReleaseError as error:

@@ -36,7 +36,7 @@ def _sum_of(inner, scale):
 
 
 @njit(**COMPILED)
-def _look(outer, found):
+def _state_derivative(outer, found):
     found[0], found[1] = _sum_of(outer.inner, 2.0), outer.inner.count
     found[2], found[3] = outer.inner.yes, outer.no
     found[4], found[5] = outer.pile[1, 0, 2], outer.line[len(outer.line) - 1]
@@ -57,7 +57,7 @@ def test_compiled_code_reads_every_field_and_writes_into_the_arrays(change):
     rows = change(np.random.default_rng(5).normal(size=(6, 4)))
     outer, found = _outer(rows), np.zeros(7)
     last = outer.line[-1]
-    _look(Referred(outer), found)
+    _state_derivative(Referred(outer), found)
     np.testing.assert_allclose(
         found, [2.0 * rows.sum(), 11.0, 1.0, 0.0, outer.pile[1, 0, 2], last, 0.0], rtol=1e-14)
     assert outer.line[0] == -7.0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.dynamics.drive_gain import DriveGain
-from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_room
+from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_workspace
 from sysid_ros.dynamics.terms import (
     Armature,
     AsymmetricCoulombFriction,
@@ -38,7 +38,7 @@ TERMS = {
 def rows_of(model, motion):
     arrays = sample_model(model)
     rows = np.full((len(motion[0]), motion[0].shape[1], len(model.parameters)), np.nan)
-    fill_samples(arrays, sample_room(arrays), *(read_only(x) for x in motion), rows)
+    fill_samples(arrays, sample_workspace(arrays), *(read_only(x) for x in motion), rows)
     return rows
 
 

@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from sysid_ros.dynamics import sensitivity_kernels as kernels
 from sysid_ros.dynamics.acceleration import linearised_accelerations
 from sysid_ros.dynamics.nonlinear_terms import SmoothCoulombFriction, StribeckFriction
-from sysid_ros.dynamics.sensitivity import Course, Simulator
+from sysid_ros.dynamics.sensitivity import InputTrajectory, Simulator
 from sysid_ros.dynamics.terms import (
     Armature,
     AsymmetricCoulombFriction,
@@ -54,10 +54,11 @@ def smooth(name):
     return replace(problem.model, terms=terms), problem.truth
 
 
-def courses_of(model, rng, lengths=(12, 7), step=0.005):
+def trajectories_of(model, rng, lengths=(12, 7), step=0.005):
     joints = len(model.robot.joint_names)
     return [
-        Course(rng.uniform(-0.5, 0.5, (2, joints)), rng.uniform(-1.0, 1.0, (count, joints)), step)
+        InputTrajectory(rng.uniform(-0.5, 0.5, (2, joints)),
+            rng.uniform(-1.0, 1.0, (count, joints)), step)
         for count in lengths]
 
 
@@ -67,10 +68,10 @@ def columns_of(model, rng, count=9):
 
 def assert_first_node_is_linearised(model, values, rng):
     columns = columns_of(model, rng)
-    courses = courses_of(model, rng, (2,) * 5)
-    found = Simulator(model, columns).run(values, courses)
-    q, v = np.moveaxis([course.start for course in courses], 1, 0)
-    torque = np.array([course.torque[0] for course in courses])
+    trajectories = trajectories_of(model, rng, (2,) * 5)
+    found = Simulator(model, columns).run(values, trajectories)
+    q, v = np.moveaxis([trajectory.start for trajectory in trajectories], 1, 0)
+    torque = np.array([trajectory.torque[0] for trajectory in trajectories])
     expected = linearised_accelerations(model, values, q, v, torque, columns)
     slopes = np.concatenate(
         [expected.by_position, expected.by_velocity, expected.by_parameters], axis=2)
@@ -102,19 +103,20 @@ def test_derivatives_are_those_of_pinocchio(rng):
     robot = RobotModel.from_urdf(golden.arm_urdf())
     model, pinocchio = TorqueModel(robot), robot.pinocchio_model
     data = pinocchio.createData()
-    for course in courses_of(model, rng, (2,) * 5):
-        motion = Simulator(model, np.zeros(0, dtype=int)).run(model.parameters.prior, [course])[0]
-        pin.computeABADerivatives(pinocchio, data, *course.start, course.torque[0])
+    for trajectory in trajectories_of(model, rng, (2,) * 5):
+        motion = Simulator(model, np.zeros(0, dtype=int)).run(model.parameters.prior,
+            [trajectory])[0]
+        pin.computeABADerivatives(pinocchio, data, *trajectory.start, trajectory.torque[0])
         slopes = np.hstack([data.ddq_dq, data.ddq_dv])
         np.testing.assert_allclose(motion.states[0, 2], data.ddq, rtol=1e-10)
         np.testing.assert_allclose(motion.slopes[0, 2], slopes, atol=1e-10 * np.abs(slopes).max())
 
 
 def assert_slopes_are_differences(model, values, rng, by_start=True):
-    columns, courses = columns_of(model, rng, 5), courses_of(model, rng, (15,), 0.01)
+    columns, trajectories = columns_of(model, rng, 5), trajectories_of(model, rng, (15,), 0.01)
     simulator = Simulator(model, columns, by_start)
-    motion = simulator.run(values, courses)[0]
-    start, numbers = courses[0].start, np.arange(start_count(model) * by_start)
+    motion = simulator.run(values, trajectories)[0]
+    start, numbers = trajectories[0].start, np.arange(start_count(model) * by_start)
     steps = [('start', k, 5e-4) for k in numbers]
     steps += [('values', k, 5e-4 * max(abs(values[k]), 0.05)) for k in columns]
 
@@ -124,7 +126,7 @@ def assert_slopes_are_differences(model, values, rng, by_start=True):
         for far, weight in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
             moved, there = values.copy(), start.copy()
             (there.reshape(-1) if kind == 'start' else moved)[k] += far * h
-            states = simulator.run(moved, [courses[0]._replace(start=there)])[0].states
+            states = simulator.run(moved, [trajectories[0]._replace(start=there)])[0].states
             total = total + weight / (12.0 * h) * states
         return total
 
@@ -166,10 +168,10 @@ def test_sensitivities_by_shapes_of_friction_are_differences(rng):
 def test_the_compiled_and_the_general_way_agree(name, rng):
     model, values = smooth(name)
     simulator = Simulator(model, columns_of(model, rng), substeps=2)
-    courses = courses_of(model, rng, (7, 12, 9))
+    trajectories = trajectories_of(model, rng, (7, 12, 9))
     general = Simulator(model, simulator.columns, substeps=2)
     general.__dict__['_arrays'] = None
-    pairs = zip(simulator.run(values, courses), general.run(values, courses), strict=True)
+    pairs = zip(simulator.run(values, trajectories), general.run(values, trajectories), strict=True)
     for compiled, expected in pairs:
         for found, wanted in zip(compiled, expected, strict=True):
             np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
@@ -192,7 +194,7 @@ def test_the_integration_is_of_fourth_order(rng):
     for substeps in (5, 10, 20):
         simulator = Simulator(model, np.zeros(0, dtype=int), False, substeps)
         motion = simulator.run(
-            model.parameters.prior, [Course(start.reshape(2, 3), torque, 0.1)])[0]
+            model.parameters.prior, [InputTrajectory(start.reshape(2, 3), torque, 0.1)])[0]
         errors.append(np.abs(motion.states[-1, :2].reshape(-1) - exact).max())
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert (np.abs(orders - 4.0) < 0.3).all()
@@ -202,7 +204,7 @@ def test_the_integration_is_of_fourth_order(rng):
 @pytest.mark.parametrize('name', ['arm', 'closed chain'])
 def test_torque_is_linear_between_nodes_however_many_substeps(name, rng):
     model, values = smooth(name)
-    coarse = courses_of(model, rng, (4,), 0.01)[0]
+    coarse = trajectories_of(model, rng, (4,), 0.01)[0]
     fine = np.repeat(coarse.torque, 2, axis=0)[:-1]
     fine[1::2] = 0.5 * (coarse.torque[1:] + coarse.torque[:-1])
     columns = columns_of(model, rng)
@@ -218,7 +220,7 @@ def test_a_course_that_runs_away_is_nan_from_there_and_no_other(rng, compiled):
     simulator = Simulator(model, columns_of(model, rng))
     if not compiled:
         simulator.__dict__['_arrays'] = None
-    good, other = courses_of(model, rng)
+    good, other = trajectories_of(model, rng)
     wild = good._replace(torque=np.where(np.arange(12)[:, None] < 5, good.torque, 1e13))
     lost, kept = simulator.run(values, [wild, other])
     assert np.isfinite(lost.states[:4]).all()
@@ -232,13 +234,13 @@ def test_a_course_that_runs_away_is_nan_from_there_and_no_other(rng, compiled):
 @pytest.mark.parametrize('name', ['arm', 'closed chain'])
 def test_a_robot_with_negative_inertia_cannot_move(rng, name):
     model, values = smooth(name)
-    motions = Simulator(model, columns_of(model, rng)).run(-values, courses_of(model, rng))
+    motions = Simulator(model, columns_of(model, rng)).run(-values, trajectories_of(model, rng))
     assert all(np.isnan(motion.states).all() for motion in motions)
 
 
 def test_a_closed_loop_that_cannot_be_closed_does_not_stop_the_others(rng):
     model, values = smooth('closed chain')
-    good, other = courses_of(model, rng)
+    good, other = trajectories_of(model, rng)
     away = good._replace(start=good.start + [[20.0], [0.0]])
     simulator = Simulator(model, columns_of(model, rng))
     kept = simulator.run(values, [away, other])[1]

@@ -21,20 +21,23 @@ from sysid_ros.dynamics.terms import (
     ViscousFriction,
 )
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational import defects, march, readings
+from sysid_ros.dynamics.variational import defects, readings, rollout
 from sysid_ros.dynamics.variational.assembly import (
     closed_configuration,
     constraints,
     geometric_ratio,
 )
-from sysid_ros.dynamics.variational.balance import balance
-from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
 from sysid_ros.dynamics.variational.defects import find_defects
+from sysid_ros.dynamics.variational.discrete_lagrangian import discrete_euler_lagrange
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory, Hold, MotionStatus
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
-from sysid_ros.dynamics.variational.lagrangian import curve, look
-from sysid_ros.dynamics.variational.march import adjoint, simulate
+from sysid_ros.dynamics.variational.lagrangian import (
+    evaluate_lagrangian,
+    lagrangian_second_derivatives,
+)
 from sysid_ros.dynamics.variational.readings import read
 from sysid_ros.dynamics.variational.resting import resting
+from sysid_ros.dynamics.variational.rollout import adjoint, simulate
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
 from sysid_ros.robot.loops import WORLD, LoopClosure
@@ -62,7 +65,7 @@ def arm(*terms):
 
 
 def free(model, q, v, nodes, step):
-    return DrivenCourse(np.array([q, v], dtype=float), np.zeros((nodes, len(q))), step)
+    return DrivenTrajectory(np.array([q, v], dtype=float), np.zeros((nodes, len(q))), step)
 
 
 def closed_model(robot, *terms):
@@ -166,9 +169,10 @@ def test_the_order_is_two_with_symmetric_forces_and_one_with_those_of_the_paper(
     errors = []
     for nodes in (51, 101, 201):
         t = np.linspace(0.0, duration, nodes)
-        course = DrivenCourse(start, np.array([torque(x) for x in t]), duration / (nodes - 1))
+        trajectory = DrivenTrajectory(start, np.array([torque(x) for x in t]),
+            duration / (nodes - 1))
         integrator = VariationalIntegrator(model, rule=rule, forces=forces)
-        motion = integrator.run(values, [course])[0]
+        motion = integrator.run(values, [trajectory])[0]
         errors.append(np.abs(motion.positions[-1] - truth).max())
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     expected = 2.0 if forces == 'symmetric' else 1.0
@@ -288,8 +292,8 @@ def string_motion(step, nodes=400, speed=1e-3, **settings):
     v = np.zeros(3)
     v[aside] = speed
     integrator = VariationalIntegrator(model, rods, q, **settings)
-    course = DrivenCourse(np.array([q, v]), np.tile(pull, (nodes, 1)), step)
-    return integrator, integrator.run(model.parameters.values, [course])[0], aside
+    trajectory = DrivenTrajectory(np.array([q, v]), np.tile(pull, (nodes, 1)), step)
+    return integrator, integrator.run(model.parameters.values, [trajectory])[0], aside
 
 
 #: Twice over the frequency of the bead, sqrt(2 F / m).
@@ -445,7 +449,7 @@ def test_the_derivatives_of_motion_are_those_of_central_differences(rule, forces
     values = values_of(model)
     columns = np.arange(len(values))
     integrator = VariationalIntegrator(
-        model, sought=columns[:, None], starts=6, rule=rule, forces=forces, substeps=2)
+        model, free_parameters=columns[:, None], starts=6, rule=rule, forces=forces, substeps=2)
     rng = np.random.default_rng(3)
     hold = Hold(
         np.array([0, 2]), 0.1 * rng.normal(size=(9, 2)), np.array([[5.0, 1.0], [2.0, 4.0]]),
@@ -454,8 +458,9 @@ def test_the_derivatives_of_motion_are_those_of_central_differences(rule, forces
     torque = rng.normal(size=(9, 3))
 
     def run(x, slopes=False):
-        course = DrivenCourse(x[:6].reshape(2, 3), torque, 0.02, hold, free_start(3, values))
-        return integrator.run(x[6:], [course], derivatives=slopes)[0]
+        trajectory = DrivenTrajectory(x[:6].reshape(2, 3), torque, 0.02, hold,
+            free_start(3, values))
+        return integrator.run(x[6:], [trajectory], derivatives=slopes)[0]
 
     x = np.concatenate([start.ravel(), values])
     motion = run(x, True)
@@ -468,13 +473,13 @@ def test_the_derivatives_of_velocities_are_those_of_central_differences():
     model = arm(*ALL_TERMS)
     values = values_of(model)
     integrator = VariationalIntegrator(
-        model, sought=np.arange(len(values))[:, None], starts=6)
+        model, free_parameters=np.arange(len(values))[:, None], starts=6)
     start, torque = np.array([[0.4, -0.6, 0.9], [0.5, -1.0, 0.3]]), np.ones((5, 3))
 
     def speeds(x):
-        course = DrivenCourse(
+        trajectory = DrivenTrajectory(
             x[:6].reshape(2, 3), torque, 0.02, start_slopes=free_start(3, values))
-        return integrator.read(x[6:], integrator.run(x[6:], [course])[0])
+        return integrator.read(x[6:], integrator.run(x[6:], [trajectory])[0])
 
     x = np.concatenate([start.ravel(), values])
     expected = differences(lambda y: speeds(y).velocities[-1], x)
@@ -489,7 +494,7 @@ def test_the_derivatives_of_closed_loops_by_parameters_are_those_of_differences(
     model, closures, q = closed_model(robot, ViscousFriction(joints), Stiffness(joints))
     values = values_of(model)
     integrator = VariationalIntegrator(
-        model, closures, q, sought=np.arange(len(values))[:, None], rule=rule)
+        model, closures, q, free_parameters=np.arange(len(values))[:, None], rule=rule)
     v = within(model, closures, q, size=0.7)
 
     def run(x, slopes=False):
@@ -510,8 +515,8 @@ def test_the_derivatives_of_closed_loops_by_their_start_are_those_of_differences
 
     def run(shift):
         there = closed_configuration(system, closures, q + shift * v)
-        course = free(model, there, within(model, closures, there, size=0.7), 12, 0.02)
-        return integrator.run(values, [course])[0]
+        trajectory = free(model, there, within(model, closures, there, size=0.7), 12, 0.02)
+        return integrator.run(values, [trajectory])[0]
 
     def state(shift, node):
         motion = run(shift[0])
@@ -520,8 +525,8 @@ def test_the_derivatives_of_closed_loops_by_their_start_are_those_of_differences
     def change(node):
         return wide_differences(lambda shift: state(shift, node), np.zeros(1), 1e-3)[..., 0]
 
-    course = free(model, q, v, 12, 0.02)
-    moved = integrator.transported(values, course, change(0)[:, :, None])
+    trajectory = free(model, q, v, 12, 0.02)
+    moved = integrator.transported(values, trajectory, change(0)[:, :, None])
     assert_close(moved[-1, 0, :, 0], change(-1)[0])
 
 
@@ -537,21 +542,21 @@ def test_the_adjoint_gradient_is_that_of_forward_sensitivities(name, rng):
         v, settings = within(model, closures, q), {}
     values = values_of(model)
     integrator = VariationalIntegrator(
-        model, closures, q, sought=np.arange(len(values))[:, None], substeps=3, **settings)
-    course = free(model, q, v, 40, 0.01)
+        model, closures, q, free_parameters=np.arange(len(values))[:, None], substeps=3, **settings)
+    trajectory = free(model, q, v, 40, 0.01)
     if name == 'arm':
-        course = replace(course, start_slopes=free_start(3, values))
-    motion = integrator.run(values, [course])[0]
+        trajectory = replace(trajectory, start_slopes=free_start(3, values))
+    motion = integrator.run(values, [trajectory])[0]
     weights = rng.normal(size=(2, *motion.positions.shape))
-    gradient = integrator.adjoint(values, course, motion, *weights)
+    gradient = integrator.adjoint(values, trajectory, motion, *weights)
     expected = np.einsum('atn,tanw->w', weights, motion.slopes)
     assert_close(gradient.values, expected, 1e-8)
     # By torques at some nodes, against differences.
-    for node in (0, 7, len(course.torque) - 1):
+    for node in (0, 7, len(trajectory.torque) - 1):
         def cost(torque, node=node):
-            changed = course.torque.copy()
+            changed = trajectory.torque.copy()
             changed[node] = torque
-            moved = integrator.run(values, [replace(course, torque=changed)])[0]
+            moved = integrator.run(values, [replace(trajectory, torque=changed)])[0]
             return np.array(
                 np.sum(weights[0] * moved.positions) + np.sum(weights[1] * moved.momenta))
 
@@ -561,11 +566,11 @@ def test_the_adjoint_gradient_is_that_of_forward_sensitivities(name, rng):
 
 def test_parameters_that_are_tied_change_together():
     model = double_pendulum(Stiffness())
-    tied = VariationalIntegrator(model, sought=[(20, 21)])
-    single = VariationalIntegrator(model, sought=[(20,), (21,)])
+    tied = VariationalIntegrator(model, free_parameters=[(20, 21)])
+    single = VariationalIntegrator(model, free_parameters=[(20,), (21,)])
     values = values_of(model)
-    course = free(model, [0.5, 0.2], [1.0, 0.0], 50, 0.01)
-    one, two = (integrator.run(values, [course])[0].slopes for integrator in (tied, single))
+    trajectory = free(model, [0.5, 0.2], [1.0, 0.0], 50, 0.01)
+    one, two = (integrator.run(values, [trajectory])[0].slopes for integrator in (tied, single))
     np.testing.assert_allclose(one[..., 0], two.sum(axis=-1), atol=1e-12)
 
 
@@ -583,13 +588,13 @@ def test_mimic_joints_and_rotors_move_as_the_torque_model_says(name):
 
     truth, _ = integrated(acceleration, *start, 0.2)
     columns = np.arange(len(values))[:, None]
-    integrator = VariationalIntegrator(model, sought=columns, starts=2 * joints)
+    integrator = VariationalIntegrator(model, free_parameters=columns, starts=2 * joints)
 
     def run(x, nodes):
-        course = replace(
+        trajectory = replace(
             free(model, *x[:2 * joints].reshape(2, joints), nodes, 0.2 / (nodes - 1)),
             start_slopes=free_start(joints, values))
-        return integrator.run(x[2 * joints:], [course])[0]
+        return integrator.run(x[2 * joints:], [trajectory])[0]
 
     x = np.concatenate([start.ravel(), values])
     np.testing.assert_allclose(run(x, 401).positions[-1], truth, atol=5e-6)
@@ -607,15 +612,15 @@ def test_whatever_arrays_come_in_everything_is_compiled_once(rng):
     values = values_of(model)
     values.setflags(write=False)
     hold = Hold(np.array([0, 2]), given((5, 2)), given((2, 2)), given((2, 2)))
-    course = DrivenCourse(
+    trajectory = DrivenTrajectory(
         given((2, 3)), given((5, 3)), 0.01, hold, given((2, 3, 6 + len(values))))
-    open_ = VariationalIntegrator(model, sought=np.arange(len(values))[:, None], starts=6)
-    open_.defects(values, course, given((5, 2, 3)))
+    open_ = VariationalIntegrator(model, free_parameters=np.arange(len(values))[:, None], starts=6)
+    open_.defects(values, trajectory, given((5, 2, 3)))
     robot = closed.CLOSED['spatial']()
     model, closures, q = closed_model(robot)
     shut = VariationalIntegrator(model, closures, q)
     for integrator, known, path in (
-            (open_, values, course),
+            (open_, values, trajectory),
             (shut, model.parameters.values, free(model, q, within(model, closures, q), 5, 0.01))):
         motion = integrator.run(known, [path])[0]
         integrator.read(known, motion)
@@ -623,10 +628,10 @@ def test_whatever_arrays_come_in_everything_is_compiled_once(rng):
     for entry in (simulate, adjoint, read, find_defects):
         assert len(entry.signatures) == 1, entry
     # Not at all where the cache had what calls them.
-    for part in (balance, look, curve):
+    for part in (discrete_euler_lagrange, evaluate_lagrangian, lagrangian_second_derivatives):
         assert len(part.signatures) <= 1, part
 
 
-@pytest.mark.parametrize('module', [march, readings, defects])
+@pytest.mark.parametrize('module', [rollout, readings, defects])
 def test_caches_look_at_all_files_that_are_compiled_into_a_call(module):
     assert caches.functions_elsewhere(module) == []

@@ -51,7 +51,7 @@ def test_gradient_curvature_and_bend_are_those_of_the_dense_system(rng):
     np.testing.assert_allclose(np.append(curvature.ravel(), own), np.sum(jacobian**2, axis=0))
     states, values = rng.normal(size=(7, 5)), rng.normal(size=3)
     along = jacobian @ np.append(states.ravel(), values)
-    assert equations.bend(states, values) == pytest.approx(along @ along)
+    assert equations.second_derivative(states, values) == pytest.approx(along @ along)
 
 
 def test_damping_is_added_to_the_diagonal(rng):

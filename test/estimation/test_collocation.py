@@ -15,10 +15,10 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ModelError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.chain import NormalEquations
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.collocation import Collocation
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.robot.model import RobotModel
@@ -30,9 +30,9 @@ STEPS = (1e-4, 1e-5)
 
 
 def random_problem(rng, *, between):
-    """Two stretches of an arm with random readings, on the nodes or between them."""
+    """Two segments of an arm with random readings, on the nodes or between them."""
     model = made.model_of(made.ARM)
-    stretches = []
+    segments = []
     for nodes in (7, 9):
         t = 3.0 + 0.02 * np.arange(nodes)
         observations = []
@@ -46,9 +46,9 @@ def random_problem(rng, *, between):
             values[2, 0] = np.nan
             observations.append(Observation(
                 sensor, when, values, rng.uniform(0.5, 2.0, sensor.width)))
-        stretches.append(Stretch(t, rng.normal(size=(nodes, 3)), tuple(observations)))
+        segments.append(Segment(t, rng.normal(size=(nodes, 3)), tuple(observations)))
     return TrajectoryProblem(
-        model, model.parameters.fixed('turret.*', '*.inertia_x*'), tuple(stretches))
+        model, model.parameters.fixed('turret.*', '*.inertia_x*'), tuple(segments))
 
 
 @pytest.mark.parametrize('scheme', SCHEMES)
@@ -114,7 +114,7 @@ def test_the_defect_of_the_true_motion_falls_with_the_order_of_the_rule(scheme, 
         q, v = made.simulated(
             model, model.parameters.values, t, torque, np.array([[1.0], [0.5]]))
         observation = Observation(Encoder.of(['swing']), t, q, np.array([1.0]))
-        problem = TrajectoryProblem(model, model.parameters, (Stretch(t, torque, (observation,)),))
+        problem = TrajectoryProblem(model, model.parameters, (Segment(t, torque, (observation,)),))
         chain = Collocation(problem, scheme)
         part, = chain.equations(np.hstack([q, v]), model.parameters.values)
         sizes.append(np.abs(part.values[:, 0]).max())
@@ -127,10 +127,10 @@ def test_the_defect_of_the_true_motion_falls_with_the_order_of_the_rule(scheme, 
 def test_a_swinging_pendulum_is_found_from_its_encoder_alone(scheme, bias):
     problem, truth, motion = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'), step=0.01)
     chain = Collocation(problem, scheme)
-    measured = np.vstack([stretch.observations[0].values for stretch in problem.stretches])
+    measured = np.vstack([segment.observations[0].values for segment in problem.segments])
     speed = np.vstack([
-        np.gradient(stretch.observations[0].values, stretch.t, axis=0)
-        for stretch in problem.stretches])
+        np.gradient(segment.observations[0].values, segment.t, axis=0)
+        for segment in problem.segments])
     values = truth[problem.free]
     found = LevenbergMarquardt().minimise(
         chain, np.hstack([measured, speed]), 1.2 * values,
@@ -150,10 +150,10 @@ def test_a_swinging_pendulum_is_found_from_its_encoder_alone(scheme, bias):
 
 
 def test_readings_that_are_missing_count_for_nothing(rng):
-    problem, truth, motion = made.swinging(stretches=1)
-    stretch, = problem.stretches
-    observation, = stretch.observations
-    some = np.arange(0, len(stretch.t), 3)
+    problem, truth, motion = made.swinging(segments=1)
+    segment, = problem.segments
+    observation, = segment.observations
+    some = np.arange(0, len(segment.t), 3)
     gaps = np.full_like(observation.values, np.nan)
     gaps[some] = observation.values[some]
     costs = []
@@ -162,7 +162,7 @@ def test_readings_that_are_missing_count_for_nothing(rng):
         Observation(observation.sensor, observation.t[some], observation.values[some],
                     observation.sigma),
     ):
-        part = replace(problem, stretches=(replace(stretch, observations=(left,)),))
+        part = replace(problem, segments=(replace(segment, observations=(left,)),))
         states = np.hstack(motion[0]) + 1e-3
         parts = list(Collocation(part).residuals(states, truth))
         equations = NormalEquations.of(len(states), 2, len(truth), parts)

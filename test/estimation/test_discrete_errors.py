@@ -62,11 +62,11 @@ def test_values_that_are_not_those_of_the_parameters_are_refused():
     mechanism = scenes.pendulum(drive={'coulomb_friction': 0.1, 'stribeck_velocity': 0.1})
     values = mechanism.parameters.values
     with pytest.raises(ModelError, match=r'found shape \(3,\); allowed \(15,\)'):
-        mechanism.amounts(values[:3])
+        mechanism.body_parameters(values[:3])
     still = values.copy()
     still[mechanism.parameters.names.index('hinge.stribeck_velocity')] = 0.0
     with pytest.raises(ModelError, match="Stribeck's velocity is not above zero"):
-        mechanism.amounts(still)
+        mechanism.body_parameters(still)
     with pytest.raises(ModelError, match="no such joint.*found 'hing'.*hinge"):
         mechanism.joint('hing')
 
@@ -75,8 +75,8 @@ def run(h=1e-3, **changes):
     """Simulate the pendulum with something wrong."""
     mechanism = scenes.pendulum()
     given = {'start': scenes.pendulum_state(0.5, 0.0), 'torques': np.zeros((5, 1))} | changes
-    amounts = mechanism.amounts(mechanism.parameters.values)
-    return simulate(mechanism.machine, amounts, given['start'], given['torques'], h)
+    parameters = mechanism.body_parameters(mechanism.parameters.values)
+    return simulate(mechanism.arrays, parameters, given['start'], given['torques'], h)
 
 
 @pytest.mark.parametrize(('changes', 'told'), [

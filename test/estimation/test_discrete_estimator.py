@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 
 BENCHMARKS = Path(__file__).parents[2] / 'benchmarks'

@@ -11,8 +11,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from sysid_ros.estimation.trajectory.discrete import stepper, sweep
-from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import workspace_for
 
 TEST = Path(__file__).parents[1]
 scenes = SimpleNamespace(**runpy.run_path(str(TEST / 'stepper_scenes.py')))
@@ -153,20 +153,20 @@ def test_a_box_falls_freely_lands_and_rests():
 
 def step_of(mechanism, state, h, solve):
     """Impulses, velocity and modes of one step, found by a function of its problem."""
-    machine = mechanism.machine
-    amounts = mechanism.amounts(mechanism.parameters.values)
-    room = room_for(len(mechanism.bodies), len(machine.compliance), len(machine.dry))
-    solve(machine, amounts, h, state, np.zeros(len(machine.dry)), room)
-    return room
+    arrays = mechanism.arrays
+    parameters = mechanism.body_parameters(mechanism.parameters.values)
+    work = workspace_for(len(mechanism.bodies), len(arrays.compliance), len(arrays.dry))
+    solve(arrays, parameters, h, state, np.zeros(len(arrays.dry)), work)
+    return work
 
 
-def by_trying(machine, amounts, h, state, torque, room):
+def by_trying(arrays, parameters, h, state, torque, work):
     """The step as compiled simulations take it; an impossible one is none."""
-    states, m = np.vstack([state, state]), len(machine.compliance)
-    modes = sweep.Modes.of(1, m, len(machine.dry))
-    impulses = np.zeros((1, m + len(machine.dry)))
+    states, m = np.vstack([state, state]), len(arrays.compliance)
+    modes = sweep.ContactModes.of(1, m, len(arrays.dry))
+    impulses = np.zeros((1, m + len(arrays.dry)))
     assert sweep.simulate(
-        machine, amounts, h, torque[None], 0, states, impulses, modes, room) == -1
+        arrays, parameters, h, torque[None], 0, states, impulses, modes, work) == -1
 
 
 def scattered(kind, rng):

@@ -11,22 +11,22 @@ import pytest
 
 from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
-from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, LinearStretch
+from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, SegmentLeastSquares
 
 mechanisms = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'mechanisms.py')))
-# Time between nodes; steps of two stretches, parameters, and directions in which first states are
+# Time between nodes; steps of two segments, parameters, and directions in which first states are
 # free.
 H, STEPS, P, FREE = 0.01, (6, 4), 3, 4
 
 
 @pytest.fixture(scope='module')
 def parts():
-    """Random residuals of two stretches: missing impulses, readings on and between nodes."""
+    """Random residuals of two segments: missing impulses, readings on and between nodes."""
     rng = np.random.default_rng(5)
     mechanism = mechanisms.every_kind(rng)
     n = 6 * len(mechanism.bodies)
     weights, space = rng.uniform(0.5, 2.0, n), mechanisms.space_of(mechanism)
-    stretches, first = [], 0
+    segments, first = [], 0
     for steps in STEPS:
         states = mechanisms.random_states(rng, mechanism, 1)
         while len(states) <= steps:
@@ -41,7 +41,7 @@ def parts():
         silent = np.linalg.qr(rng.normal(size=(2 * n, FREE)))[0]
         violated[:, :2 * n] -= violated[:, :2 * n] @ silent @ silent.T
         violated[:, 2 * n:-1] = 0.0
-        stretches.append((
+        segments.append((
             MissingImpulses(np.arange(steps) + first, values, slopes, turns, weights, H),
             [Residuals(np.arange(steps + 1) + first,
                        rng.normal(size=(steps + 1, 2, 2 * n + P + 1)), False),
@@ -50,19 +50,19 @@ def parts():
                        False, huber=0.8)],
             Residuals(np.array([first]), violated[None], False)))
         first += steps + 1
-    return n, stretches
+    return n, segments
 
 
-def linear(n, stretches):
+def linear(n, segments):
     """The same by filter and smoother; derivatives are copied, since they are taken over."""
     found, cost = [], 0.0
-    for missing, observed, violated in stretches:
+    for missing, observed, violated in segments:
         own = MissingImpulses(
             missing.nodes, missing.values, missing.slopes.copy(), missing.turns, missing.weights,
             H)
         copies = [
             Residuals(part.nodes, part.rows.copy(), part.pairs, part.huber) for part in observed]
-        found.append(LinearStretch.of(
+        found.append(SegmentLeastSquares.of(
             int(missing.nodes[0]), own, copies,
             np.delete(violated.rows[0], slice(2 * n, 2 * n + P), axis=1)))
         cost += missing.cost + violated.cost + sum(part.cost for part in observed)
@@ -76,62 +76,63 @@ def heavier(part, damping):
     return Residuals(part.nodes, rows, part.pairs)
 
 
-def all_of(stretches, damping=0.0):
+def all_of(segments, damping=0.0):
     """All residuals, readings damped."""
     return [
-        residuals for missing, observed, violated in stretches
+        residuals for missing, observed, violated in segments
         for residuals in (missing, violated, *observed, *(
             heavier(part, damping) for part in observed if damping > 0.0))]
 
 
 @pytest.mark.parametrize('damping', [0.0, 0.7])
 def test_a_step_by_filter_and_smoother_is_that_of_normal_equations(parts, damping):
-    n, stretches = parts
-    equations = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(stretches, damping))
+    n, segments = parts
+    equations = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(segments, damping))
     eliminated = equations.eliminated()
     information = eliminated.information
     scale = damping * np.diagonal(information)
     states, moved = equations.eliminated(0.0, scale).step(np.full(P, -np.inf), np.full(P, np.inf))
-    motion = linear(n, stretches)
+    motion = linear(n, segments)
     found = motion.damped_step(damping, None, np.full(P, -np.inf), np.full(P, np.inf))
     assert found.values == pytest.approx(moved, rel=1e-8)
     assert found.states == pytest.approx(states, rel=1e-8, abs=1e-10)
     assert found.scale == pytest.approx(np.diagonal(information), rel=1e-9)
     # Promised is what the residuals lose that are not damped.
-    plain = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(stretches))
+    plain = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(segments))
     gradient, slope = plain.gradient
-    promised = -np.vdot(gradient, states) - slope @ moved - 0.5 * plain.bend(states, moved)
+    promised = -np.vdot(gradient, states) - slope @ moved - 0.5 * plain.second_derivative(states,
+        moved)
     assert found.promised == pytest.approx(promised, rel=1e-9)
     assert motion.cost == pytest.approx(plain.cost)
 
 
 def test_bounds_hold_a_step(parts):
-    n, stretches = parts
-    free = linear(n, stretches).damped_step(0.0, None, np.full(P, -np.inf), np.full(P, np.inf))
+    n, segments = parts
+    free = linear(n, segments).damped_step(0.0, None, np.full(P, -np.inf), np.full(P, np.inf))
     lower, upper = np.full(P, -np.inf), np.full(P, np.inf)
     lower[0], upper[1] = sorted([0.0, 0.4 * free.values[0]])[0], 0.3 * abs(free.values[1])
-    equations = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(stretches))
+    equations = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(segments))
     states, moved = equations.eliminated().step(lower, upper)
-    found = linear(n, stretches).damped_step(0.0, None, lower, upper)
+    found = linear(n, segments).damped_step(0.0, None, lower, upper)
     assert found.values == pytest.approx(moved, rel=1e-8)
     assert found.states == pytest.approx(states, rel=1e-8, abs=1e-10)
 
 
 def test_what_motion_tells_of_parameters_is_what_normal_equations_say(parts):
-    n, stretches = parts
-    residuals = all_of(stretches)
+    n, segments = parts
+    residuals = all_of(segments)
     eliminated = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, residuals).eliminated()
-    information, scores = linear(n, stretches).known()
+    information, scores = linear(n, segments).known()
     assert information == pytest.approx(eliminated.information, rel=1e-8)
     assert scores == pytest.approx(eliminated.scores(residuals), rel=1e-7, abs=1e-8)
 
 
 def test_the_steepest_slope_is_that_of_normal_equations_in_units_of_the_course(parts):
-    n, stretches = parts
-    motion, none = linear(n, stretches), np.zeros(P, dtype=bool)
-    plain = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(stretches))
+    n, segments = parts
+    motion, none = linear(n, segments), np.zeros(P, dtype=bool)
+    plain = NormalEquations.of(sum(STEPS) + 2, 2 * n, P, all_of(segments))
     (gradient, slope), cosines = plain.gradient, []
-    units = np.concatenate([stretch.course.units for stretch in motion.stretches])
+    units = np.concatenate([segment.linearised.units for segment in motion.segments])
     for block, own, unit in zip(plain.chain, gradient, units, strict=True):
         turn = np.eye(2 * n)
         for body in range(n // 6):

@@ -13,10 +13,10 @@ import pytest
 from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.discrete import rows as rows_file
 from sysid_ros.estimation.trajectory.discrete import sweep
-from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, look
+from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, evaluate_rows_at
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
-from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import workspace_for
 from sysid_ros.estimation.trajectory.discrete.rows import (
     COSINE,
     DISTANCE,
@@ -26,7 +26,7 @@ from sysid_ros.estimation.trajectory.discrete.rows import (
     WORLD,
 )
 from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
-from sysid_ros.estimation.trajectory.discrete.sweep import Modes
+from sysid_ros.estimation.trajectory.discrete.sweep import ContactModes
 
 PartsOf = runpy.run_path(str(Path(__file__).parents[1] / 'compiled_parts.py'))['PartsOf']
 parts = PartsOf(rows_file)
@@ -42,30 +42,30 @@ STEP = 1e-6
 def predicted(
     mechanism: Mechanism, values: np.ndarray, states: np.ndarray, torques: np.ndarray,
     h: float = H,
-) -> tuple[np.ndarray, np.ndarray, Modes]:
+) -> tuple[np.ndarray, np.ndarray, ContactModes]:
     """Next velocities with derivatives by states and all parameters, and modes."""
-    machine, amounts = mechanism.machine, mechanism.amounts(values)
-    sought = mechanism.makeup.sought(np.arange(len(values)))
-    bodies, m, f = len(mechanism.bodies), len(machine.compliance), len(machine.dry)
-    room, modes = room_for(bodies, m, f), Modes.of(len(torques), m, f)
+    arrays, parameters = mechanism.arrays, mechanism.body_parameters(values)
+    free_map = mechanism.parameter_map.of_free(np.arange(len(values)))
+    bodies, m, f = len(mechanism.bodies), len(arrays.compliance), len(arrays.dry)
+    work, modes = workspace_for(bodies, m, f), ContactModes.of(len(torques), m, f)
     n, width = 6 * bodies, 12 * bodies + len(values)
     velocities, slopes = np.empty((len(torques), n)), np.empty((len(torques), n, width))
     table, first = np.empty((n + m + f, width)), 0
     while first >= 0:
         first = sweep.predict(
-            machine, amounts, sought, h, states, torques, first, modes, False, False, room, table,
-            velocities, slopes)
+            arrays, parameters, free_map, h, states, torques, first, modes, False, False, work,
+            table, velocities, slopes)
         if first >= 0:
-            complement(machine, amounts, h, states[first], torques[first], room)
-            remember(modes, first, room)
+            complement(arrays, parameters, h, states[first], torques[first], work)
+            remember(modes, first, work)
             sweep.respond_in_modes(
-                machine, amounts, sought, h, states[first], torques[first], states[first],
-                False, room, table, velocities[first], slopes[first])
+                arrays, parameters, free_map, h, states[first], torques[first], states[first],
+                False, work, table, velocities[first], slopes[first])
             first = first + 1 if first + 1 < len(torques) else -1
     return velocities, slopes, modes
 
 
-def same(one: Modes, other: Modes) -> np.ndarray:
+def same(one: ContactModes, other: ContactModes) -> np.ndarray:
     """Steps of which all modes are alike."""
     return np.all([
         (a == b).all(axis=1) for a, b in zip(one, other, strict=True)], axis=0)
@@ -181,14 +181,14 @@ def published(
     exact: bool,
 ) -> np.ndarray:
     """Rows of published residuals."""
-    machine, bodies = mechanism.machine, len(mechanism.bodies)
-    n, m, f, p = 6 * bodies, len(machine.compliance), len(machine.dry), len(values)
+    arrays, bodies = mechanism.arrays, len(mechanism.bodies)
+    n, m, f, p = 6 * bodies, len(arrays.compliance), len(arrays.dry), len(values)
     rows = np.empty((len(torques), 2 * n, 4 * n + p + 1))
-    sought = mechanism.makeup.sought(np.arange(p))
+    free_map = mechanism.parameter_map.of_free(np.arange(p))
     assert sweep.published(
-        machine, mechanism.amounts(values), sought, H, states, torques, exact,
-        room_for(bodies, m, f), np.empty((n + m + f, 2 * n + p)), np.empty((n, n)), np.empty(n),
-        rows, np.empty((2, bodies, 3, 3))) == -1
+        arrays, mechanism.body_parameters(values), free_map, H, states, torques, exact,
+        workspace_for(bodies, m, f), np.empty((n + m + f, 2 * n + p)), np.empty((n, n)),
+        np.empty(n), rows, np.empty((2, bodies, 3, 3))) == -1
     return rows
 
 
@@ -262,12 +262,12 @@ def test_derivatives_of_gaps_speeds_and_angles_are_those_of_central_differences(
     states, space = random_states(rng, mechanism, 5), space_of(mechanism)
     rows = mechanism.rows_of(mechanism.constraints)
     coordinates = Coordinates(mechanism, ('hinge_a', 'prismatic_b'))
-    found, joints = look(mechanism, rows, states), coordinates.of(states)
+    found, joints = evaluate_rows_at(mechanism, rows, states), coordinates.of(states)
     for column in range(space.dimension):
         step = np.zeros((5, space.dimension))
         step[:, column] = STEP
         pair = [space.moved(states, sign * step) for sign in (-1.0, 1.0)]
-        low, high = (look(mechanism, rows, part) for part in pair)
+        low, high = (evaluate_rows_at(mechanism, rows, part) for part in pair)
         assert found.by_state[:, :, column] == pytest.approx(
             (high.value - low.value) / (2.0 * STEP), abs=1e-7)
         assert found.speed_by_state[:, :, column] == pytest.approx(
@@ -286,15 +286,15 @@ def test_what_speeds_of_rows_change_by_along_a_motion_is_what_their_slopes_say()
     assert {COSINE, PLACE, SLIDE, DISTANCE, TURN} == set(rows.kind.tolist())
     states, bodies = random_states(rng, mechanism, 4), len(mechanism.bodies)
     every = len(rows.kind)
-    slopes, room = np.empty((4, every, 12, 12)), room_for(bodies, 0, 0)
-    sweep.look_along(rows, states, room, np.empty((4, every)), np.empty((4, every, 12)), slopes)
-    # The room is left with the poses of the last state.
+    slopes, work = np.empty((4, every, 12, 12)), workspace_for(bodies, 0, 0)
+    sweep.evaluate_rows(rows, states, work, np.empty((4, every)), np.empty((4, every, 12)), slopes)
+    # The workspace is left with the poses of the last state.
     speeds, moved = rng.normal(size=(2, every, 4, 3))
     for k in range(every):
         if rows.second[k] == WORLD:
             speeds[k, 2:], moved[k, 2:] = 0.0, 0.0
-        found = parts.bent_along(
-            rows, k, room.positions, room.rotations, *(
+        found = parts.second_derivative_along(
+            rows, k, work.positions, work.rotations, *(
                 tuple(tuple(part) for part in both[k].tolist()) for both in (speeds, moved)))
         told = speeds[k].ravel() @ slopes[-1, k] @ moved[k].ravel()
         assert found == pytest.approx(told, rel=1e-12, abs=1e-12)

@@ -38,7 +38,7 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
 from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
 from sysid_ros.estimation.trajectory.graph.simulation import SimulationNoise, forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph.variables import Sought
+from sysid_ros.estimation.trajectory.graph.variables import FreeParameters
 
 reference = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'four_bar_reference.py')))
@@ -54,7 +54,7 @@ def everything(mechanism):
     """All parameters, each by itself."""
     values = mechanism.parameters.values
     names = mechanism.parameters.names
-    return Sought(
+    return FreeParameters(
         names, np.eye(len(values)), np.zeros(len(values)), values,
         np.full(len(values), -np.inf), np.full(len(values), np.inf))
 
@@ -456,9 +456,9 @@ def test_lines_lead_from_the_dynamics_of_a_drawing_to_parameters(mechanism):
 
     graph = forward_dynamics(mechanism, 1e-3, 10)
     dotted = []
-    for sought in (None, everything(mechanism)):
+    for free_parameters in (None, everything(mechanism)):
         axes = Figure().subplots()
-        draw(replace(graph, sought=sought), axes)
+        draw(replace(graph, free_parameters=free_parameters), axes)
         dotted.append(sum(line.get_linestyle() == ':' for line in axes.lines))
     assert dotted == [0, 2]
 

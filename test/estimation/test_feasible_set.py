@@ -309,8 +309,8 @@ def test_constraints_of_a_group_concern_its_steps_only(fixed):
         assert owner >= 0 or label.startswith('moving mass')
         assert owner == -1 or touched == {owner}
     names = np.array(problem.parameters.names)[problem.free]
-    unbent = [name.endswith('torque_offset') for name in names]
-    np.testing.assert_array_equal(allowed.unbent, unbent)
+    unbounded = [name.endswith('torque_offset') for name in names]
+    np.testing.assert_array_equal(allowed.unbounded, unbounded)
 
 
 def test_the_prior_is_moved_inside_of_its_bounds(problem):

@@ -12,10 +12,10 @@ import pytest
 
 from sysid_ros.errors import EstimationError, ParameterError
 from sysid_ros.estimation.trajectory.graph.factors import Trapezoidal
+from sysid_ros.estimation.trajectory.graph.free_parameters import ParameterPrior, free_parameters_of
 from sysid_ros.estimation.trajectory.graph.identification import identify
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph.sought import ParameterPrior, sought_parameters
 
 made = SimpleNamespace(**runpy.run_path(
     str(Path(__file__).parents[1] / 'four_bar_recordings.py')))
@@ -50,7 +50,7 @@ def test_the_information_is_the_curvature_of_the_cost(estimate, powered):
     for sign in (-1.0, 1.0):
         moved = estimate.values + sign * step * np.eye(4)[3]
         held = graph.parameters._replace(start=moved, lower=moved, upper=moved)
-        costs.append(replace(graph, sought=held).solve(estimate.solution.variables).cost)
+        costs.append(replace(graph, free_parameters=held).solve(estimate.solution.variables).cost)
     rise = 0.5 * sum(costs) - estimate.solution.cost
     wanted = 0.5 * estimate.solution.information[3, 3] * step**2
     assert rise == pytest.approx(wanted, rel=0.02)
@@ -87,7 +87,7 @@ def test_without_a_torque_only_ratios_are_known_and_that_is_said():
     known = found.names.index(found.held[0])
     right = graph.parameters.start.copy()
     right[known] = made.TRUTH[known]
-    again = identify(replace(graph, sought=graph.parameters._replace(start=right)))
+    again = identify(replace(graph, free_parameters=graph.parameters._replace(start=right)))
     assert np.abs(again.values / made.TRUTH - 1.0).max() < 0.1
 
 
@@ -104,11 +104,11 @@ def test_a_prior_of_a_parameter_counts_as_a_reading(powered):
 def test_mistakes_are_said(powered):
     graph = powered.graph(3)
     with pytest.raises(EstimationError, match='no parameters are sought'):
-        identify(replace(graph, sought=None))
+        identify(replace(graph, free_parameters=None))
     with pytest.raises(ParameterError, match='sought twice'):
-        sought_parameters(graph.mechanism, ['crank.mass', 'crank.mass'])
+        free_parameters_of(graph.mechanism, ['crank.mass', 'crank.mass'])
     with pytest.raises(ParameterError, match='no such parameter'):
-        sought_parameters(graph.mechanism, ['crank.weight'])
+        free_parameters_of(graph.mechanism, ['crank.weight'])
 
 
 @pytest.mark.parametrize('window', [3, 10])

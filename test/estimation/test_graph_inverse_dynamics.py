@@ -30,16 +30,16 @@ def trajectory(count):
 def test_torques_are_those_of_the_reduced_equation(coordinates, bar):
     theta, rate, acceleration = trajectory(300)
     mechanism = parse_mechanism(reference.description(9.80665))
-    told = []
+    progress = []
     found = inverse_dynamics(
         mechanism, STEP, theta[:, None], coordinates=coordinates,
-        told=lambda stage, solution: told.append((stage, sorted(solution.variables))))
+        progress=lambda stage, solution: progress.append((stage, sorted(solution.variables))))
     wanted = reference.FourBar(gravity=9.80665).torque(theta, rate, acceleration)
     error = found.variables['torque'][:, 0] - wanted
     assert np.linalg.norm(error) <= bar * np.linalg.norm(wanted)
     assert np.abs(found.variables['q'][:, 4] - theta).max() <= 1e-6
-    assert [stage for stage, _ in told] == ['positions', 'derivatives', 'velocities', 'torques']
-    assert told[0][1] == ['q'] and 'torque' in told[3][1]
+    assert [stage for stage, _ in progress] == ['positions', 'derivatives', 'velocities', 'torques']
+    assert progress[0][1] == ['q'] and 'torque' in progress[3][1]
 
 
 def test_a_trajectory_beyond_reach_is_refused():

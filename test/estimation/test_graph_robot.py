@@ -15,6 +15,7 @@ from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.graph.factors import Prior, Trapezoidal
+from sysid_ros.estimation.trajectory.graph.free_parameters import free_parameters_of
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.identification import identify
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
@@ -22,8 +23,7 @@ from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
 from sysid_ros.estimation.trajectory.graph.simulation import forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph.sought import sought_parameters
-from sysid_ros.estimation.trajectory.graphed import GraphLeastSquares
+from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
 from sysid_ros.estimation.trajectory.inertial_sensors import LoadCell
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -56,16 +56,16 @@ def test_a_robot_with_a_loop_moves_as_the_planar_mechanism_of_the_same_linkage(r
 def test_readings_of_a_robots_sensors_have_the_derivatives_of_differences(rng):
     model = made.model_of(made.ARM)
     mechanism = RobotMechanism(model)
-    sought = sought_parameters(mechanism, ['upper.mass', 'elbow.viscous_friction'])
+    free_parameters = free_parameters_of(mechanism, ['upper.mass', 'elbow.viscous_friction'])
     sensor = LoadCell('elbow')
     values = rng.normal(size=(3, sensor.width))
     values[1, 0] = np.nan
     graph = FactorGraph(mechanism, 0.01, 3, [
         RobotReading(sensor, values, np.full(sensor.width, 0.1)),
         RobotReading(Encoder.of(model.robot.joint_names), rng.normal(size=(3, 3)), 0.2),
-        Dynamics(0.5, torque=np.ones(3))], sought)
+        Dynamics(0.5, torque=np.ones(3))], free_parameters)
     chain, states = graph.chain(), rng.normal(size=(3, graph.layout.size))
-    rows, step = chain.soft_rows(states, sought.start)[0], 1e-6
+    rows, step = chain.soft_rows(states, free_parameters.start)[0], 1e-6
     assert (rows[1, 0] == 0.0).all()
     for column in range(rows.shape[2] - 1):
         moved, shift = np.zeros_like(states), np.zeros(2)
@@ -74,7 +74,8 @@ def test_readings_of_a_robots_sensors_have_the_derivatives_of_differences(rng):
         else:
             shift[column - states.shape[1]] = step
         ahead, behind = (
-            chain.soft_rows(states + sign * moved, sought.start + sign * shift)[0][:, :, -1]
+            chain.soft_rows(states + sign * moved, free_parameters.start + sign * shift)[0][:, :,
+                -1]
             for sign in (1.0, -1.0))
         slope = (ahead - behind) / (2.0 * step)
         scale = max(1.0, np.abs(rows[:, :, :-1]).max())
@@ -108,14 +109,14 @@ def test_masses_of_a_closed_chain_are_found(robot, rng):
     theta, rate, _ = bar.motion(t, torque)
     names = ['rocker.mass', 'crank_joint.viscous_friction']
     truth = np.array([4.0, 6.0])
-    sought = sought_parameters(robot, names, shapes_held=True)
-    sought = sought._replace(start=truth * [0.8, 1.3])
+    free_parameters = free_parameters_of(robot, names, shapes_held=True)
+    free_parameters = free_parameters._replace(start=truth * [0.8, 1.3])
     driven = torque(t)[:, None]
     graph = FactorGraph(robot, 4e-3, 401, [
         Trapezoidal('q', 1e-6), Trapezoidal('v', 1e-5), Dynamics(1e-2, torque=None),
         Prior('torque', driven + 0.5 * rng.normal(size=driven.shape), 0.5, title='torque'),
         RobotReading(Encoder.of(['crank_joint']), theta[:, None] + 1e-3 * rng.normal(
-            size=(401, 1)), 1e-3)], sought)
+            size=(401, 1)), 1e-3)], free_parameters)
     found = identify(graph, {'q': theta[:, None], 'v': rate[:, None], 'torque': driven})
     assert found.status is Status.CONVERGED
     assert (np.abs(found.values - truth) <= 4.0 * found.standard_deviation).all()
@@ -137,16 +138,16 @@ def test_the_estimator_by_graphs_takes_the_noise_of_torques_into_account():
 
 def test_what_graphs_do_not_do_is_said():
     problem, _, _ = made.swinging(nodes=41)
-    stretch = problem.stretches[0]
-    observation, = stretch.observations
+    segment = problem.segments[0]
+    observation, = segment.observations
     between = Observation(
         observation.sensor, observation.t[:-1] + 2e-3, observation.values[:-1], observation.sigma)
-    moved = replace(problem, stretches=(replace(stretch, observations=(between,)),))
+    moved = replace(problem, segments=(replace(segment, observations=(between,)),))
     with pytest.raises(EstimationError, match='between the nodes'):
         GraphLeastSquares().fit(moved)
-    slower = replace(stretch, t=2.0 * stretch.t, observations=(replace(
+    slower = replace(segment, t=2.0 * segment.t, observations=(replace(
         observation, t=2.0 * observation.t),))
     with pytest.raises(EstimationError, match='different steps'):
-        GraphLeastSquares().fit(replace(problem, stretches=(stretch, slower)))
+        GraphLeastSquares().fit(replace(problem, segments=(segment, slower)))
     with pytest.raises(ConfigurationError, match='above zero'):
         GraphLeastSquares(torque_noise=0.0)

@@ -165,15 +165,15 @@ def test_on_the_central_path_a_step_is_newtons(robot, rng):
     problem = simulated.golden(robot).problem(0.05)
     allowed = feasible_set(problem, Plausibility())
     steps, weight = allowed.matrix.shape[1], 1e4
-    unbent = weight * allowed.unbent
+    unbounded = weight * allowed.unbounded
     start = allowed.interior()
-    slope = -weight * allowed.barrier_gradient(start) - unbent * start
-    wanted = program_of(problem, quadratic=unbent, linear=slope)
+    slope = -weight * allowed.barrier_gradient(start) - unbounded * start
+    wanted = program_of(problem, quadratic=unbounded, linear=slope)
     objective = simulated.Divergence(
         wanted.weights[:, None] * wanted.directions, wanted.target, allowed)
     z = start + 0.02 * rng.normal(size=steps)
     structure = wanted._program()
-    point, step = wanted._room(structure, z)
+    point, step = wanted._workspace(structure, z)
     assert scaling.begin(structure, point, weight, weight)[0]
     assert newton.factor(structure, point, 0.0)
     decrement = newton.direction(structure, point, weight, step)

@@ -176,14 +176,14 @@ def test_a_first_step_that_was_foretold_wrong_is_left_at_that(wrong, rng):
     measured = grown(1.7, 4.0, 0.1, 40) + 0.01 * rng.normal(size=40)
     problem, start = Growth(measured, 0.5), (1.1 * measured[:, None], np.array([1.4, 5.0]))
 
-    def foretell(states, values):
+    def predict(states, values):
         parts = list(problem.residuals(states, values))
         for part in parts:
             part.rows[:, :, -1] *= wrong
         return NormalEquations.of(len(states), 1, 2, parts)
 
     plain = LevenbergMarquardt().minimise(problem, *start, *everywhere())
-    found = LevenbergMarquardt().minimise(problem, *start, *everywhere(), foretell=foretell)
+    found = LevenbergMarquardt().minimise(problem, *start, *everywhere(), predict=predict)
     assert found.status is Status.CONVERGED
     np.testing.assert_allclose(found.values, plain.values, rtol=1e-6)
     # The log tells of the step that went uphill.

@@ -19,7 +19,7 @@ from sysid_ros.dynamics.variational.assembly import (
     constraints,
     geometric_ratio,
 )
-from sysid_ros.dynamics.variational.courses import DrivenCourse, Hold, MotionStatus
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory, Hold, MotionStatus
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import (
@@ -36,7 +36,7 @@ from sysid_ros.estimation.trajectory.variational.end_effector import (
 )
 from sysid_ros.estimation.trajectory.variational.gains import gain_advice, lqr_hold
 from sysid_ros.estimation.trajectory.variational.identified import identified
-from sysid_ros.estimation.trajectory.variational.problem import Sought
+from sysid_ros.estimation.trajectory.variational.problem import FreeParameter
 from sysid_ros.estimation.trajectory.variational.search import (
     LineSearch,
     SearchStatus,
@@ -201,7 +201,7 @@ def test_at_rest_no_motion_within_the_closures_lowers_the_energy(longer, rng):
         q = rest.positions.copy()
         q[7:] += size * within
         q = closed_configuration(system, closures, q, held=range(7))
-        still = DrivenCourse(np.array([q, 0.0 * q]), np.zeros((2, len(q))), 1e-3)
+        still = DrivenTrajectory(np.array([q, 0.0 * q]), np.zeros((2, len(q))), 1e-3)
         motion = integrator.run(values, [still])[0]
         return integrator.read(values, motion).energies[0]
 
@@ -212,10 +212,10 @@ def test_at_rest_no_motion_within_the_closures_lowers_the_energy(longer, rng):
 
 def test_what_a_start_depends_on_has_to_be_said_of_this_start(table, playback):
     with pytest.raises(RecordingError, match='none of this start'):
-        DrivenCourse(
+        DrivenTrajectory(
             np.ones((2, 3)), np.zeros((2, 3)), 0.01, start_slopes=np.zeros((3, 1)))
     with pytest.raises(RecordingError, match='does not say how its start depends'):
-        table.integrator(starts=1).run(table.values(), [playback.course])
+        table.integrator(starts=1).run(table.values(), [playback.trajectory])
 
 
 def test_places_and_turns_of_the_end_effector_are_those_of_pinocchio(table, real, rng):
@@ -296,12 +296,12 @@ def test_stiffness_that_differs_along_the_loop_is_found_from_several_motions(tab
     truth = np.array([6.0, 3.0, 1.5, 0.8])
     values = {name: value for names, value in zip(halves, truth, strict=True) for name in names}
     each = tuple([values[name] for name in group] for group in table.groups)
-    sought = tuple(
-        Sought(f'kappa_{k}', tuple(names), 3.0) for k, names in enumerate(halves))
+    free_parameters = tuple(
+        FreeParameter(f'kappa_{k}', tuple(names), 3.0) for k, names in enumerate(halves))
     plays = [
         experiment.recorded(table, experiment.truth(
             table, each, seed, SECONDS, 0.2), seed, noise=0.2) for seed in (1, 2)]
-    found = gauss_newton(experiment.problem_of(table, *plays, sought=sought))
+    found = gauss_newton(experiment.problem_of(table, *plays, free_parameters=free_parameters))
     assert found.status.ok
     np.testing.assert_allclose(found.values, truth, rtol=0.03)
 
@@ -309,13 +309,13 @@ def test_stiffness_that_differs_along_the_loop_is_found_from_several_motions(tab
 def test_feedback_of_a_linear_quadratic_regulator_holds_as_well(table, real, playback):
     arm = RobotModel.from_urdf(experiment.arm_urdf())
     model = TorqueModel(arm)
-    hold = playback.course.hold
+    hold = playback.trajectory.hold
     lqr = lqr_hold(
         model, model.parameters.values, range(7), hold.reference,
-        playback.course.torque[:, :7], 0.01, position=np.full(7, 0.02),
+        playback.trajectory.torque[:, :7], 0.01, position=np.full(7, 0.02),
         velocity=np.full(7, 1.0), effort=np.full(7, 5.0))
     assert len(lqr.stiffness) == len(hold.reference) - 1
-    held = replace(playback, course=replace(playback.course, hold=lqr))
+    held = replace(playback, trajectory=replace(playback.trajectory, hold=lqr))
     found = gauss_newton(experiment.problem_of(table, held))
     assert found.status.ok
     np.testing.assert_allclose(found.values, TRUTH, rtol=0.03)
@@ -324,7 +324,7 @@ def test_feedback_of_a_linear_quadratic_regulator_holds_as_well(table, real, pla
 def test_a_playback_without_feedback_is_refused_where_it_diverges_or_advised_against(
     table, playback
 ):
-    alone = replace(playback, course=replace(playback.course, hold=None))
+    alone = replace(playback, trajectory=replace(playback.trajectory, hold=None))
     problem = experiment.problem_of(table, alone, most_substeps=4)
     try:
         result = identified(gauss_newton(problem))
@@ -341,10 +341,10 @@ def test_feedback_that_hides_what_is_sought_is_advised_against(table, playback):
 
 
 def test_a_parameter_at_its_bound_is_named(table, playback):
-    first, second = table.sought()
+    first, second = table.free_parameters()
     bounded = (replace(first, upper=3.0, start=2.0), second)
     for search in (gauss_newton, lbfgs):
-        found = search(experiment.problem_of(table, playback, sought=bounded))
+        found = search(experiment.problem_of(table, playback, free_parameters=bounded))
         assert found.status is SearchStatus.AT_BOUND
         assert not found.status.ok
         assert found.at_bound == ('kappa_theta',)
@@ -357,23 +357,24 @@ def test_a_search_that_runs_out_of_iterations_says_so(problem):
 
 
 def test_a_start_that_cannot_be_simulated_is_named(table, playback):
-    stiff = tuple(replace(entry, start=1e5) for entry in table.sought())
-    reference = playback.course.hold.reference + np.linspace(0.0, 40.0, 601)[:, None]
-    torn = replace(playback, course=replace(
-        playback.course, hold=replace(playback.course.hold, reference=reference)))
+    stiff = tuple(replace(entry, start=1e5) for entry in table.free_parameters())
+    reference = playback.trajectory.hold.reference + np.linspace(0.0, 40.0, 601)[:, None]
+    torn = replace(playback, trajectory=replace(
+        playback.trajectory, hold=replace(playback.trajectory.hold, reference=reference)))
     with pytest.raises(EstimationError, match='cannot be played back.*It came to'):
-        gauss_newton(experiment.problem_of(table, torn, sought=stiff, most_substeps=2))
+        gauss_newton(experiment.problem_of(table, torn, free_parameters=stiff, most_substeps=2))
 
 
 def test_what_no_recording_tells_is_refused(table, playback):
     # The first link turns about the vertical through its centre: its mass is never felt.
-    sought = (*table.sought(4.0), Sought('mass', ('link1.mass',), 5.7))
+    free_parameters = (*table.free_parameters(4.0), FreeParameter('mass', ('link1.mass',), 5.7))
     with pytest.raises(EstimationError, match='do not tell'):
         identified(gauss_newton(
-            experiment.problem_of(table, playback, sought=sought), max_iterations=2))
-    again = (*table.sought(4.0), Sought('again', table.groups[0][:1], 5.0))
+            experiment.problem_of(table, playback, free_parameters=free_parameters),
+            max_iterations=2))
+    again = (*table.free_parameters(4.0), FreeParameter('again', table.groups[0][:1], 5.0))
     with pytest.raises(EstimationError, match='several that are sought'):
-        experiment.problem_of(table, playback, sought=again)
+        experiment.problem_of(table, playback, free_parameters=again)
 
 
 def test_measurements_that_do_not_belong_together_are_refused(table, playback):
@@ -389,7 +390,7 @@ def test_measurements_that_do_not_belong_together_are_refused(table, playback):
         with pytest.raises(RecordingError):
             bad()
     for bad in (
-            lambda: Sought('none', (), 1.0), lambda: Sought('low', ('x',), 0.0),
+            lambda: FreeParameter('none', (), 1.0), lambda: FreeParameter('low', ('x',), 0.0),
             lambda: experiment.problem_of(table)):
         with pytest.raises(EstimationError):
             bad()
@@ -410,11 +411,11 @@ def test_gaps_in_measurements_do_not_matter(table, playback, found):
 def test_the_criterion_foretells_where_an_undamped_loop_blows_up(monkeypatch):
     loose = experiment.bench(12, damping=0.0)
     playback = experiment.recorded(loose, experiment.truth(loose, seconds=8.0), 0)
-    values, course = loose.values(), playback.course
+    values, trajectory = loose.values(), playback.trajectory
     # In steps of 10 ms; with steps of 1 ms the same motion is calm.
     monkeypatch.setattr('sysid_ros.dynamics.variational.integrator._MARGIN', 1e9)
     blind = loose.integrator(most_substeps=1)
-    wild = blind.run(values, [course])[0]
+    wild = blind.run(values, [trajectory])[0]
     assert wild.status is MotionStatus.UNSOLVED
     ratios = np.array([
         geometric_ratio(
@@ -423,10 +424,10 @@ def test_the_criterion_foretells_where_an_undamped_loop_blows_up(monkeypatch):
     foretold = 1 + int(np.flatnonzero(ratios > 1.0)[0])
     assert 1 <= wild.reached - foretold <= 60
     monkeypatch.undo()
-    refused = loose.integrator(most_substeps=1).run(values, [course])[0]
+    refused = loose.integrator(most_substeps=1).run(values, [trajectory])[0]
     assert refused.status is MotionStatus.UNSTABLE
     assert refused.reached <= foretold
-    calm = loose.integrator().run(values, [course])[0]
+    calm = loose.integrator().run(values, [trajectory])[0]
     assert calm.status is MotionStatus.COMPLETED
     assert calm.steps.max() == 2
     assert loose.integrator().read(values, calm).gaps.max() <= 1e-10
@@ -471,11 +472,11 @@ def test_known_noise_is_followed_as_far_as_that_is_worked_out(table, real, found
     spread = identified(found).relative_deviation
     assert (agreed.relative_deviation < 2.0 * spread).all()
     assert (agreed.relative_deviation > 0.3 * spread).all()
-    course, hold = playback.course, playback.course.hold
+    trajectory, hold = playback.trajectory, playback.trajectory.hold
     many = replace(hold, **{
         name: np.repeat(getattr(hold, name), len(hold.reference) - 1, axis=0)
         for name in ('stiffness', 'damping')})
-    changing = replace(playback, course=replace(course, hold=many))
+    changing = replace(playback, trajectory=replace(trajectory, hold=many))
     with pytest.raises(EstimationError, match='constant gains only'):
         identified(gauss_newton(experiment.problem_of(table, changing)))
     cost = playback.costs[0]

@@ -14,8 +14,8 @@ import pytest
 from sysid_ros.dynamics.acceleration import accelerations
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 
 made = SimpleNamespace(**runpy.run_path(
@@ -35,7 +35,7 @@ DOUBLE = """<robot name="double">
 </robot>"""
 
 
-def shaken(seed, density, *, urdf=made.PENDULUM, stretches=4, nodes=301, sigma=SIGMA):
+def shaken(seed, density, *, urdf=made.PENDULUM, segments=4, nodes=301, sigma=SIGMA):
     """A pendulum whose joints are shaken by white noise of a known density.
 
     The noise is integrated in twenty steps from node to node, so that it moves positions between
@@ -43,7 +43,7 @@ def shaken(seed, density, *, urdf=made.PENDULUM, stretches=4, nodes=301, sigma=S
     """
     rng, model = np.random.default_rng(seed), made.model_of(urdf)
     joints, h = len(model.robot.joint_names), STEP / FINER
-    q = rng.uniform(-2.0, 2.0, (stretches, joints))
+    q = rng.uniform(-2.0, 2.0, (segments, joints))
     v = rng.normal(size=q.shape)
     still, positions = np.zeros_like(q), [q]
     for _ in range(nodes - 1):
@@ -57,10 +57,10 @@ def shaken(seed, density, *, urdf=made.PENDULUM, stretches=4, nodes=301, sigma=S
     t, motion = STEP * np.arange(nodes), np.array(positions)
     sensor = Encoder.of(list(model.robot.joint_names))
     parts = tuple(
-        Stretch(t, np.zeros((nodes, joints)), (Observation(
+        Segment(t, np.zeros((nodes, joints)), (Observation(
             sensor, t, motion[:, k] + sigma * rng.normal(size=(nodes, joints)),
             np.full(joints, SIGMA)),))
-        for k in range(stretches))
+        for k in range(segments))
     masses = [name for name in model.parameters.names if name.endswith(('mass', 'inertia_yy'))]
     return TrajectoryProblem(model, model.parameters.fixed(*masses), parts)
 
@@ -86,7 +86,7 @@ def fit(problem, guess, **settings):
 
 @pytest.mark.parametrize('guess', [0.02, 5.0])
 def test_a_known_level_is_found_within_a_tenth(guess):
-    estimate = fit(shaken(0, 1.0, stretches=8), guess)
+    estimate = fit(shaken(0, 1.0, segments=8), guess)
     level, deviation = told(estimate, 'swing')
     assert level == pytest.approx(1.0, rel=0.1)
     assert 0.01 < deviation < 0.05
@@ -108,7 +108,7 @@ def test_each_joint_has_a_level_of_its_own():
 def test_levels_are_known_as_well_as_they_say():
     scores = []
     for seed in range(8):
-        estimate = fit(shaken(seed, 0.3, stretches=2, nodes=201), 0.3)
+        estimate = fit(shaken(seed, 0.3, segments=2, nodes=201), 0.3)
         level, deviation = told(estimate, 'swing')
         scores.append((level - 0.3) / deviation)
     # Of eight standard normal numbers the root mean square is below 1.6 in 99 of 100 cases.
@@ -118,7 +118,7 @@ def test_levels_are_known_as_well_as_they_say():
 def test_intervals_of_parameters_hold_with_the_levels_that_were_found():
     inside, count = 0, 0
     for seed in range(8):
-        problem = shaken(seed, 0.3, stretches=2, nodes=201)
+        problem = shaken(seed, 0.3, segments=2, nodes=201)
         estimate = fit(problem, 0.05)
         for name in ('rod.first_moment_z', 'swing.viscous_friction'):
             k = estimate.parameters.index(name)
@@ -139,7 +139,7 @@ def test_where_the_dynamics_hold_exactly_it_is_said_that_no_process_noise_shows(
 
 def test_a_sensor_that_the_process_hides_is_named():
     # A thousandth of a step of the process: readings are the positions.
-    estimate = fit(shaken(2, 30.0, sigma=1e-7, stretches=2), 30.0)
+    estimate = fit(shaken(2, 30.0, sigma=1e-7, segments=2), 30.0)
     note, = (note for note in estimate.notes if note.startswith('Noise of'))
     assert 'too little to show' in note or 'hardly told' in note
     assert told(estimate, 'swing')[0] == pytest.approx(30.0, rel=0.1)
@@ -159,10 +159,10 @@ def test_the_sensors_level_is_right_although_states_follow_the_readings():
     assert found == pytest.approx(2e-3, rel=0.1)
     # The mean square of the residuals would be far too small.
     parts = CollocatedLeastSquares(process_noise=1.0).solve(replace(
-        problem, stretches=tuple(
-            replace(stretch, observations=tuple(
+        problem, segments=tuple(
+            replace(segment, observations=tuple(
                 replace(observation, sigma=np.array([2e-3]))
-                for observation in stretch.observations))
-            for stretch in problem.stretches))).residuals
+                for observation in segment.observations))
+            for segment in problem.segments))).residuals
     raw = np.sqrt(np.mean(np.concatenate([residual[0] for residual in parts]) ** 2))
     assert raw < 0.9 * 2e-3

@@ -37,7 +37,7 @@ def positive(rng, count, zeros=0):
 
 
 def system_of(matrix, right):
-    """Room with the upper triangle and a right-hand side."""
+    """Workspace with the upper triangle and a right-hand side."""
     count = len(matrix)
     work = elimination_for(count)
     work.matrix[:count, :count], work.matrix[:count, count] = np.triu(matrix), right
@@ -134,7 +134,7 @@ def test_iterations_of_one_step_are_those_of_several(regulariser):
     together.extend_rows(rows.regressor[:1], rows.torque[:1])
     apart.extend_rows(rows.regressor[:1], rows.torque[:1])
     for _ in range(3):
-        recursive_kernels.iterate(apart._prior, apart._state, apart._room, apart._options, 1)
+        recursive_kernels.iterate(apart._prior, apart._state, apart._workspace, apart._options, 1)
     step = np.linalg.norm(rows.scale, axis=1)
     assert together.iterations == apart.iterations == 4
     # One sample of weight 1e4 beside a prior of 0.1: eight digits are left of the rest.

@@ -13,7 +13,7 @@ from scipy.optimize import lsq_linear
 
 from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
-from sysid_ros.dynamics.sensitivity import Course, Simulator
+from sysid_ros.dynamics.sensitivity import InputTrajectory, Simulator
 from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.simulator import VariationalSimulator
@@ -22,7 +22,7 @@ from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.bordered import Bordered
 from sysid_ros.estimation.trajectory.local_motion import local_state
 from sysid_ros.estimation.trajectory.pieces import cut
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.robot.model import RobotModel
@@ -60,12 +60,12 @@ def motion_of(model, values, nodes=150, start=START, seed=1, substeps=4):
     phase = np.random.default_rng(seed).uniform(0.0, 6.0, start.shape[1])
     size = np.array([0.8, 0.1])[:start.shape[1]]
     torque = size * np.sin(4.0 * STEP * np.arange(nodes)[:, None] + phase)
-    course = Course(start, torque, STEP)
+    trajectory = InputTrajectory(start, torque, STEP)
     none = Simulator(model, np.zeros(0, dtype=int), False, substeps)
-    return torque, none.run(values, [course])[0].states
+    return torque, none.run(values, [trajectory])[0].states
 
 
-def stretch_of(model, values, noise=0.0, seed=1, recorded=True, sigma=1e-3, **options):
+def segment_of(model, values, noise=0.0, seed=1, recorded=True, sigma=1e-3, **options):
     start = options.get('start', START)
     torque, states = motion_of(model, values, seed=seed, **options)
     t = STEP * np.arange(len(torque))
@@ -73,32 +73,32 @@ def stretch_of(model, values, noise=0.0, seed=1, recorded=True, sigma=1e-3, **op
     q = states[:, 0] + noise * random.normal(size=states[:, 0].shape)
     seen = Observation(
         Encoder.of(model.robot.joint_names), t, q, np.full(q.shape[1], sigma))
-    return Stretch(t, torque, (seen,), start if recorded else None)
+    return Segment(t, torque, (seen,), start if recorded else None)
 
 
 def free_swing(model, values):
-    course = Course(START, np.zeros((150, 2)), STEP)
-    states = Simulator(model, np.zeros(0, dtype=int), False).run(values, [course])[0].states
+    trajectory = InputTrajectory(START, np.zeros((150, 2)), STEP)
+    states = Simulator(model, np.zeros(0, dtype=int), False).run(values, [trajectory])[0].states
     t = STEP * np.arange(150)
     seen = Observation(Encoder.of(model.robot.joint_names), t, states[:, 0], np.full(2, 1e-3))
-    return Stretch(t, course.torque, (seen,), START)
+    return Segment(t, trajectory.torque, (seen,), START)
 
 
 def pendulum(noise=0.0, count=2, recorded=True, free=FREE, **options):
-    """Stretches of the pendulum, whose parameters are those of its description to begin with."""
+    """Segments of the pendulum, whose parameters are those of its description to begin with."""
     model = model_of()
     truth = truth_of(model)
-    stretches = tuple(
-        stretch_of(model, truth.values, noise, seed, recorded, **options)
+    segments = tuple(
+        segment_of(model, truth.values, noise, seed, recorded, **options)
         for seed in range(count))
-    return TrajectoryProblem(model, only(model.parameters, free), stretches), truth.values
+    return TrajectoryProblem(model, only(model.parameters, free), segments), truth.values
 
 
 def cost_of(solution, problem):
     return sum(
         0.5 * float(np.nansum((residual / observation.sigma) ** 2))
-        for stretch, parts in zip(problem.stretches, solution.residuals, strict=True)
-        for observation, residual in zip(stretch.observations, parts, strict=True))
+        for segment, parts in zip(problem.segments, solution.residuals, strict=True)
+        for observation, residual in zip(segment.observations, parts, strict=True))
 
 
 @pytest.mark.parametrize(('settings', 'recorded'), [
@@ -110,8 +110,8 @@ def test_exact_readings_give_the_parameters(settings, recorded):
     solution = settings.solve(problem)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.values, truth, rtol=1e-7, atol=1e-9)
-    for stretch, found in zip(problem.stretches, solution.positions, strict=True):
-        np.testing.assert_allclose(found, stretch.observations[0].values, atol=1e-8)
+    for segment, found in zip(problem.segments, solution.positions, strict=True):
+        np.testing.assert_allclose(found, segment.observations[0].values, atol=1e-8)
 
 
 def test_errors_are_as_large_as_the_information_says():
@@ -119,8 +119,8 @@ def test_errors_are_as_large_as_the_information_says():
     for repeat in range(repeats):
         model = model_of()
         truth = truth_of(model)
-        stretch = stretch_of(model, truth.values, noise, seed=10 + repeat)
-        problem = TrajectoryProblem(model, only(model.parameters, FREE), (stretch,))
+        segment = segment_of(model, truth.values, noise, seed=10 + repeat)
+        problem = TrajectoryProblem(model, only(model.parameters, FREE), (segment,))
         solution = Shooting(substeps=4).solve(problem)
         error = (solution.values - truth.values)[problem.free]
         total += error @ solution.information @ error
@@ -133,7 +133,7 @@ def test_information_and_scores_are_those_of_the_dense_jacobian():
     solution = Shooting().solve(problem)
     start = np.array([solution.positions[0][0], solution.velocities[0][0]])
     slopes = Simulator(problem.model, problem.free).run(
-        solution.values, [Course(start, problem.stretches[0].torque, STEP)])[0].slopes
+        solution.values, [InputTrajectory(start, problem.segments[0].torque, STEP)])[0].slopes
     rows = slopes[:, 0].reshape(-1, slopes.shape[-1]) / 1e-3
     by_start, by_parameters = rows[:, :4], rows[:, 4:]
     adapted = by_parameters - by_start @ np.linalg.lstsq(by_start, by_parameters, rcond=None)[0]
@@ -148,12 +148,12 @@ def test_information_and_scores_are_those_of_the_dense_jacobian():
 
 def test_missing_readings_are_as_if_they_had_not_been_asked_for():
     problem, _ = pendulum(noise=1e-3)
-    stretch = problem.stretches[0]
-    seen, lost = stretch.observations[0], np.arange(150) % 3 == 1
+    segment = problem.segments[0]
+    seen, lost = segment.observations[0], np.arange(150) % 3 == 1
     empty = replace(seen, values=np.where(lost[:, None], np.nan, seen.values))
     fewer = replace(seen, t=seen.t[~lost], values=seen.values[~lost])
     found = [
-        Shooting().solve(replace(problem, stretches=(replace(stretch, observations=(one,)),)))
+        Shooting().solve(replace(problem, segments=(replace(segment, observations=(one,)),)))
         for one in (empty, fewer)]
     np.testing.assert_allclose(found[0].values, found[1].values, rtol=1e-9)
     np.testing.assert_allclose(found[0].information, found[1].information, rtol=1e-6)
@@ -162,13 +162,13 @@ def test_missing_readings_are_as_if_they_had_not_been_asked_for():
 
 def test_a_joint_whose_encoder_failed_is_known_by_the_other():
     problem, truth = pendulum()
-    stretches = []
-    for stretch in problem.stretches:
-        values = stretch.observations[0].values.copy()
+    segments = []
+    for segment in problem.segments:
+        values = segment.observations[0].values.copy()
         values[:, 1] = np.nan
-        seen = replace(stretch.observations[0], values=values)
-        stretches.append(replace(stretch, observations=(seen,)))
-    solution = Shooting(substeps=4).solve(replace(problem, stretches=tuple(stretches)))
+        seen = replace(segment.observations[0], values=values)
+        segments.append(replace(segment, observations=(seen,)))
+    solution = Shooting(substeps=4).solve(replace(problem, segments=tuple(segments)))
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.values, truth, rtol=1e-5, atol=1e-7)
 
@@ -176,8 +176,8 @@ def test_a_joint_whose_encoder_failed_is_known_by_the_other():
 @pytest.mark.parametrize('horizon', [None, 0.25])
 def test_sensors_at_other_rates_than_the_nodes_are_interpolated(horizon):
     problem, truth = pendulum(count=1)
-    stretch, joints = problem.stretches[0], problem.model.robot.joint_names
-    fine = Course(START, stretch.torque, STEP)
+    segment, joints = problem.segments[0], problem.model.robot.joint_names
+    fine = InputTrajectory(START, segment.torque, STEP)
     states = Simulator(problem.model, np.zeros(0, dtype=int), False, 4).run(truth, [fine])[0].states
     observations = []
     for sensor, row, every in ((Encoder.of(joints), 0, 3), (Tachometer.of(joints[1:]), 1, 7)):
@@ -185,17 +185,17 @@ def test_sensors_at_other_rates_than_the_nodes_are_interpolated(horizon):
         t, values = [], []
         for k in range(0, 149, every):
             part = 0.1 + 0.8 * (k % 10) / 10.0
-            torque = stretch.torque[k:k + 2].copy()
+            torque = segment.torque[k:k + 2].copy()
             torque[1] = torque[0] + part * (torque[1] - torque[0])
-            there = Course(states[k, :2], torque, part * STEP)
+            there = InputTrajectory(states[k, :2], torque, part * STEP)
             end = Simulator(problem.model, np.zeros(0, dtype=int), False, 4).run(
                 truth, [there])[0].states[1]
             t.append((k + part) * STEP)
             values.append(end[row][-sensor.width:])
         observations.append(Observation(
             sensor, np.array(t), np.array(values), np.full(sensor.width, 1e-3)))
-    moved = replace(stretch, observations=tuple(observations), start=None)
-    solution = Shooting(substeps=4, horizon=horizon).solve(replace(problem, stretches=(moved,)))
+    moved = replace(segment, observations=tuple(observations), start=None)
+    solution = Shooting(substeps=4, horizon=horizon).solve(replace(problem, segments=(moved,)))
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.values, truth, rtol=1e-4, atol=1e-5)
     assert np.isfinite(solution.residuals[0][1]).all()
@@ -203,7 +203,7 @@ def test_sensors_at_other_rates_than_the_nodes_are_interpolated(horizon):
 
 def test_pieces_share_no_sample_and_lose_none():
     problem, _ = pendulum(count=1)
-    pieces = cut(problem.stretches, 0.4)
+    pieces = cut(problem.segments, 0.4)
     assert [piece.first for piece in pieces[1:]] == [piece.last for piece in pieces[:-1]]
     rows = np.concatenate([np.arange(150)[piece.reaches[0].rows] for piece in pieces])
     np.testing.assert_array_equal(rows, np.arange(150))
@@ -252,7 +252,7 @@ def test_a_larger_model_never_costs_more_than_the_smaller_it_starts_at():
     named = dict(zip(problem.parameters.names, small.values, strict=True))
     parameters = only(model.parameters.with_values(named), (
         *FREE, 'shoulder.coulomb_friction', 'elbow.coulomb_friction'))
-    larger = TrajectoryProblem(model, parameters, problem.stretches)
+    larger = TrajectoryProblem(model, parameters, problem.segments)
     large = Shooting().solve(larger)
     assert large.status is Status.CONVERGED
     assert cost_of(large, larger) <= cost_of(small, problem)
@@ -284,9 +284,9 @@ def test_what_is_not_compiled_is_fitted_too(term):
         truth = model.parameters.with_values({f'{crank}.viscous_friction': 0.4})
         free, start = (f'{crank}.viscous_friction',), np.array([[0.3], [1.0]])
         start_values = model.parameters
-    stretch = stretch_of(
+    segment = segment_of(
         model, truth.values, nodes=60, start=start, recorded=False, substeps=1)
-    problem = TrajectoryProblem(model, only(start_values, free), (stretch,))
+    problem = TrajectoryProblem(model, only(start_values, free), (segment,))
     solution = Shooting().solve(problem)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(
@@ -343,7 +343,7 @@ def test_a_start_outside_the_bounds_is_taken_inside():
 def test_a_recorded_start_that_is_no_number_is_refused():
     problem, _ = pendulum(count=1)
     with pytest.raises(RecordingError, match='Leave the start out'):
-        replace(problem.stretches[0], start=np.array([[0.8, np.nan], [0.5, 1.0]]))
+        replace(problem.segments[0], start=np.array([[0.8, np.nan], [0.5, 1.0]]))
 
 
 def test_a_start_that_was_not_recorded_is_not_made_up():
@@ -366,18 +366,18 @@ def test_settings_out_of_range_are_refused(settings):
 def test_a_variational_integrator_moves_as_runge_kutta_does_but_for_its_order(rule):
     model = model_of()
     values = truth_of(model).values
-    course = Course(START, np.zeros((60, 2)), STEP)
+    trajectory = InputTrajectory(START, np.zeros((60, 2)), STEP)
     columns = np.array([model.parameters.index(name) for name in FREE])
-    fine = Simulator(model, columns, True, 8).run(values, [course])[0]
+    fine = Simulator(model, columns, True, 8).run(values, [trajectory])[0]
     for part in ('states', 'slopes'):
         errors = []
         for substeps in (4, 8):
             simulator = VariationalSimulator(model, columns, True, substeps, rule)
-            found = simulator.run(values, [course])[0]
+            found = simulator.run(values, [trajectory])[0]
             # Accelerations are differences over nodes, whatever is between these.
             errors.append(np.abs(getattr(found, part) - getattr(fine, part))[:, :2].max())
         assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
-    found = VariationalSimulator(model, columns, True, 8, rule).run(values, [course])[0]
+    found = VariationalSimulator(model, columns, True, 8, rule).run(values, [trajectory])[0]
     error = np.abs(found.states - fine.states)[1:-1, 2].max()
     assert error < 0.02 * np.abs(fine.states[:, 2]).max()
 
@@ -394,17 +394,18 @@ def closed_loops(name):
     q = closed_chain(robot).assembly[robot.loops.actuated]
     start = np.array([q, np.linspace(0.6, -0.4, len(q))])
     torque = 0.3 * np.sin(0.2 * np.arange(21)[:, None] + np.arange(len(q)))
-    return model, values, columns, Course(start, torque, STEP)
+    return model, values, columns, InputTrajectory(start, torque, STEP)
 
 
 @pytest.mark.parametrize('name', ['four_bar', 'five_bar', 'spatial'])
 def test_closed_loops_move_by_a_variational_integrator_as_by_runge_kutta(name):
-    model, values, columns, course = closed_loops(name)
-    fine = Simulator(model, columns, True, 2).run(values, [course])[0]
+    model, values, columns, trajectory = closed_loops(name)
+    fine = Simulator(model, columns, True, 2).run(values, [trajectory])[0]
     for part in ('states', 'slopes'):
         errors = []
         for substeps in (2, 4):
-            found = VariationalSimulator(model, columns, True, substeps).run(values, [course])[0]
+            found = VariationalSimulator(model, columns, True, substeps).run(values,
+                [trajectory])[0]
             errors.append(np.abs(getattr(found, part) - getattr(fine, part))[:, :2].max())
         assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
         assert errors[1] < 1e-3 * np.abs(getattr(fine, part)[:, :2]).max()
@@ -412,18 +413,18 @@ def test_closed_loops_move_by_a_variational_integrator_as_by_runge_kutta(name):
 
 @pytest.mark.parametrize('name', ['four_bar', 'rod_five_bar', 'spatial', 'framed_four_bar'])
 def test_closed_loops_are_differentiated_by_the_start_of_what_is_driven(name):
-    model, values, columns, course = closed_loops(name)
+    model, values, columns, trajectory = closed_loops(name)
     simulator = VariationalSimulator(model, columns, True, 2)
-    known = course.start.size
+    known = trajectory.start.size
 
     def states(x):
         changed = values.copy()
         changed[columns] = x[known:]
-        moved = course._replace(start=x[:known].reshape(course.start.shape))
+        moved = trajectory._replace(start=x[:known].reshape(trajectory.start.shape))
         return simulator.run(changed, [moved])[0].states
 
-    x = np.concatenate([course.start.ravel(), values[columns]])
-    slopes = simulator.run(values, [course])[0].slopes
+    x = np.concatenate([trajectory.start.ravel(), values[columns]])
+    slopes = simulator.run(values, [trajectory])[0].slopes
     for k, size in enumerate(1e-3 * np.maximum(np.abs(x), 1.0)):
         step = size * np.eye(len(x))[k]
         near, far = (states(x + s * step) - states(x - s * step) for s in (1.0, 2.0))
@@ -446,8 +447,8 @@ def test_a_start_that_closed_loops_cannot_be_in_is_a_motion_that_failed():
     model = TorqueModel(robot)
     simulator = VariationalSimulator(model, np.arange(2))
     for start, reached in (((2.0, 1.0), True), ((np.pi, 0.0), False)):
-        course = Course(np.array([start, (0.0, 0.0)]), np.zeros((3, 2)), STEP)
-        motion = simulator.run(model.parameters.values, [course])[0]
+        trajectory = InputTrajectory(np.array([start, (0.0, 0.0)]), np.zeros((3, 2)), STEP)
+        motion = simulator.run(model.parameters.values, [trajectory])[0]
         # Elbows that point away from each other are 0.85 m apart, links between them 0.76 m.
         for part in motion:
             assert np.isfinite(part).all() if reached else np.isnan(part).all()
@@ -455,17 +456,17 @@ def test_a_start_that_closed_loops_cannot_be_in_is_a_motion_that_failed():
 
 @pytest.mark.parametrize('starts', ['estimated', 'recorded'])
 def test_friction_in_a_closed_loop_is_found_by_a_variational_integrator(starts):
-    model, values, columns, course = closed_loops('five_bar')
+    model, values, columns, trajectory = closed_loops('five_bar')
     names = [name for name in model.parameters.names if name.startswith('left_joint.')]
-    states = Simulator(model, columns[:0], False, 4).run(values, [course])[0].states
+    states = Simulator(model, columns[:0], False, 4).run(values, [trajectory])[0].states
     t = STEP * np.arange(len(states))
     seen = Observation(
         Encoder.of(model.robot.joint_names), t, states[:, 0], np.full(2, 1e-3))
-    stretch = Stretch(t, course.torque, (seen,), course.start)
+    segment = Segment(t, trajectory.torque, (seen,), trajectory.start)
     problem = TrajectoryProblem(
         model, only(model.parameters.with_values(
             dict(zip(model.parameters.names, values, strict=True)) | dict.fromkeys(names, 0.5)),
-            names), (stretch,))
+            names), (segment,))
     solution = Shooting(starts, substeps=8, integrator='midpoint').solve(problem)
     assert solution.status is Status.CONVERGED
     # What is left is the error of the integration, of second order.
@@ -482,9 +483,9 @@ def test_local_states_of_cubic_motion_are_exact(rng):
     seen = (
         Observation(Encoder.of(robot.joint_names), t, q, np.full(2, 1e-3)),
         Observation(Tachometer.of(['elbow']), t, v[:, 1:], np.full(1, 1e-2)))
-    stretch = Stretch(np.linspace(0.0, 1.0, 11), np.zeros((11, 2)), seen)
+    segment = Segment(np.linspace(0.0, 1.0, 11), np.zeros((11, 2)), seen)
     for time in (0.0, 0.5, 1.0):
-        state = local_state(robot, stretch, time)
+        state = local_state(robot, segment, time)
         expected = time ** np.arange(4) @ powers
         speed = time ** np.arange(3) @ (powers[1:] * np.array([[1.0], [2.0], [3.0]]))
         np.testing.assert_allclose(state, [expected, speed], rtol=1e-8, atol=1e-8)

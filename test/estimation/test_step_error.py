@@ -11,8 +11,8 @@ import pytest
 
 from sysid_ros.errors import UnreachableError
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.collocation import Collocation
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
 
 problems = runpy.run_path(str(Path(__file__).parents[1] / 'trajectory_problems.py'))
@@ -22,11 +22,11 @@ HELD = ('rod.mass', 'rod.first_moment_z')
 
 def with_nodes(problem, step):
     """The same readings of free swing, with more nodes."""
-    stretches = []
-    for stretch in problem.stretches:
-        t = np.linspace(stretch.t[0], stretch.t[-1], round(np.ptp(stretch.t) / step) + 1)
-        stretches.append(replace(stretch, t=t, torque=np.zeros((len(t), 1))))
-    return replace(problem, stretches=tuple(stretches))
+    segments = []
+    for segment in problem.segments:
+        t = np.linspace(segment.t[0], segment.t[-1], round(np.ptp(segment.t) / step) + 1)
+        segments.append(replace(segment, t=t, torque=np.zeros((len(t), 1))))
+    return replace(problem, segments=tuple(segments))
 
 
 def test_true_motion_leaves_nothing_but_at_the_end_of_a_stretch():

@@ -12,11 +12,11 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.graphed import GraphLeastSquares
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.simulated import (
+from sysid_ros.estimation.trajectory.shooting_estimator import (
     SimulatedLeastSquares,
     VariationalLeastSquares,
 )
@@ -78,7 +78,7 @@ def test_a_torque_tells_the_scale(kind):
     q, _ = made.simulated(model, truth, t, torque, np.array([[0.5], [0.0]]))
     observation = Observation(
         Encoder.of(['swing']), t, q + 1e-3 * rng.normal(size=q.shape), np.array([1e-3]))
-    problem = TrajectoryProblem(model, model.parameters, (Stretch(t, torque, (observation,)),))
+    problem = TrajectoryProblem(model, model.parameters, (Segment(t, torque, (observation,)),))
     estimate = kind().fit(off_prior(problem, truth, 0.7))
     assert not any('was held' in note for note in estimate.notes)
     assert estimate.unidentified == ()
@@ -144,12 +144,12 @@ def test_the_motion_is_known_as_well_as_it_says(process_noise):
 def test_the_level_of_noise_is_found_from_the_residuals(kind):
     problem, _, _ = made.swinging(fixed=('rod.inertia_yy',), noise=3e-3)
     told = [
-        replace(stretch, observations=tuple(
-            replace(observation, sigma=np.array([1e-4])) for observation in stretch.observations))
-        for stretch in problem.stretches]
+        replace(segment, observations=tuple(
+            replace(observation, sigma=np.array([1e-4])) for observation in segment.observations))
+        for segment in problem.segments]
     right = kind().fit(problem)
     found = kind(estimate_noise=True).fit(
-        replace(problem, stretches=tuple(told)))
+        replace(problem, segments=tuple(told)))
     note, = (note for note in found.notes if note.startswith('Noise of'))
     assert float(note.rstrip('.').split(':')[1]) == pytest.approx(3e-3, rel=0.1)
     for name in ('rod.first_moment_z', 'swing.viscous_friction'):
@@ -179,14 +179,14 @@ def test_without_convergence_the_values_are_the_best_without_intervals(kind):
 def test_outliers_are_held_off():
     problem, truth, _ = made.swinging(fixed=('rod.inertia_yy',))
     wild = tuple(
-        replace(stretch, observations=tuple(
+        replace(segment, observations=tuple(
             replace(observation, values=observation.values + 0.3 * (
                 np.arange(len(observation.t)) % 23 == 0)[:, None])
-            for observation in stretch.observations))
-        for stretch in problem.stretches)
+            for observation in segment.observations))
+        for segment in problem.segments)
     errors = []
     for huber in (np.inf, 2.0):
-        estimate = CollocatedLeastSquares(huber=huber).fit(replace(problem, stretches=wild))
+        estimate = CollocatedLeastSquares(huber=huber).fit(replace(problem, segments=wild))
         index = estimate.parameters.index('swing.viscous_friction')
         errors.append(abs(estimate.parameters.values[index] / truth[index] - 1.0))
     assert errors[1] < 0.3 * errors[0]
@@ -198,7 +198,7 @@ def test_a_joint_that_nothing_observes_is_named():
     observation = Observation(
         Encoder.of(['yaw', 'elbow']), t, np.zeros((101, 2)), np.full(2, 1e-3))
     problem = TrajectoryProblem(
-        model, model.parameters, (Stretch(t, np.zeros((101, 3)), (observation,)),))
+        model, model.parameters, (Segment(t, np.zeros((101, 3)), (observation,)),))
     with pytest.raises(EstimationError, match='shoulder'):
         CollocatedLeastSquares().fit(problem)
 

@@ -1,4 +1,4 @@
-"""What observations, stretches and trajectory problems accept, and what they refuse."""
+"""What observations, segments and trajectory problems accept, and what they refuse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
     LoadCell,
     Mounting,
 )
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.robot.model import RobotModel
 
@@ -44,8 +44,8 @@ def observation(sensor=ENCODER, samples=101, **changes):
     return Observation(sensor, **{**given_, **changes})
 
 
-def stretch(*observations, **changes):
-    return Stretch(**{
+def segment(*observations, **changes):
+    return Segment(**{
         't': NODES, 'torque': np.zeros((101, 3)), 'observations': observations, **changes})
 
 
@@ -109,7 +109,7 @@ def test_noise_that_is_not_above_zero_is_refused(bad, column):
 @given(start=st.floats(-1e4, 1e4), step=st.floats(1e-3, 10.0), count=st.integers(2, 300))
 def test_a_stretch_takes_even_nodes_wherever_they_begin(start, step, count):
     nodes = start + step * np.arange(count)
-    found = Stretch(nodes, np.zeros((count, 3)), ())
+    found = Segment(nodes, np.zeros((count, 3)), ())
     assert found.step == pytest.approx(step, rel=1e-6)
 
 
@@ -118,7 +118,7 @@ def test_uneven_nodes_are_refused(where, off):
     nodes = NODES.copy()
     nodes[where] += off * 0.01
     with pytest.raises(RecordingError, match='not evenly spaced.*101 nodes, steps of'):
-        stretch(t=nodes)
+        segment(t=nodes)
 
 
 @pytest.mark.parametrize('nodes', [
@@ -127,7 +127,7 @@ def test_uneven_nodes_are_refused(where, off):
 ])
 def test_nodes_that_are_no_times_are_refused(nodes):
     with pytest.raises(RecordingError, match='not evenly spaced.*above zero'):
-        stretch(t=nodes, torque=np.zeros((len(nodes), 3)))
+        segment(t=nodes, torque=np.zeros((len(nodes), 3)))
 
 
 @given(bad=st.sampled_from([np.nan, np.inf]), row=st.integers(0, 100), column=st.integers(0, 2))
@@ -135,20 +135,20 @@ def test_a_torque_that_is_not_known_is_refused(bad, row, column):
     torque = np.zeros((101, 3))
     torque[row, column] = bad
     with pytest.raises(RecordingError, match=r'not known at all its nodes \(found 100 of 101\)'):
-        stretch(torque=torque)
+        segment(torque=torque)
 
 
 @pytest.mark.parametrize('shape', [(100, 3), (102, 3), (101,), (0, 3), (101, 3, 1)])
 def test_torques_of_other_nodes_are_refused(shape):
     with pytest.raises(RecordingError, match=r'do not belong to its nodes.*allowed \(101, joints'):
-        stretch(torque=np.zeros(shape))
+        segment(torque=np.zeros(shape))
 
 
 @pytest.mark.parametrize('start', [
     np.zeros((2, 2)), np.zeros(3), np.full((2, 3), np.nan), np.zeros((3, 2))])
 def test_a_start_that_is_no_state_is_refused(start):
     with pytest.raises(RecordingError, match='start of a stretch is not a position and a veloc'):
-        stretch(start=start)
+        segment(start=start)
 
 
 @given(early=st.integers(0, 5), late=st.integers(0, 5))
@@ -156,18 +156,18 @@ def test_samples_outside_of_their_stretch_are_counted(early, late):
     t = np.arange(-early, 101 + late) / 100.0
     seen = observation(t=t, values=np.zeros((len(t), 3)))
     if not early + late:
-        assert stretch(seen).observations == (seen,)
+        assert segment(seen).observations == (seen,)
         return
     with pytest.raises(RecordingError, match=f'encoder of waist.*found {early + late} samples'):
-        stretch(seen)
+        segment(seen)
 
 
-def problem(*stretches, model=MODEL, parameters=None):
-    return TrajectoryProblem(model, parameters or model.parameters, stretches)
+def problem(*segments, model=MODEL, parameters=None):
+    return TrajectoryProblem(model, parameters or model.parameters, segments)
 
 
 def test_free_parameters_are_those_that_the_mask_leaves():
-    found = problem(stretch(observation()), parameters=MODEL.parameters.fixed('*.inertia_*'))
+    found = problem(segment(observation()), parameters=MODEL.parameters.fixed('*.inertia_*'))
     names = [MODEL.parameters.names[k] for k in found.free]
     assert len(names) == len(MODEL.parameters) - 18
     assert not any('.inertia_' in name for name in names)
@@ -178,7 +178,7 @@ def test_free_parameters_are_those_that_the_mask_leaves():
 def test_as_many_values_as_unknowns_are_too_few(samples, lost, count):
     values = np.zeros((samples, 3))
     values.flat[:lost] = np.nan
-    part = stretch(observation(samples=samples, values=values))
+    part = segment(observation(samples=samples, values=values))
     known = count * int(np.isfinite(values).sum())
     unknown = len(MODEL.parameters) + count * 6
     if known > unknown:
@@ -195,12 +195,12 @@ def test_no_motion_at_all_is_refused():
 
 def test_parameters_of_another_model_are_refused():
     with pytest.raises(EstimationError, match='not those of the model'):
-        problem(stretch(observation()), parameters=TorqueModel(ROBOT).parameters)
+        problem(segment(observation()), parameters=TorqueModel(ROBOT).parameters)
 
 
 def test_torques_of_another_robot_are_refused():
     with pytest.raises(RecordingError, match=r'do not fit the robot \(found 4 joints; allowed 3'):
-        problem(stretch(observation(), torque=np.zeros((101, 4))))
+        problem(segment(observation(), torque=np.zeros((101, 4))))
 
 
 @pytest.mark.parametrize(('terms', 'match'), [
@@ -209,7 +209,7 @@ def test_torques_of_another_robot_are_refused():
 ])
 def test_models_whose_torque_jumps_are_refused_where_accelerations_are_needed(terms, match):
     with pytest.raises(ModelError, match=match):
-        problem(stretch(observation()), model=TorqueModel(ROBOT, terms)).require_smooth()
+        problem(segment(observation()), model=TorqueModel(ROBOT, terms)).require_smooth()
 
 
 @pytest.mark.parametrize('sensor', [
@@ -218,4 +218,4 @@ def test_models_whose_torque_jumps_are_refused_where_accelerations_are_needed(te
 ], ids=lambda sensor: sensor.name)
 def test_sensors_on_what_the_robot_lacks_are_refused(sensor):
     with pytest.raises(ModelError, match="there is no such .*found 'wirst'"):
-        problem(stretch(observation(), observation(sensor)))
+        problem(segment(observation(), observation(sensor)))

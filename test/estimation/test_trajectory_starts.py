@@ -13,7 +13,7 @@ from scipy.io import loadmat
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.inertial_sensors import Gyroscope, Mounting
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.starts import initial_states, smoothed_states
 from sysid_ros.robot.model import RobotModel
@@ -42,13 +42,13 @@ def measured(sensor, rate, noise, seed=0, lost=0.0):
     return Observation(sensor, t, values, np.full(sensor.width, max(noise, 1e-9)))
 
 
-def stretch(*observations):
-    return Stretch(NODES, np.zeros((len(NODES), 3)), observations)
+def segment(*observations):
+    return Segment(NODES, np.zeros((len(NODES), 3)), observations)
 
 
 def errors(*observations):
     """Root mean square errors of positions and velocities, joint by joint."""
-    found = smoothed_states(ROBOT, stretch(*observations))
+    found = smoothed_states(ROBOT, segment(*observations))
     assert all(part.shape == (len(NODES), 3) for part in found)
     return [np.sqrt(np.mean((part - true) ** 2, axis=0))
             for part, true in zip(found, motion(NODES), strict=True)]
@@ -115,7 +115,7 @@ def test_an_encoder_that_dies_leaves_the_rest_to_another():
 def test_noise_that_hides_the_motion_leaves_a_straight_line():
     observation = measured(Encoder.of(NAMES), 100.0, 1e-3)
     shaken = Observation(observation.sensor, observation.t, observation.values, np.full(3, 10.0))
-    q, v = smoothed_states(ROBOT, stretch(shaken))
+    q, v = smoothed_states(ROBOT, segment(shaken))
     assert np.abs(np.diff(v, axis=0)).max() < 5e-2
     assert np.isfinite(q).all()
 
@@ -124,14 +124,14 @@ def test_two_nodes_are_enough():
     nodes = np.array([0.0, 0.1])
     t = np.array([0.02, 0.08])
     observation = Observation(Encoder.of(NAMES), t, motion(t)[0], np.full(3, 1e-4))
-    q, v = smoothed_states(ROBOT, Stretch(nodes, np.zeros((2, 3)), (observation,)))
+    q, v = smoothed_states(ROBOT, Segment(nodes, np.zeros((2, 3)), (observation,)))
     np.testing.assert_allclose(q, motion(nodes)[0], atol=2e-2)
     np.testing.assert_allclose(v, motion(nodes)[1], atol=1.0)
 
 
 def test_every_stretch_of_a_problem_has_its_states():
     model = TorqueModel(ROBOT)
-    one = stretch(measured(Encoder.of(NAMES), 100.0, 1e-3))
+    one = segment(measured(Encoder.of(NAMES), 100.0, 1e-3))
     states = initial_states(TrajectoryProblem(model, model.parameters, (one, one)))
     assert len(states) == 2
     np.testing.assert_array_equal(states[0], smoothed_states(ROBOT, one))
@@ -144,7 +144,7 @@ def test_every_stretch_of_a_problem_has_its_states():
     ((Gyroscope(Mounting('hand')),), 'waist, elbow, wrist'),
 ])
 def test_joints_that_no_encoder_tells_are_named(sensors, named):
-    seen = stretch(*(measured(sensor, 100.0, 1e-3) for sensor in sensors))
+    seen = segment(*(measured(sensor, 100.0, 1e-3) for sensor in sensors))
     with pytest.raises(EstimationError, match=f'^{named}: encoders do not tell'):
         smoothed_states(ROBOT, seen)
 
@@ -153,7 +153,7 @@ def test_one_sample_does_not_observe_a_joint():
     observation = measured(Encoder.of(NAMES), 100.0, 1e-3)
     observation.values[1:, 2] = np.nan
     with pytest.raises(EstimationError, match=r'^wrist: encoders .*found 2 of 3'):
-        smoothed_states(ROBOT, stretch(observation))
+        smoothed_states(ROBOT, segment(observation))
 
 
 def test_velocities_of_a_real_double_pendulum_are_those_of_its_authors(shared_data):
@@ -163,7 +163,7 @@ def test_velocities_of_a_real_double_pendulum_are_those_of_its_authors(shared_da
     for stamps, y in zip(data['Time_id'][:, 0], data['Y_id'][:, 0], strict=True):
         t, (q, v) = stamps.ravel(), y.reshape(2, 2, -1)
         seen = Observation(Encoder.of(robot.joint_names), t, q.T, np.full(2, 3e-5))
-        found_q, found_v = smoothed_states(robot, Stretch(t, np.zeros((len(t), 2)), (seen,)))
+        found_q, found_v = smoothed_states(robot, Segment(t, np.zeros((len(t), 2)), (seen,)))
         assert np.abs(found_q - q.T).max() < 1e-3
         # They differentiated the same encoders, so that theirs are no truth either.
         error = np.sqrt(np.mean((found_v - v.T) ** 2, axis=0))

@@ -81,7 +81,7 @@ def test_recordings_at_hand_add_to_what_is_known(
     model: TorqueModel, limits: MotionLimits, information: Information
 ) -> None:
     rows = np.random.default_rng(0).normal(size=(500, len(model.parameters)))
-    more = Information.of(model, limits, collected=rows.T @ rows)
+    more = Information.of(model, limits, data_information=rows.T @ rows)
     gain = np.linalg.eigvalsh(more.known - information.known)
     assert gain[0] > 0.0
 

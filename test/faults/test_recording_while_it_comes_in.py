@@ -17,7 +17,7 @@ from sysid_ros.recording.low_pass import LowPass
 from sysid_ros.recording.processing import Processing
 from sysid_ros.recording.readiness import require_recordable
 from sysid_ros.runs import live_recording
-from sysid_ros.runs.carry_out import carry_out
+from sysid_ros.runs.fit_job import fit_job
 from sysid_ros.runs.job import FitJob
 from sysid_ros.runs.live_recording import LiveRecording
 from sysid_ros.runs.sources import load_source, load_without_recording
@@ -162,7 +162,7 @@ def test_what_is_recorded_live_is_fitted_and_says_where_it_comes_from(folder):
     assert tally.duration == pytest.approx(2999 / RATE)
     estimate = session.data.estimate('first')
     said = []
-    result = carry_out(FitJob(
+    result = fit_job(FitJob(
         recording=session.data.recording('one'), folder=estimate, recordings=('one',),
         base_revision='r7'), lambda stage, progress: said.append(progress))
     assert result['committable'], result['reasons']
@@ -232,7 +232,7 @@ def test_48_an_estimate_of_a_recording_of_another_robot_is_refused(folder):
     settings = session.data.recording('one') / 'settings.yaml'
     settings.write_text(settings.read_text().replace('- slide', '- hip'))
     with pytest.raises(RecordingError, match='hip'):
-        carry_out(FitJob(
+        fit_job(FitJob(
             recording=session.data.recording('one'), folder=session.data.estimate('x')), print)
 
 
@@ -240,7 +240,7 @@ def test_49_a_recording_that_is_too_short_is_refused_with_what_is_needed(folder)
     session = Session(folder).start().move(0, 40)
     session.stop()
     with pytest.raises(RecordingError, match='allowed'):
-        carry_out(FitJob(
+        fit_job(FitJob(
             recording=session.data.recording('one'), folder=session.data.estimate('x')), print)
 
 
@@ -250,7 +250,7 @@ def test_55_nan_efforts_are_found_before_the_numerics(folder):
     session.start().move(0, 1000)
     session.stop()
     with pytest.raises(RecordingError, match='no effort was recorded for slide'):
-        carry_out(FitJob(
+        fit_job(FitJob(
             recording=session.data.recording('one'), folder=session.data.estimate('x')), print)
 
 

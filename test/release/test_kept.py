@@ -12,7 +12,7 @@ from sysid_ros.estimation.estimate import Knowledge
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.signals import ParallelFilter
-from sysid_ros.release.kept import keep_prior
+from sysid_ros.release.revert_to_prior import revert_to_prior
 from sysid_ros.robot.inertia import is_consistent
 
 UNTOLD = (Knowledge.PRIOR, Knowledge.COUPLED)
@@ -55,7 +55,7 @@ def untold(estimate):
 
 def test_what_has_no_effect_on_torque_goes_back_and_no_torque_changes(arm, fit):
     estimate, problem = fit
-    handed = keep_prior(arm.model, estimate)
+    handed = revert_to_prior(arm.model, estimate)
     silent = untold(estimate)
     assert silent
     assert set(silent) <= set(handed.kept)
@@ -68,7 +68,7 @@ def test_what_has_no_effect_on_torque_goes_back_and_no_torque_changes(arm, fit):
 
 def test_everything_listed_has_exactly_the_prior_and_nothing_else_was_touched(arm, fit):
     estimate, _ = fit
-    handed = keep_prior(arm.model, estimate)
+    handed = revert_to_prior(arm.model, estimate)
     for name in estimate.parameters.names:
         before, now = estimate.parameters[name], handed.parameters[name]
         prior = estimate.parameters.prior[estimate.parameters.index(name)]
@@ -76,14 +76,14 @@ def test_everything_listed_has_exactly_the_prior_and_nothing_else_was_touched(ar
 
 
 def test_every_body_stays_real(arm, fit):
-    handed = keep_prior(arm.model, fit[0])
+    handed = revert_to_prior(arm.model, fit[0])
     for body in handed.parameters.bodies:
         assert is_consistent(handed.parameters.inertial(body))
 
 
 def test_terms_that_are_truly_absent_keep_their_prior(arm, fit):
     """Nothing has an offset in truth; and friction that is far from the prior is handed over."""
-    handed = keep_prior(arm.model, fit[0])
+    handed = revert_to_prior(arm.model, fit[0])
     offsets = [f'{joint}.torque_offset' for joint in arm.joint_names]
     assert sum(name in handed.kept for name in offsets) >= 3
     assert not any(name.endswith('_friction') for name in handed.kept)
@@ -92,7 +92,7 @@ def test_terms_that_are_truly_absent_keep_their_prior(arm, fit):
 
 def test_all_that_was_put_back_shifts_the_estimate_by_no_more_than_chance(arm, fit):
     estimate, problem = fit
-    handed = keep_prior(arm.model, estimate)
+    handed = revert_to_prior(arm.model, estimate)
     base = base_parameters(arm.model, free=estimate.parameters.free)
     shift = base.values(handed.parameters.values - estimate.parameters.values)
     distance = shift @ np.linalg.solve(estimate.base_covariance, shift)
@@ -106,20 +106,20 @@ def test_a_significant_change_is_handed_over_however_small(arm, fit):
     """With a covariance a million times smaller, every change of what is told is significant."""
     estimate, _ = fit
     sure = replace(estimate, base_covariance=estimate.base_covariance * 1e-12)
-    assert set(keep_prior(arm.model, sure).kept) == set(untold(estimate))
+    assert set(revert_to_prior(arm.model, sure).kept) == set(untold(estimate))
 
 
 def test_an_estimate_that_knows_nearly_nothing_hands_nothing_over(arm, fit):
     estimate, _ = fit
     unsure = replace(estimate, base_covariance=estimate.base_covariance * 1e12)
-    handed = keep_prior(arm.model, unsure)
+    handed = revert_to_prior(arm.model, unsure)
     assert set(handed.kept) == set(estimate.parameters.names)
     assert (handed.parameters.values == estimate.parameters.prior).all()
 
 
 def test_friction_of_a_joint_that_did_not_move_keeps_the_prior(arm):
     estimate, problem = fitted(arm, still=('wrist_roll',))
-    handed = keep_prior(arm.model, estimate)
+    handed = revert_to_prior(arm.model, estimate)
     assert 'wrist_roll.viscous_friction' in handed.kept
     assert 'wrist_roll.coulomb_friction' in handed.kept
     assert 'elbow_pitch.viscous_friction' not in handed.kept
@@ -137,7 +137,7 @@ def test_where_no_real_body_has_the_prior_beside_what_is_known_it_is_said(arm, f
     block = estimate.parameters.body_slice(body)
     values[block] = 20.0 * estimate.parameters.prior[block]
     heavy = replace(estimate, parameters=estimate.parameters.with_values(values))
-    handed = keep_prior(arm.model, heavy)
+    handed = revert_to_prior(arm.model, heavy)
     assert not any(name.startswith(f'{body}.') for name in handed.kept)
     assert any(body in note for note in handed.notes)
     assert is_consistent(handed.parameters.inertial(body))
@@ -151,7 +151,7 @@ def test_where_no_real_body_has_the_prior_beside_what_is_known_it_is_said(arm, f
 def test_a_covariance_that_is_none_is_one_clear_error(arm, fit, spoil):
     estimate, _ = fit
     with pytest.raises(EstimationError, match='covariance of the base parameters cannot be used'):
-        keep_prior(arm.model, replace(
+        revert_to_prior(arm.model, replace(
             estimate, base_covariance=spoil(estimate.base_covariance)))
 
 
@@ -159,13 +159,13 @@ def test_a_covariance_that_is_none_is_one_clear_error(arm, fit, spoil):
 def test_a_seed_that_is_none_is_one_clear_error(arm, fit, seed):
     estimate, _ = fit
     with pytest.raises(EstimationError, match='base_seed: the seed cannot be used'):
-        keep_prior(arm.model, replace(
+        revert_to_prior(arm.model, replace(
             estimate, provenance={**estimate.provenance, 'base_seed': seed}))
 
 
 def test_what_was_fixed_by_request_is_not_listed_and_stays(arm):
     estimate, _ = fitted(arm, fixed=('shoulder.*', '*.torque_offset'))
-    handed = keep_prior(arm.model, estimate)
+    handed = revert_to_prior(arm.model, estimate)
     fixed = [name for name in estimate.parameters.names
              if name.startswith('shoulder.') or name.endswith('.torque_offset')]
     assert not set(fixed) & set(handed.kept)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_ros.estimation.trajectory.collocated import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Tachometer
 from sysid_ros.report import joint_axes, motion_figure
@@ -29,7 +29,7 @@ def test_readings_are_drawn_with_the_fit_and_what_is_left():
     problem, _, _ = made.swinging(nodes=61)
     upper, lower = drawn(problem).axes
     (measured, fitted, *_), errors = upper.get_lines(), lower.get_lines()
-    observation = problem.stretches[0].observations[0]
+    observation = problem.segments[0].observations[0]
     np.testing.assert_array_equal(measured.get_ydata(), observation.values[:, 0])
     left = (measured.get_ydata() - fitted.get_ydata()) / observation.sigma
     np.testing.assert_allclose(errors[0].get_ydata(), left, atol=1e-9)
@@ -39,16 +39,16 @@ def test_readings_are_drawn_with_the_fit_and_what_is_left():
 
 
 def test_speeds_have_strips_of_their_own():
-    problem, _, motion = made.swinging(nodes=61, stretches=1)
-    stretch = problem.stretches[0]
-    speed = Observation(Tachometer.of(['swing']), stretch.t, motion[0][1], np.array([0.01]))
-    both = replace(stretch, observations=(*stretch.observations, speed))
-    labels = [axis.get_ylabel() for axis in drawn(replace(problem, stretches=(both,))).axes]
+    problem, _, motion = made.swinging(nodes=61, segments=1)
+    segment = problem.segments[0]
+    speed = Observation(Tachometer.of(['swing']), segment.t, motion[0][1], np.array([0.01]))
+    both = replace(segment, observations=(*segment.observations, speed))
+    labels = [axis.get_ylabel() for axis in drawn(replace(problem, segments=(both,))).axes]
     assert len(labels) == 4
     assert 'swing speed' in labels[2] and 'rad/s' in labels[2]
 
 
 def test_recordings_are_drawn_one_after_the_other():
-    stretches = [SimpleNamespace(t=np.array([first, last])) for first, last in (
+    segments = [SimpleNamespace(t=np.array([first, last])) for first, last in (
         (0.0, 2.0), (3.0, 4.0), (0.0, 1.0), (2.0, 3.0), (0.5, 1.0))]
-    assert motion_figure._shifts(stretches) == [0.0, 0.0, 4.0, 4.0, 6.5]
+    assert motion_figure._shifts(segments) == [0.0, 0.0, 4.0, 4.0, 6.5]

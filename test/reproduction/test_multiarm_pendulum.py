@@ -40,8 +40,8 @@ def fits(recordings):
     found = {}
     for pendulum in (SINGLE, DOUBLE):
         model = pendulum.model()
-        stretches = pendulum.stretches(recordings, 'id', EVERY)
-        problem = TrajectoryProblem(model, pendulum.parameters(model), stretches)
+        segments = pendulum.segments(recordings, 'id', EVERY)
+        problem = TrajectoryProblem(model, pendulum.parameters(model), segments)
         solution = pendulums.fitted(problem)
         begin = time.process_time()
         pendulums.fitted(problem)
@@ -51,7 +51,7 @@ def fits(recordings):
 
 def errors(fits, pendulum, recordings, starts):
     problem, solution, _ = fits[pendulum]
-    unseen = pendulum.stretches(recordings, 'vad')
+    unseen = pendulum.segments(recordings, 'vad')
     return pendulums.held_out(problem, solution.values, unseen, starts)
 
 
@@ -83,7 +83,7 @@ def test_the_double_pendulum_swings_on_as_simulated_from_the_recorded_start(fits
 def test_starts_taken_as_recorded_meet_the_bar_too(fits, recordings):
     problem, _, _ = fits[DOUBLE]
     solution = pendulums.fitted(problem, starts='recorded')
-    unseen = DOUBLE.stretches(recordings, 'vad')
+    unseen = DOUBLE.segments(recordings, 'vad')
     found = pendulums.held_out(problem, solution.values, unseen, 'recorded').mean(axis=0)
     print(f'\ndouble pendulum, fitted from recorded starts: {found.round(4)} rad')
     assert (found <= DOUBLE_BAR).all()
@@ -93,7 +93,7 @@ def test_starts_taken_as_recorded_meet_the_bar_too(fits, recordings):
 def test_a_variational_integrator_meets_the_bar_too(fits, recordings, rule):
     problem, _, _ = fits[DOUBLE]
     solution = pendulums.fitted(problem, integrator=rule, substeps=4)
-    unseen = DOUBLE.stretches(recordings, 'vad')
+    unseen = DOUBLE.segments(recordings, 'vad')
     found = pendulums.held_out(problem, solution.values, unseen, 'recorded').mean(axis=0)
     print(f'\ndouble pendulum, fitted by the {rule} rule: {found.round(4)} rad')
     assert solution.status is Status.CONVERGED
@@ -128,9 +128,9 @@ def test_free_swing_does_not_show_the_scale_of_the_masses(fits):
 
 
 def test_more_friction_never_costs_more_and_dry_friction_foretells_better(recordings):
-    unseen = DOUBLE.stretches(recordings, 'vad', EVERY)
-    stretches = DOUBLE.stretches(recordings, 'id', 2 * EVERY)
-    found = pendulums.nested(DOUBLE, stretches, horizon=0.7, max_iterations=40)
+    unseen = DOUBLE.segments(recordings, 'vad', EVERY)
+    segments = DOUBLE.segments(recordings, 'id', 2 * EVERY)
+    found = pendulums.nested(DOUBLE, segments, horizon=0.7, max_iterations=40)
     costs, tried = [], []
     print('\ndouble pendulum                cost   unseen, recorded start')
     for name, (problem, solution) in found.items():

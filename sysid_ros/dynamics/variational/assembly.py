@@ -10,7 +10,7 @@ import scipy.linalg
 
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.inspection import inspect
-from sysid_ros.dynamics.variational.step import step_room
+from sysid_ros.dynamics.variational.step import step_workspace
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.loops import LoopClosure
@@ -58,14 +58,14 @@ def constraints(
         multipliers: Impulses of the constraints, shape ``(r,)``; zero by default.
         columns: How many parameters the values say to differentiate by.
     """
-    room = step_room(system, columns, columns)
+    work = step_workspace(system, columns, columns)
     if values is None:
         bodies = len(system.tree.parent)
         values = TreeValues(
             np.zeros((bodies, 10)), np.zeros(len(system.tree.signal)),
             np.full(len(system.tree.signal), -1), np.zeros(bodies, dtype=bool), system.coupled)
-    inspect(system, values, room, q, np.zeros_like(q), multipliers)
-    found, inner = room.closures, room.balance
+    inspect(system, values, work, q, np.zeros_like(q), multipliers)
+    found, inner = work.closures, work.lagrangian
     return Constraints(
         found.gap, found.jacobian, found.stiffness, inner.tree.tables[0], inner.tree.joints[1],
         inner.tree.tables[2], inner.by_parameters[0].T)

@@ -24,15 +24,15 @@ from sysid_ros.dynamics.variational.lagrangian import Frames
 from sysid_ros.dynamics.variational.system import FRAME, ROD, Closures, DiscreteSystem
 
 
-class ClosureRoom(NamedTuple):
-    """Room for the closures of one configuration.
+class ClosureWorkspace(NamedTuple):
+    """Workspace for the closures of one configuration.
 
     Attributes:
         gap: Shape ``(r,)``.
         bodies: Jacobian body by body, shape ``(r, b)``.
         jacobian: The same at the joints, shape ``(r, n)``; the same memory unless coupled.
         ends: The two places of a closure and their distance, shape ``(3, 3)``.
-        reach: How that distance grows with each body's joint, shape ``(b, 3)``.
+        rod_jacobian: How that distance grows with each body's joint, shape ``(b, 3)``.
         pairs: Geometric stiffness, body by body, shape ``(b, b)``.
         stiffness: The same at the joints, shape ``(n, n)``; the same memory unless coupled.
     """
@@ -41,24 +41,24 @@ class ClosureRoom(NamedTuple):
     bodies: np.ndarray
     jacobian: np.ndarray
     ends: np.ndarray
-    reach: np.ndarray
+    rod_jacobian: np.ndarray
     pairs: np.ndarray
     stiffness: np.ndarray
 
 
-def closure_room(system: DiscreteSystem) -> ClosureRoom:
-    """Room for the closures of a system."""
+def closure_workspace(system: DiscreteSystem) -> ClosureWorkspace:
+    """Workspace for the closures of a system."""
     (bodies, joints), rows = system.tree.coupling.shape, system.rows
     own, pairs = np.zeros((rows, bodies)), np.zeros((bodies, bodies))
     jacobian, stiffness = own, pairs
     if system.coupled:
         jacobian, stiffness = np.zeros((rows, joints)), np.zeros((joints, joints))
-    return ClosureRoom(
+    return ClosureWorkspace(
         np.zeros(rows), own, jacobian, np.zeros((3, 3)), np.zeros((bodies, 3)), pairs, stiffness)
 
 
 @njit(**INSIDE)
-def _find_ends(closures: Closures, pose: np.ndarray, ends: np.ndarray, c: int) -> None:
+def _end_positions(closures: Closures, pose: np.ndarray, ends: np.ndarray, c: int) -> None:
     """Where the places of a closure are in the world."""
     for end in range(2):
         body = closures.ends[c, end]
@@ -93,20 +93,20 @@ def _angular_gap(closures: Closures, pose: np.ndarray, c: int) -> Vector:
 
 
 @njit(**INSIDE)
-def close(system: DiscreteSystem, frames: Frames, room: ClosureRoom) -> None:
+def close(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
     Args:
         system: What moves.
-        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
-        room: Its ``gap`` and ``jacobian`` are filled.
+        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.forward_kinematics`.
+        work: Its ``gap`` and ``jacobian`` are filled.
     """
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
     pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
-    ends, gaps, bodies, jacobian = room.ends, room.gap, room.bodies, room.jacobian
+    ends, gaps, bodies, jacobian = work.ends, work.gap, work.bodies, work.jacobian
     clear(bodies)
     for c in range(len(closures.kind)):
-        _find_ends(closures, pose, ends, c)
+        _end_positions(closures, pose, ends, c)
         row, kind, gap = closures.row[c], closures.kind[c], three(ends, 2, 0)
         if kind == ROD:
             size = closures.length[c]
@@ -182,42 +182,43 @@ def _rows(
 
 @njit(**INSIDE)
 def stiffen(
-    system: DiscreteSystem, frames: Frames, room: ClosureRoom, multipliers: np.ndarray
+    system: DiscreteSystem, frames: Frames, work: ClosureWorkspace, multipliers: np.ndarray
 ) -> None:
     r"""Derivative of :math:`H^\top\lambda` by positions, where the loops are closed.
 
     Args:
         system: What moves.
-        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.stand`.
-        room: Its ``stiffness`` is filled.
+        frames: After :func:`~sysid_ros.dynamics.variational.lagrangian.forward_kinematics`.
+        work: Its ``stiffness`` is filled.
         multipliers: Shape ``(r,)``.
     """
     closures, parent, coupling = system.closures, system.tree.parent, system.tree.coupling
     pose, axis, coupled, place = frames.pose, frames.axis, system.coupled, system.closures.place
-    ends, reach, pairs, stiffness = room.ends, room.reach, room.pairs, room.stiffness
+    ends, rod_jacobian, pairs, stiffness = work.ends, work.rod_jacobian, work.pairs, work.stiffness
     clear(pairs)
     for c in range(len(closures.kind)):
-        _find_ends(closures, pose, ends, c)
+        _end_positions(closures, pose, ends, c)
         row, kind = closures.row[c], closures.kind[c]
         force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if kind == ROD:
             if place[row] >= 0:
                 pull = multipliers[place[row]] / closures.length[c]
                 force = plus(force, three(ends, 2, 0), pull)
-                _stretch(closures.ends, parent, axis, ends, reach, pairs, c, pull)
+                _add_rod_rotation(closures.ends, parent, axis, ends, rod_jacobian, pairs, c, pull)
         else:
             force = _get(place, multipliers, row)
         if kind == FRAME:
             moment = _get(place, multipliers, row + 3)
             _twist_ends(closures.ends, parent, axis, pairs, c, moment)
         for end in range(2):
-            _bend(closures.ends[c, end], parent, axis, ends, pairs, end, force, moment)
+            _add_second_derivatives(closures.ends[c, end], parent, axis, ends, pairs, end, force,
+                moment)
     if coupled:
         gather(coupling, True, pairs, stiffness)
 
 
 @njit(**INSIDE)
-def _bend(
+def _add_second_derivatives(
     body: int, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray, pairs: np.ndarray,
     end: int, force: Vector, moment: Vector,
 ) -> None:
@@ -256,20 +257,20 @@ def _twist_ends(
 
 
 @njit(**INSIDE)
-def _stretch(
+def _add_rod_rotation(
     bodies: np.ndarray, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray,
-    reach: np.ndarray, pairs: np.ndarray, c: int, pull: float,
+    rod_jacobian: np.ndarray, pairs: np.ndarray, c: int, pull: float,
 ) -> None:
     """What a rod's turning adds."""
-    clear(reach)
+    clear(rod_jacobian)
     for end in range(2):
         p, j, sign = three(ends, end, 0), bodies[c, end], 2.0 * end - 1.0
         while j >= 0:
             turn, slide = six(axis, j)
             move = plus(cross(turn, p), slide, 1.0)
             for k in range(3):
-                reach[j, k] += sign * move[k]
+                rod_jacobian[j, k] += sign * move[k]
             j = parent[j]
-    for i in range(len(reach)):
-        for j in range(len(reach)):
-            pairs[i, j] += pull * dot(three(reach, i, 0), three(reach, j, 0))
+    for i in range(len(rod_jacobian)):
+        for j in range(len(rod_jacobian)):
+            pairs[i, j] += pull * dot(three(rod_jacobian, i, 0), three(rod_jacobian, j, 0))

@@ -27,23 +27,25 @@ from sysid_ros.dynamics import (
 )
 from sysid_ros.dynamics.tables import clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.variational import balance as balance_module
-from sysid_ros.dynamics.variational import lagrangian, system
-from sysid_ros.dynamics.variational.balance import (
+from sysid_ros.dynamics.variational import discrete_lagrangian, lagrangian, system
+from sysid_ros.dynamics.variational.discrete_lagrangian import (
     ALL,
-    BalanceRoom,
     Drive,
+    EulerLagrangeWorkspace,
     Quadrature,
-    balance,
     differentiate_by_parameters,
+    discrete_euler_lagrange,
 )
-from sysid_ros.dynamics.variational.lagrangian import curve, look
+from sysid_ros.dynamics.variational.lagrangian import (
+    evaluate_lagrangian,
+    lagrangian_second_derivatives,
+)
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 
 #: Files that are compiled into the call.
 SOURCES = (
     by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
-    tree_terms, balance_module, lagrangian, system, tables)
+    tree_terms, discrete_lagrangian, lagrangian, system, tables)
 
 
 class Defects(NamedTuple):
@@ -64,18 +66,18 @@ class Defects(NamedTuple):
 
 @njit(**INSIDE)
 def _add_momentum(
-    system: DiscreteSystem, values: TreeValues, room: BalanceRoom, state: np.ndarray,
+    system: DiscreteSystem, values: TreeValues, work: EulerLagrangeWorkspace, state: np.ndarray,
     first: int, defect: np.ndarray, by_state: np.ndarray, by_parameters: np.ndarray,
 ) -> None:
     """Add the momentum of a state and its derivatives to one of the equations."""
-    at, v, tree, own = room.at, room.v, room.tree, room.by_parameters
-    momentum, tables, joints = tree.joints, tree.tables, len(room.v)
+    at, v, tree, own = work.at, work.v, work.tree, work.by_parameters
+    momentum, tables, joints = tree.joints, tree.tables, len(work.v)
     for j in range(joints):
         at[j], v[j] = state[0, j], state[1, j]
-    look(system, values, tree, at, v)
-    curve(system, values.amplitudes, tree)
+    evaluate_lagrangian(system, values, tree, at, v)
+    lagrangian_second_derivatives(system, values.amplitudes, tree)
     clear_pile(own)
-    differentiate_by_parameters(system, values, room, 0.0, 0.0, 1.0, 0.0, 0.0)
+    differentiate_by_parameters(system, values, work, 0.0, 0.0, 1.0, 0.0, 0.0)
     for i in range(joints):
         defect[first + i] += momentum[0, i]
         for j in range(joints):
@@ -91,12 +93,12 @@ def _compiled(sources: str) -> Callable[..., None]:
     @njit(**ENTRY)
     def find_defects(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
-        room: BalanceRoom, states: np.ndarray, h: float, out: Defects,
+        work: EulerLagrangeWorkspace, states: np.ndarray, h: float, out: Defects,
     ) -> None:
         sources  # noqa: B018
-        joints, q, momentum, own = states.shape[2], room.q, room.momentum, room.by_parameters
+        joints, q, momentum, own = states.shape[2], work.q, work.momentum, work.by_parameters
         newton, first, second, mixed = (
-            room.newton, room.first_by_start, room.second_by_end, room.second_by_start)
+            work.newton, work.first_by_start, work.second_by_end, work.second_by_start)
         defects, here, after, parameters = out.values, out.here, out.after, out.parameters
         # Any numbers, not those that are known here, or all would be compiled once more for them.
         zero = min(joints, 0)
@@ -104,7 +106,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         for k in range(len(states) - 1):
             for j in range(joints):
                 q[0, j], q[1, j] = states[k, 0, j], states[k + 1, 0, j]
-            balance(system, values, drive, rule, room, k, 0.0, 1.0, h, level)
+            discrete_euler_lagrange(system, values, drive, rule, work, k, 0.0, 1.0, h, level)
             for i in range(joints):
                 m = joints + i
                 defects[k, i], defects[k, m] = momentum[0, i], -momentum[1, i]
@@ -114,9 +116,9 @@ def _compiled(sources: str) -> Callable[..., None]:
                 for c in range(parameters.shape[2]):
                     parameters[k, i, c], parameters[k, m, c] = own[0, c, i], -own[1, c, i]
             _add_momentum(
-                system, values, room, states[k], zero, defects[k], here[k], parameters[k])
+                system, values, work, states[k], zero, defects[k], here[k], parameters[k])
             _add_momentum(
-                system, values, room, states[k + 1], joints, defects[k], after[k],
+                system, values, work, states[k + 1], joints, defects[k], after[k],
                 parameters[k])
 
     return find_defects

@@ -6,17 +6,17 @@ import numpy as np
 
 from sysid_ros.dynamics.by_reference import Referred, referred
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.variational.balance import Drive, Quadrature
-from sysid_ros.dynamics.variational.march import Steps, simulate
-from sysid_ros.dynamics.variational.step import StepRoom
+from sysid_ros.dynamics.variational.discrete_lagrangian import Drive, Quadrature
+from sysid_ros.dynamics.variational.rollout import Steps, simulate
+from sysid_ros.dynamics.variational.step import StepWorkspace
 from sysid_ros.dynamics.variational.system import DiscreteSystem
 
 
 def inspect(
-    system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray, v: np.ndarray,
+    system: DiscreteSystem, values: TreeValues, work: StepWorkspace, q: np.ndarray, v: np.ndarray,
     multipliers: np.ndarray | None = None,
 ) -> None:
-    """Fill the room with what belongs to a state.
+    """Fill the workspace with what belongs to a state.
 
     That is: gaps of the closures, their Jacobian and geometric stiffness, momentum and slope of
     the Lagrangian and their derivatives, those by parameters of all forces at rest, then of the
@@ -27,14 +27,14 @@ def inspect(
     Args:
         system: What moves.
         values: Its parameter values.
-        room: Is filled.
+        work: Is filled.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
         v: Joint velocities, shape ``(n,)``.
         multipliers: Impulses of the constraints, shape ``(r,)``; zero by default.
     """
     joints, rows, none = len(q), system.rows, np.zeros(0)
-    room.balance.q[0], room.speed[:] = q, v
-    room.multipliers[:] = 0.0 if multipliers is None else multipliers
+    work.lagrangian.q[0], work.speed[:] = q, v
+    work.multipliers[:] = 0.0 if multipliers is None else multipliers
     gains = np.zeros((1, 0, 0))
     drive = Drive(
         np.zeros((1, joints)), np.zeros(0, dtype=np.int64), np.zeros((1, 0)), np.zeros((0, 0)),
@@ -42,6 +42,6 @@ def inspect(
     steps = Steps(np.zeros((1, joints)), np.zeros((0, rows)), np.zeros(0, dtype=np.int64))
     rule = Quadrature(none, none, none, none)
     simulate(
-        *referred(system, values, drive, rule, room), np.empty_like(room.state),
+        *referred(system, values, drive, rule, work), np.empty_like(work.state),
         Referred(steps), 1.0, 1, 1.0, np.zeros((1, 2, joints)),
         np.zeros((1, 2, joints, 0)))

@@ -17,18 +17,18 @@ from sysid_ros.dynamics.by_reference import Referred, referred
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.tree_arrays import TreeValues, tree_values
 from sysid_ros.dynamics.variational.assembly import independent_rows
-from sysid_ros.dynamics.variational.balance import Quadrature
-from sysid_ros.dynamics.variational.courses import (
+from sysid_ros.dynamics.variational.defects import Defects, find_defects
+from sysid_ros.dynamics.variational.discrete_lagrangian import Quadrature
+from sysid_ros.dynamics.variational.driven_trajectory import (
     STATUSES,
     DiscreteMotion,
-    DrivenCourse,
+    DrivenTrajectory,
 )
-from sysid_ros.dynamics.variational.defects import Defects, find_defects
 from sysid_ros.dynamics.variational.inspection import inspect
-from sysid_ros.dynamics.variational.march import Steps, simulate
-from sysid_ros.dynamics.variational.march import adjoint as simulate_back
 from sysid_ros.dynamics.variational.readings import read
-from sysid_ros.dynamics.variational.step import StepRoom, step_room
+from sysid_ros.dynamics.variational.rollout import Steps, simulate
+from sysid_ros.dynamics.variational.rollout import adjoint as simulate_back
+from sysid_ros.dynamics.variational.step import StepWorkspace, step_workspace
 from sysid_ros.dynamics.variational.system import DiscreteSystem, discrete_system, with_rows
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError, RecordingError
 from sysid_ros.robot.loops import LoopClosure
@@ -65,26 +65,26 @@ class Gradient(NamedTuple):
     Attributes:
         values: By the start, if asked for, and by the k parameters, shape ``(w,)``.
         by_torque: By the torques at the nodes, shape ``(N + 1, n)``.
-        by_push: By a torque that lasts an interval, shape ``(N, n)``.
+        by_interval_torque: By a torque that lasts an interval, shape ``(N, n)``.
     """
 
     values: np.ndarray
     by_torque: np.ndarray
-    by_push: np.ndarray
+    by_interval_torque: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class VariationalIntegrator:
-    """Simulates courses, with sensitivities and adjoints.
+    """Simulates trajectories, with sensitivities and adjoints.
 
     Args:
         model: Torque model of the tree that is left when all loops are cut, without jumps.
         closures: What closes the loops.
         assembly: Positions where they are closed, shape ``(n,)``; needed for closures alone.
-        sought: The k parameters to differentiate by: each the indices of the model's
+        free_parameters: The k parameters to differentiate by: each the indices of the model's
             parameters that are equal and change together.
         starts: How many quantities that starts depend on to differentiate by, too, before the
-            parameters; courses say how.
+            parameters; trajectories say how.
         rule: How the Lagrangian is integrated.
         forces: Where forces act.
         substeps: Least number of steps from node to node.
@@ -98,7 +98,7 @@ class VariationalIntegrator:
     model: TorqueModel
     closures: Sequence[LoopClosure] = ()
     assembly: np.ndarray | None = None
-    sought: Sequence[Sequence[int]] = ()
+    free_parameters: Sequence[Sequence[int]] = ()
     starts: int = 0
     rule: Rule = 'midpoint'
     forces: Forces = 'symmetric'
@@ -138,69 +138,70 @@ class VariationalIntegrator:
     @property
     def width(self) -> int:
         """How many derivatives there are."""
-        return self.starts + len(self.sought)
+        return self.starts + len(self.free_parameters)
 
     @cached_property
     def _slots(self) -> np.ndarray:
         slots = np.full(len(self.model.parameters), -1)
-        for slot, group in enumerate(self.sought):
+        for slot, group in enumerate(self.free_parameters):
             slots[list(group)] = slot
         return slots
 
     @cached_property
     def _rule(self) -> Quadrature:
-        place = np.array(_PLACES[self.rule])
+        point = np.array(_PLACES[self.rule])
         symmetric = self.forces == 'symmetric'
         return Quadrature(
-            place, np.full(len(place), 1.0 / len(place)),
-            1.0 - place if symmetric else np.ones(len(place)),
-            place if symmetric else np.zeros(len(place)))
+            point, np.full(len(point), 1.0 / len(point)),
+            1.0 - point if symmetric else np.ones(len(point)),
+            point if symmetric else np.zeros(len(point)))
 
     def known(self, values: np.ndarray) -> TreeValues:
         """Parameter values ``(p,)`` as the kernels take them."""
         return tree_values(
             self.system.tree, values, self._slots, self.system.coupled)
 
-    def _room(self) -> StepRoom:
-        return step_room(self.system, len(self.sought), self.width)
+    def _workspace(self) -> StepWorkspace:
+        return step_workspace(self.system, len(self.free_parameters), self.width)
 
     def run(
-        self, values: np.ndarray, courses: Sequence[DrivenCourse], *,
+        self, values: np.ndarray, trajectories: Sequence[DrivenTrajectory], *,
         schedules: Sequence[np.ndarray] | None = None, derivatives: bool = True,
     ) -> list[DiscreteMotion]:
         """Simulate.
 
         Args:
             values: Parameter values, shape ``(p,)``.
-            courses: What to simulate; starts within the constraints.
+            trajectories: What to simulate; starts within the constraints.
             schedules: Least number of steps of each interval, shape ``(N,)`` each.
             derivatives: Whether to carry derivatives along.
 
         Returns:
-            A motion for every course.
+            A motion for every trajectory.
         """
-        width, room = self.width if derivatives else 0, self._room()
+        width, work = self.width if derivatives else 0, self._workspace()
         motions = []
-        for number, course in enumerate(courses):
-            least = np.full(len(course.torque) - 1, self.substeps)
+        for number, trajectory in enumerate(trajectories):
+            least = np.full(len(trajectory.torque) - 1, self.substeps)
             if schedules is not None:
                 least = np.maximum(least, schedules[number])
-            motions.append(self._run(values, course, room, least, width))
+            motions.append(self._run(values, trajectory, work, least, width))
         return motions
 
     def _run(
-        self, values: np.ndarray, course: DrivenCourse, room: StepRoom, least: np.ndarray,
-        width: int,
+        self, values: np.ndarray, trajectory: DrivenTrajectory, work: StepWorkspace,
+        least: np.ndarray, width: int,
     ) -> DiscreteMotion:
         known = self.known(values)
-        self._begin(known, course, room, width > 0)
-        return self._march(known, course, room, least, width)
+        self._begin(known, trajectory, work, width > 0)
+        return self._rollout(known, trajectory, work, least, width)
 
     def _begin(
-        self, known: TreeValues, course: DrivenCourse, room: StepRoom, derivatives: bool
+        self, known: TreeValues, trajectory: DrivenTrajectory, work: StepWorkspace,
+        derivatives: bool
     ) -> None:
-        """Fill the room with the state where a course starts, and its derivatives."""
-        start, slopes = np.array(course.start, dtype=float, order='C'), course.start_slopes
+        """Fill the workspace with the state where a trajectory starts, and its derivatives."""
+        start, slopes = np.array(trajectory.start, dtype=float, order='C'), trajectory.start_slopes
         shape = (*start.shape, self.width)
         if slopes is None and not (self.starts and derivatives):
             slopes = np.zeros(shape)
@@ -208,44 +209,44 @@ class VariationalIntegrator:
             raise RecordingError(
                 'the course does not say how its start depends on what is differentiated by',
                 found=None if slopes is None else slopes.shape, allowed=shape)
-        self._stand(known, start, room)
-        tables, by_parameters = room.balance.tree.tables, room.balance.by_parameters
-        room.slopes[0] = slopes[0].T
-        room.slopes[1] = (tables[0] @ slopes[1] + tables[1] @ slopes[0]).T
-        room.slopes[1, self.starts:] += by_parameters[1]
+        self._set_state(known, start, work)
+        tables, by_parameters = work.lagrangian.tree.tables, work.lagrangian.by_parameters
+        work.slopes[0] = slopes[0].T
+        work.slopes[1] = (tables[0] @ slopes[1] + tables[1] @ slopes[0]).T
+        work.slopes[1, self.starts:] += by_parameters[1]
 
-    def _stand(self, known: TreeValues, start: np.ndarray, room: StepRoom) -> None:
-        """Fill the room with the state of positions and velocities, shape ``(2, n)``."""
-        inspect(self.system, known, room, start[0], start[1])
-        room.p[0] = room.balance.tree.joints[0]
+    def _set_state(self, known: TreeValues, start: np.ndarray, work: StepWorkspace) -> None:
+        """Fill the workspace with the state of positions and velocities, shape ``(2, n)``."""
+        inspect(self.system, known, work, start[0], start[1])
+        work.p[0] = work.lagrangian.tree.joints[0]
 
-    def _march(
-        self, known: TreeValues, course: DrivenCourse, room: StepRoom, least: np.ndarray,
-        width: int,
+    def _rollout(
+        self, known: TreeValues, trajectory: DrivenTrajectory, work: StepWorkspace,
+        least: np.ndarray, width: int,
     ) -> DiscreteMotion:
-        """Simulate from the state in the room."""
-        nodes, most = len(course.torque), max(self.most_substeps, int(least.max(initial=1)))
+        """Simulate from the state in the workspace."""
+        nodes, most = len(trajectory.torque), max(self.most_substeps, int(least.max(initial=1)))
         capacity = most * len(least)
         steps = Steps(
             np.empty((capacity + 1, self.joints)), np.empty((capacity, self.system.rows)), least)
         states = np.full((nodes, 2, self.joints), np.nan)
         slopes = np.full((nodes, 2, self.joints, width), np.nan)
         ended, reached, total = simulate(
-            *referred(self.system, known, course.drive, self._rule, room),
-            np.empty_like(room.state), Referred(steps), float(course.step), most, _MARGIN, states,
-            slopes)
+            *referred(self.system, known, trajectory.drive, self._rule, work),
+            np.empty_like(work.state), Referred(steps), float(trajectory.step), most, _MARGIN,
+            states, slopes)
         return DiscreteMotion(
             STATUSES[ended], reached, states[:, 0], states[:, 1], slopes, steps.taken,
             steps.q[:total + 1].copy(), steps.multipliers[:total].copy())
 
     def transported(
-        self, values: np.ndarray, course: DrivenCourse, first: np.ndarray
+        self, values: np.ndarray, trajectory: DrivenTrajectory, first: np.ndarray
     ) -> np.ndarray:
         """Carry changes of the first state along a motion: products of the matrices A_k.
 
         Args:
             values: Parameter values, shape ``(p,)``.
-            course: What to simulate.
+            trajectory: What to simulate.
             first: Changes of positions and momenta at the start that the constraints allow,
                 shape ``(2, n, w)``.
 
@@ -254,21 +255,21 @@ class VariationalIntegrator:
         """
         width = first.shape[2]
         known = self.known(values)._replace(slots=np.full(len(values), -1))
-        known = known._replace(sought=np.zeros_like(known.sought))
-        room = step_room(self.system, 0, width)
-        self._stand(known, course.start, room)
-        room.slopes[:] = np.swapaxes(first, 1, 2)
-        least = np.full(len(course.torque) - 1, self.substeps)
-        return self._march(known, course, room, least, width).slopes
+        known = known._replace(free_bodies=np.zeros_like(known.free_bodies))
+        work = step_workspace(self.system, 0, width)
+        self._set_state(known, trajectory.start, work)
+        work.slopes[:] = np.swapaxes(first, 1, 2)
+        least = np.full(len(trajectory.torque) - 1, self.substeps)
+        return self._rollout(known, trajectory, work, least, width).slopes
 
     def defects(
-        self, values: np.ndarray, course: DrivenCourse, states: np.ndarray
+        self, values: np.ndarray, trajectory: DrivenTrajectory, states: np.ndarray
     ) -> Defects:
         """By how much states of a tree contradict its mechanics, one step from node to node.
 
         Args:
             values: Parameter values, shape ``(p,)``.
-            course: What drives it; its start does not matter.
+            trajectory: What drives it; its start does not matter.
             states: Positions and velocities at the nodes, shape ``(N + 1, 2, n)``.
 
         Raises:
@@ -281,22 +282,23 @@ class VariationalIntegrator:
         count, both = len(states) - 1, 2 * self.joints
         found = Defects(
             np.zeros((count, both)), np.zeros((count, both, both)),
-            np.zeros((count, both, both)), np.zeros((count, both, len(self.sought))))
+            np.zeros((count, both, both)), np.zeros((count, both, len(self.free_parameters))))
         find_defects(
             *referred(
-                self.system, self.known(values), course.drive, self._rule, self._room().balance),
-            np.array(states, dtype=float, order='C'), float(course.step), Referred(found))
+                self.system, self.known(values), trajectory.drive, self._rule,
+                self._workspace().lagrangian),
+            np.array(states, dtype=float, order='C'), float(trajectory.step), Referred(found))
         return found
 
     def adjoint(
-        self, values: np.ndarray, course: DrivenCourse, motion: DiscreteMotion,
+        self, values: np.ndarray, trajectory: DrivenTrajectory, motion: DiscreteMotion,
         by_positions: np.ndarray, by_momenta: np.ndarray | None = None,
     ) -> Gradient:
         """Gradient of a cost of a motion, by the discrete adjoint.
 
         Args:
             values: Parameter values of the motion, shape ``(p,)``.
-            course: Its course.
+            trajectory: Its trajectory.
             motion: The motion, to its end.
             by_positions: Derivatives of the cost by the positions at the nodes, ``(N + 1, n)``.
             by_momenta: Likewise by momenta; none by default.
@@ -314,22 +316,22 @@ class VariationalIntegrator:
         by_states[:, 0] = by_positions
         if by_momenta is not None:
             by_states[:, 1] = by_momenta
-        known, room = self.known(values), self._room()
-        state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.sought))
+        known, work = self.known(values), self._workspace()
+        state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.free_parameters))
         by_torque = np.zeros((len(by_positions), self.joints))
-        by_push = np.zeros((len(by_positions) - 1, self.joints))
+        by_interval_torque = np.zeros((len(by_positions) - 1, self.joints))
         regular = simulate_back(
             *referred(
-                self.system, known, course.drive, self._rule, room,
-                Steps(motion.inner, motion.multipliers, motion.steps)), float(course.step),
+                self.system, known, trajectory.drive, self._rule, work,
+                Steps(motion.inner, motion.multipliers, motion.steps)), float(trajectory.step),
             by_states, np.zeros(self.joints + self.system.rows), state, gradient, by_torque,
-            by_push)
+            by_interval_torque)
         if not regular:
             raise EstimationError('the adjoint cannot go back over a singular step')
-        self._begin(known, course, room, True)
-        whole = np.einsum('aj,acj->c', state, room.slopes)
+        self._begin(known, trajectory, work, True)
+        whole = np.einsum('aj,acj->c', state, work.slopes)
         whole[self.starts:] += gradient
-        return Gradient(whole, by_torque, by_push)
+        return Gradient(whole, by_torque, by_interval_torque)
 
     def read(self, values: np.ndarray, motion: DiscreteMotion) -> Readings:
         """Velocities, energies and gaps of a motion at its nodes.
@@ -343,12 +345,12 @@ class VariationalIntegrator:
         """
         states = np.stack([motion.positions, motion.momenta], axis=1)
         width = motion.slopes.shape[3]
-        room, count = self._room(), len(states)
+        work, count = self._workspace(), len(states)
         found = Readings(
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
             np.zeros(count), np.zeros(count))
         if not (motion.status.ok and read(
-                *referred(self.system, self.known(values), room), states,
+                *referred(self.system, self.known(values), work), states,
                 np.ascontiguousarray(motion.slopes), *found)):
             raise EstimationError(
                 'a motion that ended early, or is singular, cannot be read',

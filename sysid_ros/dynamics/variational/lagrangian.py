@@ -45,13 +45,17 @@ from sysid_ros.dynamics.spatial_vectors import (
 )
 from sysid_ros.dynamics.tables import clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.tree_dynamics import hand_over, place, place_inertia
+from sysid_ros.dynamics.tree_dynamics import (
+    add_to_parent,
+    body_forward_kinematics,
+    body_inertia_in_world,
+)
 from sysid_ros.dynamics.tree_terms import gather
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 
 class Frames(NamedTuple):
-    """Room for where bodies and their joints are.
+    """Workspace for where bodies and their joints are.
 
     Attributes:
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
@@ -64,18 +68,18 @@ class Frames(NamedTuple):
     axis: np.ndarray
 
 
-class LagrangianRoom(NamedTuple):
-    """Room for one configuration: what happens there, and what is found.
+class LagrangianWorkspace(NamedTuple):
+    """Workspace for one configuration: what happens there, and what is found.
 
     Attributes:
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
         screw: The joint's axis in the world, shape ``(b, 3)``.
         own: Mass, first and second moments of each body in the world, shape ``(b, 10)``.
-        carried: The same of all that a joint carries.
+        composite: The same of all that a joint carries.
         axis: Spatial axes S, shape ``(b, 6)``, as the next three.
         change: The vectors U.
         twist: Of the bodies.
-        flow: Momentum of all that a joint carries.
+        momenta: Momentum of all that a joint carries.
         bodies: Momentum and slope of the Lagrangian, body by body, shape ``(2, b)``.
         joints: The same at the joints, shape ``(2, n)``; the same memory unless coupled.
         pairs: Mass matrix, W and the Lagrangian's second derivative by positions, body by body,
@@ -86,11 +90,11 @@ class LagrangianRoom(NamedTuple):
     pose: np.ndarray
     screw: np.ndarray
     own: np.ndarray
-    carried: np.ndarray
+    composite: np.ndarray
     axis: np.ndarray
     change: np.ndarray
     twist: np.ndarray
-    flow: np.ndarray
+    momenta: np.ndarray
     bodies: np.ndarray
     joints: np.ndarray
     pairs: np.ndarray
@@ -98,20 +102,20 @@ class LagrangianRoom(NamedTuple):
 
 
 def frames_of(system: DiscreteSystem) -> Frames:
-    """Room for the frames of a system."""
+    """Workspace for the frames of a system."""
     bodies = len(system.tree.parent)
     return Frames(np.zeros((bodies, 12)), np.zeros((bodies, 3)), np.zeros((bodies, 6)))
 
 
-def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
-    """Room for the configurations of a system."""
+def lagrangian_workspace(system: DiscreteSystem) -> LagrangianWorkspace:
+    """Workspace for the configurations of a system."""
     bodies, joints = system.tree.coupling.shape
     own, pairs = np.zeros((2, bodies)), np.zeros((3, bodies, bodies))
     shared, tables = own, pairs
     if system.coupled:
         shared, tables = np.zeros((2, joints)), np.zeros((3, joints, joints))
     six_each = [np.zeros((bodies, 6)) for _ in range(4)]
-    return LagrangianRoom(
+    return LagrangianWorkspace(
         np.zeros((bodies, 12)), np.zeros((bodies, 3)), np.zeros((bodies, 10)),
         np.zeros((bodies, 10)), six_each[0], six_each[1], six_each[2], six_each[3],
         own, shared, pairs, tables)
@@ -122,8 +126,8 @@ def lagrangian_room(system: DiscreteSystem) -> LagrangianRoom:
 
 
 @njit(**INSIDE)
-def look(
-    system: DiscreteSystem, values: TreeValues, room: LagrangianRoom, q: np.ndarray,
+def evaluate_lagrangian(
+    system: DiscreteSystem, values: TreeValues, work: LagrangianWorkspace, q: np.ndarray,
     v: np.ndarray,
 ) -> None:
     """Momentum and slope of the Lagrangian at a configuration.
@@ -131,67 +135,69 @@ def look(
     Args:
         system: What moves.
         values: Its parameter values.
-        room: Is filled, but for ``pairs`` and ``tables``.
+        work: Is filled, but for ``pairs`` and ``tables``.
         q: Joint positions in [rad] or [m], shape ``(n,)``.
         v: Joint velocities, shape ``(n,)``.
     """
     tree, terms, coupled, inertias = system.tree, system.terms, system.coupled, values.bodies
     parent, revolute, gravity = tree.parent, tree.revolute, tree.gravity
     coupling, offset, amplitudes = tree.coupling, tree.coupling_offset, values.amplitudes
-    pose, screw, own, carried = room.pose, room.screw, room.own, room.carried
-    axis, change, twist, flow = room.axis, room.change, room.twist, room.flow
-    bodies, joints = room.bodies, room.joints
+    pose, screw, own, composite = work.pose, work.screw, work.own, work.composite
+    axis, change, twist, momenta = work.axis, work.change, work.twist, work.momenta
+    bodies, joints = work.bodies, work.joints
     for i in range(len(parent)):
         position, speed = q[i] if not coupled else offset[i], v[i] if not coupled else 0.0
         if coupled:
             for j in range(len(q)):
                 share = coupling[i, j]
                 position, speed = position + share * q[j], speed + share * v[j]
-        place(tree, pose, screw, i, position)
-        place_inertia(inertias, pose, own, carried, i)
+        body_forward_kinematics(tree, pose, screw, i, position)
+        body_inertia_in_world(inertias, pose, own, composite, i)
         point_axis(revolute[i], pose, screw, axis, i)
-        _move(parent[i], own, axis, change, twist, flow, i, speed)
+        _body_velocity_and_momentum(parent[i], own, axis, change, twist, momenta, i, speed)
     for i in range(len(parent) - 1, -1, -1):
-        _feel(gravity, carried, axis, change, flow, bodies, i)
-        hand_over(carried, parent[i], i)
-        hand_over(flow, parent[i], i)
+        _joint_momentum_and_force(gravity, composite, axis, change, momenta, bodies, i)
+        add_to_parent(composite, parent[i], i)
+        add_to_parent(momenta, parent[i], i)
     if coupled:
         _to_joints(coupling, bodies, joints)
     for k in range(len(amplitudes)):
         if terms.signal[k] == POSITION:
-            push(terms, k, -amplitudes[k] * along(terms, k, q), joints[1])
+            add_direction(terms, k, -amplitudes[k] * along(terms, k, q), joints[1])
         elif terms.signal[k] == ACCELERATION:
-            push(terms, k, amplitudes[k] * along(terms, k, v), joints[0])
+            add_direction(terms, k, amplitudes[k] * along(terms, k, v), joints[0])
 
 
 @njit(**INSIDE)
-def curve(system: DiscreteSystem, amplitudes: np.ndarray, room: LagrangianRoom) -> None:
-    """Derivatives of what :func:`look` has found.
+def lagrangian_second_derivatives(
+    system: DiscreteSystem, amplitudes: np.ndarray, work: LagrangianWorkspace
+) -> None:
+    """Derivatives of what :func:`evaluate_lagrangian` has found.
 
     Args:
         system: What moves.
         amplitudes: Of the columns of joint terms, shape ``(t,)``.
-        room: Its ``pairs`` and ``tables`` are filled.
+        work: Its ``pairs`` and ``tables`` are filled.
     """
     terms, parent, coupling = system.terms, system.tree.parent, system.tree.coupling
     gravity, coupled = system.tree.gravity, system.coupled
-    carried, axis, change, flow = room.carried, room.axis, room.change, room.flow
-    pairs, tables = room.pairs, room.tables
+    composite, axis, change, momenta = work.composite, work.axis, work.change, work.momenta
+    pairs, tables = work.pairs, work.tables
     clear_pile(pairs)
     for i in range(len(parent)):
-        _pair(parent, gravity, carried, axis, change, flow, pairs, i)
+        _second_derivatives_backward(parent, gravity, composite, axis, change, momenta, pairs, i)
     if coupled:
         for k in range(3):
             gather(coupling, True, pairs[k], tables[k])
     for k in range(len(amplitudes)):
         if terms.signal[k] == POSITION:
-            push_square(terms, k, -amplitudes[k], tables[2])
+            add_outer_product(terms, k, -amplitudes[k], tables[2])
         elif terms.signal[k] == ACCELERATION:
-            push_square(terms, k, amplitudes[k], tables[0])
+            add_outer_product(terms, k, amplitudes[k], tables[0])
 
 
 @njit(**INSIDE)
-def stand(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
+def forward_kinematics(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
     """Place all bodies and their joints' axes, for what depends on nothing else.
 
     Args:
@@ -207,7 +213,7 @@ def stand(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
         if coupled:
             for j in range(len(q)):
                 position += coupling[i, j] * q[j]
-        place(tree, pose, screw, i, position)
+        body_forward_kinematics(tree, pose, screw, i, position)
         point_axis(revolute[i], pose, screw, axis, i)
 
 
@@ -234,9 +240,9 @@ def point_axis(
 
 
 @njit(**INSIDE)
-def _move(
+def _body_velocity_and_momentum(
     before: int, own: np.ndarray, axis: np.ndarray, change: np.ndarray, twist: np.ndarray,
-    flow: np.ndarray, i: int, speed: float,
+    momenta: np.ndarray, i: int, speed: float,
 ) -> None:
     """Twist and momentum of body i, and how its axis changes."""
     nought, screw = (0.0, 0.0, 0.0), six(axis, i)
@@ -246,39 +252,39 @@ def _move(
     moving = both(moving, screw, speed)
     put(twist, i, moving)
     put(change, i, moved(moving, screw))
-    put(flow, i, inertia_times(own, i, moving))
+    put(momenta, i, inertia_times(own, i, moving))
 
 
 @njit(**INSIDE)
-def _feel(
-    gravity: np.ndarray, carried: np.ndarray, axis: np.ndarray, change: np.ndarray,
-    flow: np.ndarray, bodies: np.ndarray, i: int,
+def _joint_momentum_and_force(
+    gravity: np.ndarray, composite: np.ndarray, axis: np.ndarray, change: np.ndarray,
+    momenta: np.ndarray, bodies: np.ndarray, i: int,
 ) -> None:
     """Momentum and slope of joint i by all that it carries."""
-    momentum, screw = six(flow, i), six(axis, i)
-    shift = _shift(carried, i, screw)
+    momentum, screw = six(momenta, i), six(axis, i)
+    shift = _shift(composite, i, screw)
     bodies[0, i] = power(screw, momentum)
     bodies[1, i] = power(six(change, i), momentum) + dot(
         (gravity[0], gravity[1], gravity[2]), shift)
 
 
 @njit(**INSIDE)
-def _shift(carried: np.ndarray, i: int, axis: Spatial) -> Vector:
+def _shift(composite: np.ndarray, i: int, axis: Spatial) -> Vector:
     """How the mass that joint i carries moves with it."""
-    return plus(cross(axis[0], three(carried, i, 1)), axis[1], carried[i, 0])
+    return plus(cross(axis[0], three(composite, i, 1)), axis[1], composite[i, 0])
 
 
 @njit(**INSIDE)
-def _pair(
-    parent: np.ndarray, gravity: np.ndarray, carried: np.ndarray, axis: np.ndarray,
-    change: np.ndarray, flow: np.ndarray, pairs: np.ndarray, i: int,
+def _second_derivatives_backward(
+    parent: np.ndarray, gravity: np.ndarray, composite: np.ndarray, axis: np.ndarray,
+    change: np.ndarray, momenta: np.ndarray, pairs: np.ndarray, i: int,
 ) -> None:
     """Derivatives that belong to bodies i and j, j being i or between it and the base."""
     screw = six(axis, i)
-    weight = inertia_times(carried, i, screw)
+    weight = inertia_times(composite, i, screw)
     drift = both(
-        turned(screw, six(flow, i)), inertia_times(carried, i, six(change, i)), 1.0)
-    fall = cross(_shift(carried, i, screw), (gravity[0], gravity[1], gravity[2]))
+        turned(screw, six(momenta, i)), inertia_times(composite, i, six(change, i)), 1.0)
+    fall = cross(_shift(composite, i, screw), (gravity[0], gravity[1], gravity[2]))
     j = i
     while j >= 0:
         other, swing = six(axis, j), six(change, j)
@@ -299,14 +305,14 @@ def along(terms: JointTerms, k: int, x: np.ndarray) -> float:
 
 
 @njit(**INSIDE)
-def push(terms: JointTerms, k: int, factor: float, out: np.ndarray) -> None:
+def add_direction(terms: JointTerms, k: int, factor: float, out: np.ndarray) -> None:
     """Add a factor times a term's direction to a vector, shape ``(n,)``."""
     for j in range(terms.span[k, 0], terms.span[k, 1]):
         out[j] += factor * terms.weights[k, j]
 
 
 @njit(**INSIDE)
-def push_square(terms: JointTerms, k: int, factor: float, table: np.ndarray) -> None:
+def add_outer_product(terms: JointTerms, k: int, factor: float, table: np.ndarray) -> None:
     """Add a factor times the outer square of a term's direction, shape ``(n, n)``."""
     first, end = terms.span[k, 0], terms.span[k, 1]
     for r in range(first, end):
@@ -322,7 +328,7 @@ def inertial_column(
 
     Args:
         gravity: In [m/s²], shape ``(3,)``.
-        pose: Of all bodies, after :func:`look`, shape ``(b, 12)``.
+        pose: Of all bodies, after :func:`evaluate_lagrangian`, shape ``(b, 12)``.
         twist: Of all bodies, shape ``(b, 6)``.
         i: Which body.
         k: Which of mass, first moments x, y, z and inertias xx, xy, yy, xz, yz, zz.

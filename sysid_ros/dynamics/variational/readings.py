@@ -24,38 +24,43 @@ from sysid_ros.dynamics import (
 from sysid_ros.dynamics.sample_regressor import POSITION
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational import (
-    balance,
     closures,
+    discrete_lagrangian,
     lagrangian,
     linear_solve,
     step,
     system,
 )
-from sysid_ros.dynamics.variational.balance import differentiate_state
 from sysid_ros.dynamics.variational.closures import stiffen
-from sysid_ros.dynamics.variational.lagrangian import along, curve, look
+from sysid_ros.dynamics.variational.discrete_lagrangian import differentiate_state
+from sysid_ros.dynamics.variational.lagrangian import (
+    along,
+    evaluate_lagrangian,
+    lagrangian_second_derivatives,
+)
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
-from sysid_ros.dynamics.variational.step import StepRoom, close_at, fill_matrix
+from sysid_ros.dynamics.variational.step import StepWorkspace, close_at, fill_matrix
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
 #: Files that are compiled into these calls.
 SOURCES = (
     by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
-    tree_terms, balance, closures, lagrangian, linear_solve, step, system, tables)
+    tree_terms, discrete_lagrangian, closures, lagrangian, linear_solve, step, system, tables)
 
 
 @njit(**INSIDE)
 def _velocity(
-    system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray, p: np.ndarray
+    system: DiscreteSystem, values: TreeValues, work: StepWorkspace, q: np.ndarray, p: np.ndarray
 ) -> bool:
-    """Velocities within the constraints that belong to momenta, into ``room.right``."""
-    matrix, order, right, v = room.matrix, room.order, room.right, room.balance.v
-    tree, tables, jacobian = room.balance.tree, room.balance.tree.tables, room.closures.jacobian
+    """Velocities within the constraints that belong to momenta, into ``work.right``."""
+    matrix, order, right, v = work.matrix, work.order, work.right, work.lagrangian.v
+    tree, tables, jacobian = (
+        work.lagrangian.tree, work.lagrangian.tree.tables, work.closures.jacobian)
     v[:] = 0.0
     right[:] = 0.0
-    look(system, values, tree, q, v)
-    curve(system, values.amplitudes, tree)
-    close_at(system, room.frames, room.closures, q)
+    evaluate_lagrangian(system, values, tree, q, v)
+    lagrangian_second_derivatives(system, values.amplitudes, tree)
+    close_at(system, work.frames, work.closures, q)
     fill_matrix(tables[0], jacobian, jacobian, matrix)
     for i in range(len(p)):
         right[0, i] = p[i]
@@ -67,14 +72,14 @@ def _velocity(
 
 @njit(**INSIDE)
 def _velocity_slopes(
-    system: DiscreteSystem, values: TreeValues, room: StepRoom, q: np.ndarray,
+    system: DiscreteSystem, values: TreeValues, work: StepWorkspace, q: np.ndarray,
     slopes: np.ndarray, out: np.ndarray,
 ) -> None:
     """Derivatives of the velocity within the constraints, after :func:`_velocity`."""
-    inner, frames, closed, joints = room.balance, room.frames, room.closures, len(q)
+    inner, frames, closed, joints = work.lagrangian, work.frames, work.closures, len(q)
     at, v, by_parameters, tables, stiffness = (
         inner.at, inner.v, inner.by_parameters, inner.tree.tables, closed.stiffness)
-    columns, right, multipliers = room.columns, room.right, room.multipliers
+    columns, right, multipliers = work.columns, work.right, work.multipliers
     first = len(columns) - by_parameters.shape[1]
     for j in range(joints):
         at[j], v[j] = q[j], right[0, j]
@@ -96,7 +101,7 @@ def _velocity_slopes(
             multipliers[m] = 1.0 if m == k else 0.0
         stiffen(system, frames, closed, multipliers)
         _turn(stiffness, v, right, slopes, columns, joints + k)
-    solve(room.matrix, room.order, columns)
+    solve(work.matrix, work.order, columns)
     for i in range(joints):
         for c in range(len(columns)):
             out[i, c] = columns[c, i]
@@ -104,19 +109,19 @@ def _velocity_slopes(
 
 @njit(**INSIDE)
 def _turn(
-    bend: np.ndarray, v: np.ndarray, room: np.ndarray, slopes: np.ndarray, columns: np.ndarray,
-    row: int,
+    second_derivative: np.ndarray, v: np.ndarray, work: np.ndarray, slopes: np.ndarray,
+    columns: np.ndarray, row: int,
 ) -> None:
     """What it asks of velocities that a constraint's direction changes with positions."""
     for j in range(len(v)):
         total = 0.0
         for i in range(len(v)):
-            total += bend[i, j] * v[i]
-        room[0, j] = total
+            total += second_derivative[i, j] * v[i]
+        work[0, j] = total
     for c in range(len(columns)):
         total = 0.0
         for j in range(len(v)):
-            total -= room[0, j] * slopes[0, j, c]
+            total -= work[0, j] * slopes[0, j, c]
         columns[c, row] = total
 
 
@@ -125,7 +130,7 @@ def _potential(
     terms: JointTerms, amplitudes: np.ndarray, gravity: np.ndarray, own: np.ndarray,
     q: np.ndarray,
 ) -> float:
-    """Potential energy of gravity and springs, after :func:`look`."""
+    """Potential energy of gravity and springs, after :func:`evaluate_lagrangian`."""
     total = 0.0
     for i in range(len(own)):
         for k in range(3):
@@ -141,16 +146,16 @@ def _reading(sources: str) -> Callable[..., bool]:
 
     @njit(**ENTRY)
     def read(
-        system: DiscreteSystem, values: TreeValues, room: StepRoom, states: np.ndarray,
+        system: DiscreteSystem, values: TreeValues, work: StepWorkspace, states: np.ndarray,
         slopes: np.ndarray, velocities: np.ndarray, velocity_slopes: np.ndarray,
         energies: np.ndarray, gaps: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
         terms, amplitudes, gravity = system.terms, values.amplitudes, system.tree.gravity
-        own, right, gap = room.balance.tree.own, room.right, room.closures.gap
+        own, right, gap = work.lagrangian.tree.own, work.right, work.closures.gap
         for t in range(len(states)):
             q, p = states[t, 0], states[t, 1]
-            if not _velocity(system, values, room, q, p):
+            if not _velocity(system, values, work, q, p):
                 return False
             energies[t] = _potential(terms, amplitudes, gravity, own, q)
             for j in range(len(q)):
@@ -160,7 +165,7 @@ def _reading(sources: str) -> Callable[..., bool]:
             for k in range(len(gap)):
                 gaps[t] = max(gaps[t], abs(gap[k]))
             if velocity_slopes.shape[2]:
-                _velocity_slopes(system, values, room, q, slopes[t], velocity_slopes[t])
+                _velocity_slopes(system, values, work, q, slopes[t], velocity_slopes[t])
         return True
 
     return read

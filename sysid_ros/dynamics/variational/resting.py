@@ -58,7 +58,7 @@ def resting(
     free = np.setdiff1d(np.arange(len(q)), np.asarray(held, dtype=int))
     joints, zero = len(free), np.zeros((system.rows, system.rows))
     for _ in range(_MOST_STEPS):
-        here = constraints(system, known, q, forces, len(integrator.sought))
+        here = constraints(system, known, q, forces, len(integrator.free_parameters))
         across = here.jacobian[:, free]
         stiffness = (here.force_by_position + here.stiffness)[np.ix_(free, free)]
         matrix = np.block([[stiffness, across.T], [across, zero]])
@@ -74,7 +74,7 @@ def resting(
         forces += part * step[joints:]
         if size <= _EXACT:
             _require_stable(integrator, stiffness, across)
-            slopes = np.zeros((len(q), len(integrator.sought)))
+            slopes = np.zeros((len(q), len(integrator.free_parameters)))
             change = np.vstack([
                 -here.force_by_parameters[free], np.zeros((system.rows, slopes.shape[1]))])
             slopes[free] = np.linalg.solve(matrix, change)[:joints]

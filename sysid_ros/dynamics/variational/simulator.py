@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.sensitivity import Course, SimulatedMotion
+from sysid_ros.dynamics.sensitivity import InputTrajectory, SimulatedMotion
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.dynamics.variational.assembly import closed_configuration
-from sysid_ros.dynamics.variational.courses import DrivenCourse
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory
 from sysid_ros.dynamics.variational.integrator import Rule, VariationalIntegrator
 from sysid_ros.dynamics.variational.system import discrete_system
 from sysid_ros.errors import ModelError, UnreachableError
@@ -77,15 +77,17 @@ class VariationalSimulator:
         """How many derivatives there are."""
         return self.starts + len(self.columns)
 
-    def run(self, values: np.ndarray, courses: Sequence[Course]) -> list[SimulatedMotion]:
+    def run(
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory]
+    ) -> list[SimulatedMotion]:
         """Simulate; see :class:`~sysid_ros.dynamics.sensitivity.Simulator`."""
-        return [self._motion(values, course) for course in courses]
+        return [self._motion(values, trajectory) for trajectory in trajectories]
 
-    def _motion(self, values: np.ndarray, course: Course) -> SimulatedMotion:
-        count, joints = course.torque.shape
+    def _motion(self, values: np.ndarray, trajectory: InputTrajectory) -> SimulatedMotion:
+        count, joints = trajectory.torque.shape
         states = np.full((count, 3, joints), np.nan)
         slopes = np.full((count, 3, joints, self.width), np.nan)
-        driven = self._driven(course)
+        driven = self._driven(trajectory)
         if driven is None:
             return SimulatedMotion(states, slopes)
         motion = self._integrator.run(values, [driven])[0]
@@ -94,26 +96,27 @@ class VariationalSimulator:
             own = np.arange(joints) if loops is None else loops.actuated
             states[:, 0], states[:, 1] = motion.positions[:, own], read.velocities[:, own]
             slopes[:, 0], slopes[:, 1] = motion.slopes[:, 0, own], read.slopes[:, own]
-            states[:, 2] = _rate(states[:, 1], course.step)
-            slopes[:, 2] = _rate(slopes[:, 1], course.step)
+            states[:, 2] = _rate(states[:, 1], trajectory.step)
+            slopes[:, 2] = _rate(slopes[:, 1], trajectory.step)
         return SimulatedMotion(states, slopes)
 
-    def _driven(self, course: Course) -> DrivenCourse | None:
-        """The course of all joints of the tree; None where the loops do not close."""
-        loops, joints = self.model.robot.loops, course.torque.shape[1]
+    def _driven(self, trajectory: InputTrajectory) -> DrivenTrajectory | None:
+        """The trajectory of all joints of the tree; None where the loops do not close."""
+        loops, joints = self.model.robot.loops, trajectory.torque.shape[1]
         starts = np.eye(2 * joints, self.width).reshape(2, joints, -1) * float(self.by_start)
         if loops is None:
-            return DrivenCourse(course.start, course.torque, float(course.step), None, starts)
+            return DrivenTrajectory(trajectory.start, trajectory.torque, float(trajectory.step),
+                None, starts)
         try:
-            start, turn = self._followed(loops, course.start)
+            start, turn = self._followed(loops, trajectory.start)
         except (ModelError, UnreachableError):
             return None
-        torque = np.zeros((len(course.torque), len(loops.joint_names)))
-        torque[:, loops.actuated] = course.torque
+        torque = np.zeros((len(trajectory.torque), len(loops.joint_names)))
+        torque[:, loops.actuated] = trajectory.torque
         slopes = np.zeros((*start.shape, self.width))
         if self.by_start:
             slopes[:, :, :self.starts] = turn
-        return DrivenCourse(start, torque, float(course.step), None, slopes)
+        return DrivenTrajectory(start, torque, float(trajectory.step), None, slopes)
 
     def _followed(self, loops: Loops, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where all m joints are and how they move, ``(2, m)``, by those of the n driven ones.

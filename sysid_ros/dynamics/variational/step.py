@@ -29,21 +29,26 @@ from sysid_ros.dynamics.sample_regressor import VELOCITY
 from sysid_ros.dynamics.tables import clear
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.tree_terms import factorise
-from sysid_ros.dynamics.variational.balance import (
+from sysid_ros.dynamics.variational.closures import (
+    ClosureWorkspace,
+    close,
+    closure_workspace,
+    stiffen,
+)
+from sysid_ros.dynamics.variational.discrete_lagrangian import (
     NEWTON,
     VALUES,
-    BalanceRoom,
     Drive,
+    EulerLagrangeWorkspace,
     Quadrature,
-    balance,
-    balance_room,
+    discrete_euler_lagrange,
+    euler_lagrange_workspace,
 )
-from sysid_ros.dynamics.variational.closures import ClosureRoom, close, closure_room, stiffen
 from sysid_ros.dynamics.variational.lagrangian import (
     Frames,
+    add_outer_product,
+    forward_kinematics,
     frames_of,
-    push_square,
-    stand,
 )
 from sysid_ros.dynamics.variational.linear_solve import decompose, solve
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
@@ -64,13 +69,13 @@ _RUNAWAY = 1e6
 _WALL = 1e7
 
 
-class StepRoom(NamedTuple):
-    """Room for one step from a state to the next.
+class StepWorkspace(NamedTuple):
+    """Workspace for one step from a state to the next.
 
     Attributes:
-        balance: Room for its balance.
-        frames: Room for the bodies at a node.
-        closures: Room for the closures there.
+        lagrangian: Workspace for its balance.
+        frames: Workspace for the bodies at a node.
+        closures: Workspace for the closures there.
         p: Momenta at the beginning and the end, shape ``(2, n)``.
         speed: Velocities of the last two steps, shape ``(2, n)``.
         held: Jacobian of the constraints at the beginning, shape ``(r, n)``.
@@ -82,13 +87,13 @@ class StepRoom(NamedTuple):
         columns: Right-hand sides of derivatives, shape ``(w, n + r)``.
         trial: What has to be positive definite, shape ``(n, n)``.
         slopes: Derivatives of positions and momenta at the state, shape ``(2, w, n)``.
-        state: All that a step begins with in one piece: the same memory as ``balance.q``, ``p``,
+        state: All that a step begins with in one piece: the same memory as ``lagrangian.q``, ``p``,
             ``speed``, ``held``, ``multipliers`` and ``slopes``.
     """
 
-    balance: BalanceRoom
+    lagrangian: EulerLagrangeWorkspace
     frames: Frames
-    closures: ClosureRoom
+    closures: ClosureWorkspace
     p: np.ndarray
     speed: np.ndarray
     held: np.ndarray
@@ -103,8 +108,8 @@ class StepRoom(NamedTuple):
     state: np.ndarray
 
 
-def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
-    """Room for the steps of a system.
+def step_workspace(system: DiscreteSystem, columns: int, width: int) -> StepWorkspace:
+    """Workspace for the steps of a system.
 
     Args:
         system: The system.
@@ -118,19 +123,19 @@ def step_room(system: DiscreteSystem, columns: int, width: int) -> StepRoom:
     state = np.zeros(ends[-1])
     q, p, speed, held, multipliers, slopes = (
         part.reshape(shape) for part, shape in zip(np.split(state, ends[:-1]), shapes, strict=True))
-    return StepRoom(
-        balance_room(system, columns)._replace(q=q), frames_of(system), closure_room(system),
-        p, speed, held, multipliers, np.zeros((both, both)), np.zeros(both, dtype=np.int64),
-        np.zeros(1), np.zeros((1, both)), np.zeros((width, both)), np.zeros((joints, joints)),
-        slopes, state)
+    return StepWorkspace(
+        euler_lagrange_workspace(system, columns)._replace(q=q), frames_of(system),
+        closure_workspace(system), p, speed, held, multipliers, np.zeros((both, both)),
+        np.zeros(both, dtype=np.int64), np.zeros(1), np.zeros((1, both)), np.zeros((width, both)),
+        np.zeros((joints, joints)), slopes, state)
 
 
 @njit(**INSIDE)
 def close_at(
-    system: DiscreteSystem, frames: Frames, closures: ClosureRoom, q: np.ndarray
+    system: DiscreteSystem, frames: Frames, closures: ClosureWorkspace, q: np.ndarray
 ) -> None:
     """Place the bodies at positions ``(n,)``, and find gaps and their Jacobian there."""
-    stand(system, frames, q)
+    forward_kinematics(system, frames, q)
     close(system, frames, closures)
 
 
@@ -152,13 +157,14 @@ def fill_matrix(
 
 
 @njit(**INSIDE)
-def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
+def _improve(system: DiscreteSystem, work: StepWorkspace, h: float) -> float:
     """One step towards the solution; its size, negative where the matrix is singular."""
-    q, p, momentum, newton = room.balance.q, room.p, room.balance.momentum, room.balance.newton
-    matrix, order, right, made_for = room.matrix, room.order, room.right, room.made_for
-    held, multipliers, jacobian = room.held, room.multipliers, room.closures.jacobian
-    gap, joints = room.closures.gap, len(newton)
-    close_at(system, room.frames, room.closures, q[1])
+    q, p, momentum, newton = (
+        work.lagrangian.q, work.p, work.lagrangian.momentum, work.lagrangian.newton)
+    matrix, order, right, made_for = work.matrix, work.order, work.right, work.made_for
+    held, multipliers, jacobian = work.held, work.multipliers, work.closures.jacobian
+    gap, joints = work.closures.gap, len(newton)
+    close_at(system, work.frames, work.closures, q[1])
     if made_for[0] != h:
         fill_matrix(newton, held, jacobian, matrix)
         if not decompose(matrix, order):
@@ -184,19 +190,19 @@ def _improve(system: DiscreteSystem, room: StepRoom, h: float) -> float:
 
 @njit(**INSIDE)
 def _solve_step(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, work: StepWorkspace,
     node: int, begin: float, part: float, h: float,
 ) -> int:
     """Find the end of a step and its multipliers, from a guess; how that ended.
 
     The matrix of an earlier step is used as long as it brings the error down fast.
     """
-    made_for, inner, before = room.made_for, room.balance, 0.0
+    made_for, inner, before = work.made_for, work.lagrangian, 0.0
     chord = made_for[0] == h
     for k in range(_MOST_STEPS):
         level = VALUES if made_for[0] == h else NEWTON
-        balance(system, values, drive, rule, inner, node, begin, part, h, level)
-        size = _improve(system, room, h)
+        discrete_euler_lagrange(system, values, drive, rule, inner, node, begin, part, h, level)
+        size = _improve(system, work, h)
         if size < 0.0:
             return SINGULAR
         if not size < _RUNAWAY:
@@ -214,7 +220,7 @@ def _solve_step(
 
 @njit(**INSIDE)
 def advance(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, work: StepWorkspace,
     node: int, begin: float, part: float, h: float, level: int,
 ) -> int:
     """Find the end of a step; how that ended.
@@ -224,21 +230,21 @@ def advance(
         values: Its parameter values.
         drive: What drives it.
         rule: The quadrature.
-        room: With the state at the beginning, and the constraints' Jacobian there; the state at
+        work: With the state at the beginning, and the constraints' Jacobian there; the state at
             the end is filled in.
-        node: As for :func:`~sysid_ros.dynamics.variational.balance.balance`, like the rest.
+        node: As for :func:`~.discrete_lagrangian.discrete_euler_lagrange`, like the rest.
         begin: As there.
         part: As there.
         h: As there.
         level: ``ALL`` where derivatives will be asked for, else ``VALUES``.
     """
-    inner, frames, closures, made_for = room.balance, room.frames, room.closures, room.made_for
-    q, v, p, speed, momentum = inner.q, inner.v, room.p, room.speed, inner.momentum
-    gap, multipliers, joints, ended = closures.gap, room.multipliers, len(inner.v), RETRY
+    inner, frames, closures, made_for = work.lagrangian, work.frames, work.closures, work.made_for
+    q, v, p, speed, momentum = inner.q, inner.v, work.p, work.speed, inner.momentum
+    gap, multipliers, joints, ended = closures.gap, work.multipliers, len(inner.v), RETRY
     for _ in range(2):
         for j in range(joints):
             q[1, j] = q[0, j] + h * (2.0 * speed[0, j] - speed[1, j])
-        ended = _solve_step(system, values, drive, rule, room, node, begin, part, h)
+        ended = _solve_step(system, values, drive, rule, work, node, begin, part, h)
         if ended != RETRY:
             break
         made_for[0] = 0.0
@@ -248,13 +254,13 @@ def advance(
     # The mass matrix is needed to see whether the step is stable.
     if len(gap) and level < NEWTON:
         level = NEWTON
-    balance(system, values, drive, rule, inner, node, begin, part, h, level)
+    discrete_euler_lagrange(system, values, drive, rule, inner, node, begin, part, h, level)
     for j in range(joints):
         p[1, j] = momentum[1, j]
         if not (abs(q[1, j]) < _RUNAWAY and abs(v[j]) < _RUNAWAY):
             return RAN_AWAY
     if len(gap):
-        stand(system, frames, q[0])
+        forward_kinematics(system, frames, q[0])
         stiffen(system, frames, closures, multipliers)
     close_at(system, frames, closures, q[1])
     for k in range(len(gap)):
@@ -320,7 +326,7 @@ def damp(
     factor, held, damping = 2.0 / h, drive.joints, drive.damping
     for k in range(len(amplitudes)):
         if terms.signal[k] == VELOCITY:
-            push_square(terms, k, factor * amplitudes[k], trial)
+            add_outer_product(terms, k, factor * amplitudes[k], trial)
     gains = min(node, len(damping) - 1)
     for r in range(len(held)):
         for c in range(len(held)):
@@ -328,32 +334,32 @@ def damp(
 
 
 @njit(**INSIDE)
-def prepare(room: StepRoom, h: float) -> bool:
+def prepare(work: StepWorkspace, h: float) -> bool:
     """Decompose the matrix of the derivatives of a step; whether it is regular."""
     first, stiffness, made_for = (
-        room.balance.first_by_start, room.closures.stiffness, room.made_for)
-    if len(room.held):
+        work.lagrangian.first_by_start, work.closures.stiffness, work.made_for)
+    if len(work.held):
         for i in range(len(first)):
             for j in range(len(first)):
                 first[i, j] += stiffness[i, j]
-    fill_matrix(room.balance.newton, room.held, room.closures.jacobian, room.matrix)
-    regular = decompose(room.matrix, room.order)
+    fill_matrix(work.lagrangian.newton, work.held, work.closures.jacobian, work.matrix)
+    regular = decompose(work.matrix, work.order)
     made_for[0] = h if regular else 0.0
     return regular
 
 
 @njit(**INSIDE)
-def carry(
-    inner: BalanceRoom, matrix: np.ndarray, order: np.ndarray, columns: np.ndarray,
+def propagate_derivatives(
+    inner: EulerLagrangeWorkspace, matrix: np.ndarray, order: np.ndarray, columns: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
     """Carry the derivatives of the state over a step, after :func:`prepare`.
 
     Args:
-        inner: Room for the balance of the step.
+        inner: Workspace for the balance of the step.
         matrix: Of the equations, decomposed, shape ``(n + r, n + r)``.
         order: Exchanges of its rows, shape ``(n + r,)``.
-        columns: Room for right-hand sides, shape ``(w, n + r)``.
+        columns: Workspace for right-hand sides, shape ``(w, n + r)``.
         slopes: Derivatives of positions and momenta, shape ``(2, w, n)``.
     """
     first, second, mixed = inner.first_by_start, inner.second_by_end, inner.second_by_start

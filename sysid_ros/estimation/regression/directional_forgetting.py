@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy import uint64
 
-from sysid_ros.estimation.regression.recursive_state import Room, State
+from sysid_ros.estimation.regression.recursive_state import State, Workspace
 
 # Arrays come in and none is made: counting references to them would take longer than the
 # mathematics.
@@ -28,23 +28,23 @@ _TOLD_BEFORE = 1e-9
 
 
 @njit(**_COMPILED)
-def forget_told(
-    state: State, room: Room, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
+def forget_directions(
+    state: State, work: Workspace, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
     memory: float,
 ) -> None:
     """Take off the information what a sample is about to tell anew.
 
     Args:
         state: Its information and vector are changed; it holds no recent sums.
-        room: Room for a step.
+        work: Workspace for a step.
         free: Columns of the free parameters, shape ``(f,)``.
         rows: Regressor of the sample, shape ``(n, p)``, all finite where usable.
         usable: True where a row counts, shape ``(n,)``.
         memory: The part mu that is kept of what is told anew, between 0 and 1.
     """
-    told, count = room.told, len(state.theta)
-    for j in range(len(told)):
-        row, new = room.rows[j], told[j]
+    information_rows, count = work.information_rows, len(state.theta)
+    for j in range(len(information_rows)):
+        row, new = work.rows[j], information_rows[j]
         for k in range(count):
             row[k] = rows[j, free[k]] if usable[j] else 0.0
             new[k] = 0.0
@@ -54,8 +54,8 @@ def forget_told(
                 new[k] += omega[k] * entry
                 total += omega[k] * row[k]
             new[i] += omega[i] * entry + total
-        _take_off_before(told, room.rows, j)
-    for new in told:
+        _take_off_before(information_rows, work.rows, j)
+    for new in information_rows:
         value = 0.0
         for k in range(count):
             value += new[k] * state.theta[k]
@@ -67,9 +67,9 @@ def forget_told(
 
 
 @njit(**_COMPILED)
-def _take_off_before(told: np.ndarray, rows: np.ndarray, j: int) -> None:
+def _take_off_before(information_rows: np.ndarray, rows: np.ndarray, j: int) -> None:
     """Take off what the joints before tell, so that what is told twice counts once."""
-    row, new, count = rows[j], told[j], told.shape[1]
+    row, new, count = rows[j], information_rows[j], information_rows.shape[1]
     size = 0.0
     for k in range(count):
         size += new[k] * row[k]
@@ -77,10 +77,10 @@ def _take_off_before(told: np.ndarray, rows: np.ndarray, j: int) -> None:
     for i in range(j):
         share = 0.0
         for k in range(count):
-            share += told[i, k] * row[k]
+            share += information_rows[i, k] * row[k]
         left -= share * share
         for k in range(count):
-            new[k] -= share * told[i, k]
+            new[k] -= share * information_rows[i, k]
     scale = 1.0 / np.sqrt(left) if left > _TOLD_BEFORE * size else 0.0
     for k in range(count):
         new[k] *= scale

@@ -65,11 +65,11 @@ class EntropicLeastSquares(ConsistentLeastSquares):
         """
         prior = allowed.require_interior()
         # The divergence is the barrier less its tangent at the prior.
-        unbent = allowed.unbent.astype(float)
-        slope = -(allowed.barrier_gradient(prior) + unbent * prior)
+        unbounded = allowed.unbounded.astype(float)
+        slope = -(allowed.barrier_gradient(prior) + unbounded * prior)
         weights, known, target = directions.principal_rows
         objective = ConstrainedLeastSquares(
-            weights, known, target, self.prior_strength * unbent, self.prior_strength * slope,
+            weights, known, target, self.prior_strength * unbounded, self.prior_strength * slope,
             allowed,
         )
         return objective.minimise(
@@ -81,7 +81,7 @@ class EntropicLeastSquares(ConsistentLeastSquares):
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray:
         """Hessian of the weighted divergence, ``(f, f)``; see :class:`ConsistentLeastSquares`."""
-        return self.prior_strength * (allowed.barrier_hessian(z) + np.diag(allowed.unbent))
+        return self.prior_strength * (allowed.barrier_hessian(z) + np.diag(allowed.unbounded))
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""

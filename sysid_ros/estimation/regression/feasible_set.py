@@ -240,7 +240,7 @@ class FeasibleSet:
         return np.where(first == last, first, -1)
 
     @cached_property
-    def unbent(self) -> np.ndarray:
+    def unbounded(self) -> np.ndarray:
         """Mask of the steps that no constraint holds (offsets, for one), shape ``(f,)``."""
         free = np.logical_not(self.matrix.any(axis=0))
         for start, stop in self.steps.tolist():

@@ -80,11 +80,11 @@ class LogDetObjective:
         """Slope of the objective along a step ``(f,)``, and the decrease its model predicts."""
         change = self._weights * (self._rows @ step)
         slope = float(self._residual(z) @ change + self.prior_gradient(z) @ step)
-        bend = change @ change + self.strength * step[self._terms] @ step[self._terms]
+        second_derivative = change @ change + self.strength * step[self._terms] @ step[self._terms]
         for (start, stop), rows in zip(self.allowed.steps, self._curvature_roots(z), strict=True):
             along = rows @ step[start:stop]
-            bend += along @ along
-        return slope, -(slope + 0.5 * float(bend))
+            second_derivative += along @ along
+        return slope, -(slope + 0.5 * float(second_derivative))
 
     def model(self, z: np.ndarray) -> ConstrainedLeastSquares:
         """Newton's model of the objective at a consistent point, with all constraints.

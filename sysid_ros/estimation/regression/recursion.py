@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_room
+from sysid_ros.dynamics.sample_regressor import fill_samples, sample_model, sample_workspace
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.directional_forgetting import forget_told
+from sysid_ros.estimation.regression.directional_forgetting import forget_directions
 from sysid_ros.estimation.regression.recursive_kernels import advance, fold, iterate
 from sysid_ros.estimation.regression.recursive_posterior import RecursivePosterior
 from sysid_ros.estimation.regression.recursive_prior import curvature
-from sysid_ros.estimation.regression.recursive_state import SKIPPED, Options, State, room_for
+from sysid_ros.estimation.regression.recursive_state import SKIPPED, Options, State, workspace_for
 
 if TYPE_CHECKING:
     from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
@@ -50,13 +50,13 @@ class Recursion(RecursivePosterior):
     ) -> None:
         super().__init__(settings, problem, noise)
         count, joints = len(self.free), len(self.noise)
-        self._room = room_for(count, joints)
+        self._workspace = workspace_for(count, joints)
         exponential = settings.forgetting == 'exponential'
         self._options = Options(
             float(settings.prior_strength), settings.memory if exponential else 1.0,
             int(settings.max_iterations), float(settings.tolerance))
         self._samples = sample_model(problem.model)
-        self._sample_room = None if self._samples is None else sample_room(self._samples)
+        self._sample_workspace = None if self._samples is None else sample_workspace(self._samples)
         self._rows = np.zeros((_CHUNK, joints, len(problem.parameters)))
         self._rows_to_read = _read_only(self._rows)
         self._sample = np.zeros((4, 1, joints))
@@ -154,7 +154,7 @@ class Recursion(RecursivePosterior):
     def _rows_of(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Regressor of at most ``_CHUNK`` samples, of which a longer array is part."""
         if self._samples is not None:
-            fill_samples(self._samples, self._sample_room, q, v, a, self._rows)
+            fill_samples(self._samples, self._sample_workspace, q, v, a, self._rows)
             return self._rows_to_read
         # One by one, so that a sample does not depend on what comes with it.
         return _read_only(np.concatenate([
@@ -183,8 +183,8 @@ class Recursion(RecursivePosterior):
             if directional and np.isfinite(rows[t][usable[t]]).all() and (
                     np.isfinite(tau[t][usable[t]]).all()):
                 fold(self._state)
-                forget_told(
-                    self._state, self._room, self._columns, rows[t], usable[t],
+                forget_directions(
+                    self._state, self._workspace, self._columns, rows[t], usable[t],
                     self.settings.memory)
             if self.settings.strength == 'balanced':
                 options = options._replace(strength=self._balanced(rows[t], usable[t]))
@@ -195,15 +195,15 @@ class Recursion(RecursivePosterior):
         trace: np.ndarray,
     ) -> None:
         advance(
-            self._prior, self._state, self._room, options, self._columns, self.fixed,
+            self._prior, self._state, self._workspace, options, self._columns, self.fixed,
             self.weights, rows, tau, usable, trace if len(trace) else self._no_trace)
 
     def _balanced(self, rows: np.ndarray, usable: np.ndarray) -> float:
         r"""The strength :math:`\alpha_{sf}\,\mathrm{tr}(\Omega_k [\nabla^2 R]^{-1})`."""
         seen = rows[usable][:, self.free]
         information = self.information + seen.T @ (self.weights[usable, None] * seen)
-        bend = curvature(self.prior, self.theta[self.free])
-        trace = float(np.sum(information * np.linalg.inv(bend)))
+        hessian = curvature(self.prior, self.theta[self.free])
+        trace = float(np.sum(information * np.linalg.inv(hessian)))
         return self.settings.prior_strength * trace
 
     def settle(self) -> bool:
@@ -224,7 +224,7 @@ class Recursion(RecursivePosterior):
     def _minimise(self, strength: float) -> bool:
         """Newton iterations for the samples so far; whether they reached the minimum."""
         options = self._options._replace(strength=strength)
-        return iterate(self._prior, self._state, self._room, options, _MOST)
+        return iterate(self._prior, self._state, self._workspace, options, _MOST)
 
     # Stopping and going on
 
@@ -269,12 +269,12 @@ class Recursion(RecursivePosterior):
         other = object.__new__(Recursion)
         other.__dict__.update(self.__dict__)
         other._state = State(*arrays)
-        other._room = room_for(len(self.free), len(self.noise))
+        other._workspace = workspace_for(len(self.free), len(self.noise))
         other._rows, other._sample = self._rows.copy(), self._sample.copy()
         other._rows_to_read = _read_only(other._rows)
         other._sample_to_read = tuple(_read_only(x) for x in other._sample)
         if self._samples is not None:
-            other._sample_room = sample_room(self._samples)
+            other._sample_workspace = sample_workspace(self._samples)
         return other
 
 

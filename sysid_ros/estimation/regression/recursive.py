@@ -167,12 +167,12 @@ class RecursiveLeastSquares:
         settled = state.settle()
         if self.regulariser == 'plausible':
             more = (*more, *feasible_set(problem, self.plausibility).notes)
-        bend = state.strength * curvature(state.prior, state.theta[state.free])
+        hessian = state.strength * curvature(state.prior, state.theta[state.free])
         scale = problem.scale[problem.free]
         return assess(
             problem, state.theta, noise, estimator=self.name, settings=self.describe(),
             status=Status.CONVERGED if settled else Status.ITERATION_LIMIT,
-            iterations=state.iterations, curvature=scale.T @ bend @ scale, notes=(*notes, *more),
+            iterations=state.iterations, curvature=scale.T @ hessian @ scale, notes=(*notes, *more),
         )
 
     def describe(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.regression.recursive_state import Prior, Room
+from sysid_ros.estimation.regression.recursive_state import Prior, Workspace
 
 # Arrays come in and none is made: counting references to them would take longer than the
 # mathematics.
@@ -25,20 +25,20 @@ _Ten = tuple[float, float, float, float, float, float, float, float, float, floa
 
 
 @njit(**_COMPILED)
-def bend(
-    prior: Prior, theta: np.ndarray, room: Room, alpha: float, damping: float, first: int
+def add_barrier_derivatives(
+    prior: Prior, theta: np.ndarray, work: Workspace, alpha: float, damping: float, first: int
 ) -> None:
     r"""Add the curvature of R to the matrix, and take its gradient off the right-hand side.
 
     Args:
         prior: The divergence.
         theta: Where, strictly inside, shape ``(f,)``.
-        room: Holds the matrix and the right-hand side.
+        work: Holds the matrix and the right-hand side.
         alpha: Weight of the gradient.
         damping: Weight of the curvature.
         first: Parameters before this one, of which R is quadratic, have theirs already.
     """
-    matrix, right = room.system.matrix, room.right
+    matrix, right = work.system.matrix, work.right
     for k in range(len(theta)):
         away = prior.stretch[k] * (theta[k] - prior.reference[k])
         right[k] -= alpha * (away - prior.slope[k])
@@ -53,14 +53,14 @@ def bend(
                 for k in range(j, stop):
                     matrix[j, k] += damping * pull * pull * row[j] * row[k]
     for c, place in enumerate(prior.place):
-        _bend_body(prior, c, theta, room)
+        _barrier_derivatives(prior, c, theta, work)
         for m, i in enumerate(place):
             if i >= 0:
-                right[i] -= alpha * room.gradient[m]
+                right[i] -= alpha * work.gradient[m]
                 for n in range(m, 10):
                     k = place[n]
                     if k >= 0:
-                        matrix[min(i, k), max(i, k)] += damping * room.hessian[m, n]
+                        matrix[min(i, k), max(i, k)] += damping * work.hessian[m, n]
 
 
 @njit(**_COMPILED)
@@ -133,7 +133,7 @@ def _determinant(factors: tuple[_Four, tuple[float, ...]]) -> float:
 
 
 @njit(**_COMPILED)
-def _bend_body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> None:
+def _barrier_derivatives(prior: Prior, c: int, theta: np.ndarray, work: Workspace) -> None:
     """Gradient and curvature of minus the logarithm of a body's determinant."""
     (d0, d1, d2, d3), (l10, l20, l30, l21, l31, l32) = _pivots(prior, c, theta)
     # First the inverse of the triangular factor, then of the matrix.
@@ -145,10 +145,10 @@ def _bend_body(prior: Prior, c: int, theta: np.ndarray, room: Room) -> None:
     p02, p12, p22 = r2 * m20 + p23 * m30, r2 * m21 + p23 * m31, r2 + p23 * m32
     p01, p11 = r1 * m10 + r2 * m20 * m21 + p13 * m30, r1 + r2 * m21 * m21 + p13 * m31
     p00 = r0 + r1 * m10 * m10 + r2 * m20 * m20 + p03 * m30
-    _traces((r3, p03, p13, p23, p00, p01, p11, p02, p12, p22), -1.0, room.gradient)
+    _traces((r3, p03, p13, p23, p00, p01, p11, p02, p12, p22), -1.0, work.gradient)
     x, y, z, w = (p00, p01, p02, p03), (p01, p11, p12, p13), (p02, p12, p22, p23), (
         p03, p13, p23, r3)
-    hessian = room.hessian
+    hessian = work.hessian
     _traces(_dyad(w, w), 0.5, hessian[0])
     _traces(_dyad(x, w), 1.0, hessian[1])
     _traces(_dyad(y, w), 1.0, hessian[2])

@@ -30,9 +30,9 @@ from sysid_ros.estimation.regression import (
     register_tile,
 )
 from sysid_ros.estimation.regression import recursive_state as kept
-from sysid_ros.estimation.regression.recursive_barrier import barrier, bend
+from sysid_ros.estimation.regression.recursive_barrier import add_barrier_derivatives, barrier
 from sysid_ros.estimation.regression.recursive_factor import eliminate, solve, take_off
-from sysid_ros.estimation.regression.recursive_state import Options, Prior, Room, State
+from sysid_ros.estimation.regression.recursive_state import Options, Prior, State, Workspace
 
 #: Files that are compiled into a step.
 SOURCES = (recursive_barrier, recursive_factor, register_tile, kept)
@@ -57,11 +57,11 @@ _RECENT = 64
 
 @njit(**_COMPILED)
 def _receive(
-    state: State, room: Room, free: np.ndarray, fixed: np.ndarray, weights: np.ndarray,
+    state: State, work: Workspace, free: np.ndarray, fixed: np.ndarray, weights: np.ndarray,
     rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
 ) -> bool:
     """Pick out what is free of a sample, and its innovation; False if it is not finite."""
-    target, weight, innovation = room.joints[0], room.joints[1], room.joints[2]
+    target, weight, innovation = work.joints[0], work.joints[1], work.joints[2]
     finite = True
     for j in range(len(torque)):
         weight[j] = weights[j] if usable[j] else 0.0
@@ -71,7 +71,7 @@ def _receive(
                 value -= rows[j, k] * fixed[k]
         for k in range(len(free)):
             entry = rows[j, free[k]] if usable[j] else 0.0
-            room.rows[j, k] = entry
+            work.rows[j, k] = entry
             predicted += entry * state.theta[k]
             size += entry * entry
         target[j], innovation[j] = value, value - predicted
@@ -86,11 +86,11 @@ def _receive(
 
 
 @njit(**_COMPILED)
-def _add(state: State, room: Room) -> None:
+def _add(state: State, work: Workspace) -> None:
     """Add the weighted products of the sample's rows to the recent sums, four joints at once."""
-    count, target, weight = len(state.theta), room.joints[0], room.joints[1]
+    count, target, weight = len(state.theta), work.joints[0], work.joints[1]
     for j in range(0, len(weight), 4):
-        p, q, r, s = room.rows[j], room.rows[j + 1], room.rows[j + 2], room.rows[j + 3]
+        p, q, r, s = work.rows[j], work.rows[j + 1], work.rows[j + 2], work.rows[j + 3]
         u, v, w, x = weight[j], weight[j + 1], weight[j + 2], weight[j + 3]
         for i in range(count + 1):
             sums, first = state.recent[i], i
@@ -120,18 +120,18 @@ def fold(state: State) -> None:
 
 @njit(**_COMPILED)
 def _gather(
-    prior: Prior, state: State, room: Room, rest: np.ndarray, damping: float
+    prior: Prior, state: State, work: Workspace, rest: np.ndarray, damping: float
 ) -> bool:
     """The information, the first parameters eliminated from it, and the slope of the data's part.
 
     Rows of these are written to the matrix, all others to ``rest``, of the same shape.
     """
-    count, theta, slope, first = len(state.theta), state.theta, room.slope, prior.settled
+    count, theta, slope, first = len(state.theta), state.theta, work.slope, prior.settled
     for k in range(count):
         slope[k] = -(state.information[count, k] + state.recent[count, k])
     for i in range(count):
         before, recent = state.information[i], state.recent[i]
-        row = room.system.matrix[i] if i < first else rest[i]
+        row = work.system.matrix[i] if i < first else rest[i]
         row[count] = 0.0
         if before[i] + recent[i] == 0.0:  # nothing was seen of it
             for k in range(uint64(i & -8), uint64(count)):
@@ -148,39 +148,39 @@ def _gather(
             row[i] += damping * prior.stretch[i]
     if first == 0:
         return True
-    if not eliminate(room.system, 0, 0, first):
+    if not eliminate(work.system, 0, 0, first):
         return False
-    take_off(room.system, rest, first, count)
+    take_off(work.system, rest, first, count)
     return True
 
 
 @njit(**_COMPILED)
 def _newton(
-    prior: Prior, state: State, room: Room, copied: bool, alpha: float, damping: float
+    prior: Prior, state: State, work: Workspace, copied: bool, alpha: float, damping: float
 ) -> float:
     """The Newton step from what was gathered; its squared decrement, infinite if there is none.
 
     What was gathered is in the matrix itself, or has to be copied there.
     """
-    count, first, right = len(state.theta), prior.settled, room.right
-    matrix, inverse = room.system.matrix, room.system.inverse
+    count, first, right = len(state.theta), prior.settled, work.right
+    matrix, inverse = work.system.matrix, work.system.inverse
     if copied:
         for i in range(first, count):
-            row, other = matrix[i], room.rest[i]
+            row, other = matrix[i], work.rest[i]
             for k in range(uint64(i & -8), uint64(len(row))):
                 row[k] = other[k]
     for k in range(count):
-        right[k] = -room.slope[k]
-    bend(prior, state.theta, room, alpha, damping, first)
+        right[k] = -work.slope[k]
+    add_barrier_derivatives(prior, state.theta, work, alpha, damping, first)
     for i in range(first):
         row, share = matrix[i], right[i] * inverse[i]
         for k in range(uint64(i + 1), uint64(count)):
             right[k] -= share * row[k]
     for i in range(count):
         matrix[i, count] = right[i]
-    if not eliminate(room.system, first, first, count):
+    if not eliminate(work.system, first, first, count):
         return np.inf
-    return solve(room.system, count, room.step)
+    return solve(work.system, count, work.step)
 
 
 @njit(**_COMPILED)
@@ -201,10 +201,10 @@ def _times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
 
 @njit(**_COMPILED)
 def _search(
-    prior: Prior, state: State, room: Room, alpha: float, damping: float, decrement: float
+    prior: Prior, state: State, work: Workspace, alpha: float, damping: float, decrement: float
 ) -> float:
     """Length of the step that stays strictly inside and brings its decrease; 0 if none does."""
-    theta, step, trial = state.theta, room.step, room.trial
+    theta, step, trial = state.theta, work.step, work.trial
     count, large = len(theta), decrement > _SAFE * damping
     slope, bow, start = 0.0, 0.0, 0.0
     if large:
@@ -214,7 +214,7 @@ def _search(
             stretch = alpha * prior.stretch[i]
             bow += step[i] * (trial[i] + stretch * step[i])
             slope += step[i] * (
-                room.slope[i] + stretch * (theta[i] - prior.reference[i])
+                work.slope[i] + stretch * (theta[i] - prior.reference[i])
                 - alpha * prior.slope[i])
     length = 1.0
     while length > _SHORTEST:
@@ -236,40 +236,40 @@ def _search(
 
 
 @njit(**_COMPILED)
-def _iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
+def _iterate(prior: Prior, state: State, work: Workspace, options: Options, most: int) -> bool:
     """Newton iterations on the estimate; returns whether the last decrement was small enough."""
     count, outcome, alpha = len(state.theta), state.outcome, options.strength
     again, gathered = most > 1, 0.0
-    rest = room.rest if again else room.system.matrix
+    rest = work.rest if again else work.system.matrix
     outcome[kept.STRENGTH] = alpha
     for _ in range(most):
         state.counts[kept.ITERATIONS] += 1
         damping = max(alpha, outcome[kept.DAMPING])
         length, decrement, regular = 0.0, np.inf, True
         if damping != gathered:
-            regular, gathered = _gather(prior, state, room, rest, damping), damping
+            regular, gathered = _gather(prior, state, work, rest, damping), damping
         if regular:
-            decrement = _newton(prior, state, room, again, alpha, damping)
+            decrement = _newton(prior, state, work, again, alpha, damping)
         if decrement < np.inf:
             if len(prior.place) + len(prior.bound) > 0 and decrement > _FAR * damping:
                 outcome[kept.DAMPING] = decrement
                 continue
-            length = _search(prior, state, room, alpha, damping, decrement)
+            length = _search(prior, state, work, alpha, damping, decrement)
         outcome[kept.DECREMENT], outcome[kept.LENGTH] = decrement, length
         if length == 0.0:
             state.counts[kept.FAILED] += 1
             return False
         for k in range(count):
-            room.step[k] *= length
-            state.theta[k] += room.step[k]
+            work.step[k] *= length
+            state.theta[k] += work.step[k]
         near = decrement <= _NEAR * damping
         outcome[kept.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
         if damping == alpha and decrement <= 2.0 * options.tolerance * alpha:
             return True
         if again:
-            _times(state, room.step, room.trial)
+            _times(state, work.step, work.trial)
             for k in range(count):
-                room.slope[k] += room.trial[k]
+                work.slope[k] += work.trial[k]
     return False
 
 
@@ -283,27 +283,27 @@ def _compiled(sources: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     """
 
     @njit(cache=True, **_COMPILED)
-    def iterate(prior: Prior, state: State, room: Room, options: Options, most: int) -> bool:
+    def iterate(prior: Prior, state: State, work: Workspace, options: Options, most: int) -> bool:
         sources  # noqa: B018
-        return _iterate(prior, state, room, options, most)
+        return _iterate(prior, state, work, options, most)
 
     @njit(cache=True, **_COMPILED)
     def advance(
-        prior: Prior, state: State, room: Room, options: Options, free: np.ndarray,
+        prior: Prior, state: State, work: Workspace, options: Options, free: np.ndarray,
         fixed: np.ndarray, weights: np.ndarray, rows: np.ndarray, torque: np.ndarray,
         usable: np.ndarray, trace: np.ndarray,
     ) -> None:
         sources  # noqa: B018
         for t in range(len(torque)):
-            if _receive(state, room, free, fixed, weights, rows[t], torque[t], usable[t]):
+            if _receive(state, work, free, fixed, weights, rows[t], torque[t], usable[t]):
                 state.counts[kept.SAMPLES] += 1
                 if options.memory < 1.0:
                     for sums in (state.information, state.rounding, state.recent):
                         np.multiply(sums, options.memory, sums)
-                _add(state, room)
+                _add(state, work)
                 if state.counts[kept.SAMPLES] % _RECENT == 0:
                     fold(state)
-                _iterate(prior, state, room, options, options.iterations)
+                _iterate(prior, state, work, options, options.iterations)
             else:
                 state.counts[kept.SKIPPED] += 1
             if t < len(trace):
@@ -313,12 +313,12 @@ def _compiled(sources: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     return iterate, advance
 
 
-#: Newton iterations on the estimate of a state with a prior, in some room and with options, so
+#: Newton iterations on the estimate of a state with a prior, in some workspace and with options, so
 #: many at most; says whether the last decrement was small enough.
-#: Then steps: takes in samples by prior, state, room and options, columns of the free parameters
-#: ``(f,)``, values of the others, zero for the free ones, ``(p,)``, one over the squared noise of
-#: each joint ``(n,)``, rows ``(T, n, p)``, torque ``(T, n)``, where it counts ``(T, n)``; writes
-#: the estimate after each sample ``(T, f)``, or none where that is ``(0, f)``.
+#: Then steps: takes in samples by prior, state, workspace and options, columns of the free
+#: parameters ``(f,)``, values of the others, zero for the free ones, ``(p,)``, one over the squared
+#: noise of each joint ``(n,)``, rows ``(T, n, p)``, torque ``(T, n)``, where it counts ``(T, n)``;
+#: writes the estimate after each sample ``(T, f)``, or none where that is ``(0, f)``.
 iterate, advance = _compiled(hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES
 )).hexdigest())

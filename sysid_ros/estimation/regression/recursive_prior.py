@@ -22,8 +22,8 @@ from sysid_ros.estimation.regression.feasible_set import (
     Plausibility,
     feasible_set,
 )
-from sysid_ros.estimation.regression.recursive_barrier import bend
-from sysid_ros.estimation.regression.recursive_state import Prior, room_for
+from sysid_ros.estimation.regression.recursive_barrier import add_barrier_derivatives
+from sysid_ros.estimation.regression.recursive_state import Prior, workspace_for
 from sysid_ros.robot.parameters import ParameterSet
 
 Regulariser = Literal['plausible', 'log_det', 'l2']
@@ -71,7 +71,7 @@ def _plausible(problem: RegressionProblem, plausibility: Plausibility) -> Prior:
     matrix = _in_parameters(allowed, scale)
     return Prior(
         problem.reference[free] + scale @ z, np.zeros(len(free)),
-        np.where(allowed.unbent, np.diag(scale) ** -2.0, 0.0),
+        np.where(allowed.unbounded, np.diag(scale) ** -2.0, 0.0),
         *_bodies(problem, plausibility.margin), matrix,
         allowed.bound + matrix @ problem.reference[free], _spans(matrix),
     )
@@ -149,9 +149,10 @@ def _spans(matrix: np.ndarray) -> np.ndarray:
 def with_slope(prior: Prior) -> Prior:
     """The divergence, whose gradient at the reference is made zero."""
     count = len(prior.reference)
-    room = room_for(count, 1)
-    bend(prior._replace(slope=np.zeros(count)), prior.reference, room, 1.0, 1.0, 0)
-    return prior._replace(slope=-room.right)
+    work = workspace_for(count, 1)
+    add_barrier_derivatives(prior._replace(slope=np.zeros(count)), prior.reference, work, 1.0, 1.0,
+        0)
+    return prior._replace(slope=-work.right)
 
 
 def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
@@ -161,17 +162,17 @@ def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """
     count, reached = len(theta), prior.matrix @ theta
     prior = prior._replace(bound=reached + np.maximum(prior.bound - reached, ACTIVE))
-    room = room_for(count, 1)
-    bend(prior, theta, room, 1.0, 1.0, 0)
-    upper = np.triu(room.system.matrix[:count, :count])
+    work = workspace_for(count, 1)
+    add_barrier_derivatives(prior, theta, work, 1.0, 1.0, 0)
+    upper = np.triu(work.system.matrix[:count, :count])
     return upper + np.triu(upper, 1).T
 
 
 def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
     """Gradient of the divergence at free parameters ``(f,)``, strictly inside, ``(f,)``."""
-    room = room_for(len(theta), 1)
-    bend(prior, theta, room, 1.0, 1.0, 0)
-    return -room.right
+    work = workspace_for(len(theta), 1)
+    add_barrier_derivatives(prior, theta, work, 1.0, 1.0, 0)
+    return -work.right
 
 
 def inverse_root(matrix: np.ndarray) -> np.ndarray:

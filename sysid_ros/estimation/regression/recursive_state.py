@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """Room to solve for f unknowns in.
+    """Workspace to solve for f unknowns in.
 
     Attributes:
         matrix: The matrix's upper triangle, then its factor; right-hand sides behind. Shape
@@ -84,8 +84,8 @@ class Elimination(NamedTuple):
     block: np.ndarray
 
 
-class Room(NamedTuple):
-    """Room for one step, so that nothing is allocated: f free parameters, n joints.
+class Workspace(NamedTuple):
+    """Workspace for one step, so that nothing is allocated: f free parameters, n joints.
 
     There is room for a multiple of four joints, N; the spare ones have no weight.
 
@@ -97,7 +97,7 @@ class Room(NamedTuple):
         step: Newton step, shape ``(f,)``.
         trial: Estimate on trial, shape ``(f,)``.
         rows: Free columns of a sample, shape ``(N, f)``.
-        told: What of them was known before, shape ``(n, f)``.
+        information_rows: What of them was known before, shape ``(n, f)``.
         joints: Target, weight and innovation, shape ``(3, N)``.
         gradient: Of a body's barrier, shape ``(10,)``.
         hessian: Of a body's barrier, shape ``(10, 10)``.
@@ -110,7 +110,7 @@ class Room(NamedTuple):
     step: np.ndarray
     trial: np.ndarray
     rows: np.ndarray
-    told: np.ndarray
+    information_rows: np.ndarray
     joints: np.ndarray
     gradient: np.ndarray
     hessian: np.ndarray
@@ -140,16 +140,16 @@ def state_for(theta: np.ndarray, joints: int) -> State:
                  np.zeros(4, dtype=np.int64), np.zeros(4))
 
 
-def room_for(parameters: int, joints: int) -> Room:
-    """Room for steps with so many free parameters and joints."""
+def workspace_for(parameters: int, joints: int) -> Workspace:
+    """Workspace for steps with so many free parameters and joints."""
     f, n, padded = parameters, joints, -(-joints // 4) * 4
     system = elimination_for(f)
-    return Room(system, _aligned(*system.matrix.shape), *(np.zeros(shape) for shape in (
+    return Workspace(system, _aligned(*system.matrix.shape), *(np.zeros(shape) for shape in (
         f, f, f, f, (padded, f), (n, f), (3, padded), 10, (10, 10))))
 
 
 def elimination_for(count: int) -> Elimination:
-    """Room to solve for so many unknowns in."""
+    """Workspace to solve for so many unknowns in."""
     return Elimination(
         _aligned(-(-count // 4) * 4, (count // 8 + 1) * 8), np.zeros(count),
         np.zeros(count, dtype=np.int64), np.zeros((count, 4)), np.zeros((4, 4)),

@@ -87,7 +87,7 @@ def assess(
         covariance = sandwich(
             solution.information[np.ix_(kept, kept)], solution.scores[:, kept],
             _segments(problem))
-    deviation, knowledge = _told(problem, known, covariance)
+    deviation, knowledge = _deviations_and_knowledge(problem, known, covariance)
     if not solution.status.ok:
         covariance = np.full_like(covariance, np.inf)
         deviation[problem.free] = np.inf
@@ -110,11 +110,11 @@ def assess(
 
 
 def _segments(problem: TrajectoryProblem) -> list[tuple[int, int]]:
-    ends = np.cumsum([0, *(len(stretch.t) for stretch in problem.stretches)])
+    ends = np.cumsum([0, *(len(segment.t) for segment in problem.segments)])
     return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
 
 
-def _told(
+def _deviations_and_knowledge(
     problem: TrajectoryProblem, known: Determined, covariance: np.ndarray
 ) -> tuple[np.ndarray, tuple[Knowledge, ...]]:
     """Standard deviations ``(p,)`` and where values come from, for all parameters."""
@@ -196,8 +196,8 @@ def _residuals(problem: TrajectoryProblem, solution: TrajectorySolution) -> Resi
     """Encoder readings less predicted ones, by joint."""
     joints = len(problem.model.robot.joint_names)
     squares, motion, rows, effective = np.zeros((4, joints))
-    for stretch, found in zip(problem.stretches, solution.residuals, strict=True):
-        for observation, residual in zip(stretch.observations, found, strict=True):
+    for segment, found in zip(problem.segments, solution.residuals, strict=True):
+        for observation, residual in zip(segment.observations, found, strict=True):
             sensor = observation.sensor
             # A tachometer is an encoder of velocities.
             if type(sensor) is not Encoder:

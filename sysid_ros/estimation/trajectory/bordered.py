@@ -117,9 +117,10 @@ class Bordered:
             own: Steps of the starts, shape ``(P, z)``.
         """
         slope = self.gradient @ shared + np.sum(self.gradients * own)
-        bend = shared @ self.shared @ shared + np.einsum('pz,pzy,py->', own, self.own, own)
-        bend += 2.0 * np.einsum('pz,pzk,k->', own, self.mixed, shared)
-        return float(-slope - 0.5 * bend)
+        second_derivative = shared @ self.shared @ shared + np.einsum('pz,pzy,py->', own, self.own,
+            own)
+        second_derivative += 2.0 * np.einsum('pz,pzk,k->', own, self.mixed, shared)
+        return float(-slope - 0.5 * second_derivative)
 
     def size(self, shared: np.ndarray) -> float:
         """Length of the parameters' step in units of their scale."""

@@ -221,8 +221,8 @@ class NormalEquations:
         scale = self.curvature if scale is None else tuple(
             np.maximum(*pair) for pair in zip(scale, self.curvature, strict=True))
         # What nothing bends is damped by itself.
-        bent = [np.where(part > 0.0, part, 1.0) for part in scale]
-        eliminated = self.eliminated(damping * bent[0], damping * bent[1])
+        scaled = [np.where(part > 0.0, part, 1.0) for part in scale]
+        eliminated = self.eliminated(damping * scaled[0], damping * scaled[1])
         found = None if eliminated is None else eliminated.step(lower, upper)
         if found is None:
             return None
@@ -231,7 +231,7 @@ class NormalEquations:
         linear = float(np.vdot(gradient, states) + slope @ values)
         size = float(np.max(np.abs(values) * np.sqrt(scale[1]), initial=0.0))
         return DampedStep(
-            states, values, -linear - 0.5 * self.bend(states, values), size, scale)
+            states, values, -linear - 0.5 * self.second_derivative(states, values), size, scale)
 
     def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
         """Largest cosine between the residuals and a derivative; see ``Linearised``."""
@@ -247,14 +247,14 @@ class NormalEquations:
             largest = max(largest, float(np.max(cosine, initial=0.0)) / size)
         return largest
 
-    def bend(self, states: np.ndarray, parameters: np.ndarray) -> float:
+    def second_derivative(self, states: np.ndarray, parameters: np.ndarray) -> float:
         """Second derivative of the cost along a step.
 
         Args:
             states: Of the states, shape ``(N, n)``.
             parameters: Of the parameters, shape ``(p,)``.
         """
-        return float(chain_kernels.bend(self.chain, self.corner, states, parameters))
+        return float(chain_kernels.second_derivative(self.chain, self.corner, states, parameters))
 
     def eliminated(
         self, states: np.ndarray | float = 0.0, parameters: np.ndarray | float = 0.0
@@ -408,13 +408,13 @@ def bounded_minimum(
     if (lower <= step).all() and (step <= upper).all():
         return np.asarray(step)
     # Parameters that their bounds hold on both sides do not move.
-    room = upper > lower
+    free = upper > lower
     step = np.zeros(len(gradient))
-    if room.any():
+    if free.any():
         found = scipy.optimize.lsq_linear(
-            factor[:, room], right, (lower[room] / scale[room], upper[room] / scale[room]),
+            factor[:, free], right, (lower[free] / scale[free], upper[free] / scale[free]),
             method='bvls', tol=1e-14)
         if not found.success:
             return None
-        step[room] = np.clip(scale[room] * found.x, lower[room], upper[room])
+        step[free] = np.clip(scale[free] * found.x, lower[free], upper[free])
     return step

@@ -114,7 +114,7 @@ def _add_corner(sign: float, rows: np.ndarray, first: int, corner: np.ndarray) -
 
 
 @njit(**_COMPILED)
-def bend(
+def second_derivative(
     chain: np.ndarray, corner: np.ndarray, states: np.ndarray, parameters: np.ndarray
 ) -> float:
     """Second derivative of the cost along a step.

@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.dynamics.acceleration import Acceleration, linearised_accelerations
-from sysid_ros.dynamics.variational.courses import DrivenCourse
+from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.estimation.trajectory.chain import Residuals
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import (
     Observation,
-    Stretch,
+    Segment,
     TrajectoryProblem,
     position_unit,
 )
@@ -69,8 +69,8 @@ class Collocation:
 
     @cached_property
     def first_nodes(self) -> np.ndarray:
-        """First node of every stretch and, last, the number of all, shape ``(s + 1,)``."""
-        return np.cumsum([0, *(len(stretch.t) for stretch in self.problem.stretches)])
+        """First node of every segment and, last, the number of all, shape ``(s + 1,)``."""
+        return np.cumsum([0, *(len(segment.t) for segment in self.problem.segments)])
 
     def full(self, values: np.ndarray) -> np.ndarray:
         """All parameters ``(p,)`` from the free ones ``(k,)``."""
@@ -79,7 +79,7 @@ class Collocation:
         return everything
 
     def split(self, states: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Positions and velocities of every stretch, shape ``(N + 1, n)`` each."""
+        """Positions and velocities of every segment, shape ``(N + 1, n)`` each."""
         joints = states.shape[1] // 2
         return [
             (part[:, :joints], part[:, joints:])
@@ -88,8 +88,8 @@ class Collocation:
 
     def residuals(self, states: np.ndarray, values: np.ndarray) -> Iterator[Residuals]:
         """Readings of all sensors and, if the dynamics are noisy, what is between nodes."""
-        for index, stretch in enumerate(self.problem.stretches):
-            for observation in stretch.observations:
+        for index, segment in enumerate(self.problem.segments):
+            for observation in segment.observations:
                 yield self._observed(index, observation, states, values)[0]
         if self.process_noise is not None:
             yield from self._dynamics(states, values, self._noise)
@@ -103,16 +103,16 @@ class Collocation:
     def innovations(
         self, states: np.ndarray, values: np.ndarray
     ) -> tuple[tuple[np.ndarray, ...], ...]:
-        """Measured less predicted, by stretch and observation; see ``TrajectorySolution``."""
+        """Measured less predicted, by segment and observation; see ``TrajectorySolution``."""
         return tuple(
             tuple(
                 self._observed(index, observation, states, values)[1]
-                for observation in stretch.observations)
-            for index, stretch in enumerate(self.problem.stretches))
+                for observation in segment.observations)
+            for index, segment in enumerate(self.problem.segments))
 
-    def _noise(self, stretch: Stretch) -> np.ndarray:
+    def _noise(self, segment: Segment) -> np.ndarray:
         """Standard deviations of what is between nodes: those of an integrated Wiener process."""
-        h, density = stretch.step, np.asarray(self.process_noise)
+        h, density = segment.step, np.asarray(self.process_noise)
         return np.concatenate([density * np.sqrt(h**3 / 12.0), density * np.sqrt(h)])
 
     @cached_property
@@ -122,40 +122,40 @@ class Collocation:
         return np.concatenate([position, position / _DRIFT])
 
     def _dynamics(
-        self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]
+        self, states: np.ndarray, values: np.ndarray, scale: Callable[[Segment], np.ndarray]
     ) -> Iterator[Residuals]:
         if self.scheme == 'variational':
             yield from self._mechanics(states, values, scale)
             return
         nodes = self._accelerations('nodes', states, values, self._torque)
         middle = self._middle(states, values, nodes) if self.scheme != 'trapezoidal' else None
-        for index, stretch in enumerate(self.problem.stretches):
+        for index, segment in enumerate(self.problem.segments):
             first, last = self.first_nodes[index], self.first_nodes[index + 1] - 1
             here, after = slice(first, last), slice(first + 1, last + 1)
             # A middle belongs to the node before it.
             between = None if middle is None else _part(middle, here)
             defect, slopes = _defect(
-                stretch.step, states[here], states[after], _part(nodes, here),
+                segment.step, states[here], states[after], _part(nodes, here),
                 _part(nodes, after), between)
-            weight = (1.0 / scale(stretch))[:, None]
+            weight = (1.0 / scale(segment))[:, None]
             yield Residuals.of(
                 np.arange(first, last), defect * weight[:, 0],
                 *(weight * slope for slope in slopes))
 
     def _mechanics(
-        self, states: np.ndarray, values: np.ndarray, scale: Callable[[Stretch], np.ndarray]
+        self, states: np.ndarray, values: np.ndarray, scale: Callable[[Segment], np.ndarray]
     ) -> Iterator[Residuals]:
         """The same by discrete mechanics."""
         joints = states.shape[1] // 2
-        for index, stretch in enumerate(self.problem.stretches):
+        for index, segment in enumerate(self.problem.segments):
             first, last = self.first_nodes[index], self.first_nodes[index + 1] - 1
             part = states[first:last + 1].reshape(-1, 2, joints)
             found = self._integrator.defects(
-                self.full(values), DrivenCourse(part[0], stretch.torque, stretch.step), part)
-            weight = 1.0 / scale(stretch)
+                self.full(values), DrivenTrajectory(part[0], segment.torque, segment.step), part)
+            weight = 1.0 / scale(segment)
             yield Residuals.of(
-                np.arange(first, last), self._as_states(found.values, stretch.step) * weight,
-                *(weight[:, None] * self._as_states(slope, stretch.step)
+                np.arange(first, last), self._as_states(found.values, segment.step) * weight,
+                *(weight[:, None] * self._as_states(slope, segment.step)
                   for slope in found[1:]))
 
     def _as_states(self, momenta: np.ndarray, step: float) -> np.ndarray:
@@ -171,7 +171,7 @@ class Collocation:
     @cached_property
     def _integrator(self) -> VariationalIntegrator:
         return VariationalIntegrator(
-            self.problem.model, sought=tuple((int(k),) for k in self.problem.free))
+            self.problem.model, free_parameters=tuple((int(k),) for k in self.problem.free))
 
     @cached_property
     def _inertia(self) -> np.ndarray:
@@ -179,23 +179,23 @@ class Collocation:
 
         It does not depend on what is sought, or small inertias would be rewarded.
         """
-        stretch = self.problem.stretches[0]
-        still = np.zeros((2, 2, stretch.torque.shape[1]))
-        course = DrivenCourse(still[0], stretch.torque[:2], stretch.step)
-        slopes = self._integrator.defects(self.problem.parameters.prior, course, still).here[0]
+        segment = self.problem.segments[0]
+        still = np.zeros((2, 2, segment.torque.shape[1]))
+        trajectory = DrivenTrajectory(still[0], segment.torque[:2], segment.step)
+        slopes = self._integrator.defects(self.problem.parameters.prior, trajectory, still).here[0]
         joints = still.shape[2]
         return np.diagonal(slopes[:joints, joints:]).copy()
 
     @cached_property
     def _torque(self) -> np.ndarray:
-        return np.vstack([stretch.torque for stretch in self.problem.stretches])
+        return np.vstack([segment.torque for segment in self.problem.segments])
 
     def _middle(
         self, states: np.ndarray, values: np.ndarray, nodes: Acceleration
     ) -> Acceleration:
         """Accelerations half-way to the next node; what is said of the last one counts not."""
         h = np.concatenate([
-            np.full(len(stretch.t), stretch.step) for stretch in self.problem.stretches])[:, None]
+            np.full(len(segment.t), segment.step) for segment in self.problem.segments])[:, None]
         joints = states.shape[1] // 2
         after = np.roll(states, -1, axis=0)
         q = 0.5 * (states + after)[:, :joints] + h / 8.0 * (states - after)[:, joints:]
@@ -223,12 +223,12 @@ class Collocation:
         self, index: int, observation: Observation, states: np.ndarray, values: np.ndarray
     ) -> tuple[Residuals, np.ndarray]:
         """Weighted residuals of a sensor, and its innovations in its own units."""
-        stretch, first = self.problem.stretches[index], self.first_nodes[index]
+        segment, first = self.problem.segments[index], self.first_nodes[index]
         part = slice(first, self.first_nodes[index + 1])
         nodes = None
         if observation.sensor.needs_acceleration:
             nodes = _part(self._accelerations('nodes', states, values, self._torque), part)
-        between = Between.of(stretch, observation.t)
+        between = Between.of(segment, observation.t)
         reading, slopes = between.read(
             observation.sensor, self.problem.model.robot, states[part], nodes,
             self.full(values), self.problem.free)

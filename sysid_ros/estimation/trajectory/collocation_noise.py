@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.noise_levels import GroupedResiduals, Levels, restricted
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 
 # A level whose relative standard deviation is above this is hardly told.
 _VAGUE = 0.5
@@ -32,8 +32,8 @@ class _Groups:
     def of(cls, problem: TrajectoryProblem) -> _Groups:
         sensors: dict[str, tuple[int, int]] = {}
         first = 0
-        for stretch in problem.stretches:
-            for observation in stretch.observations:
+        for segment in problem.segments:
+            for observation in segment.observations:
                 name, width = observation.sensor.name, observation.sensor.width
                 if name not in sensors:
                     sensors[name] = first, width
@@ -53,7 +53,7 @@ class _Groups:
 def renewed_levels(
     chain: Collocation, states: np.ndarray, values: np.ndarray, kept: np.ndarray
 ) -> tuple[TrajectoryProblem, np.ndarray, float, tuple[str, ...]]:
-    """Levels of all noise as a fit with process noise shows them, alike in all stretches.
+    """Levels of all noise as a fit with process noise shows them, alike in all segments.
 
     Args:
         chain: The problem as it was solved, with process noise.
@@ -80,8 +80,8 @@ def renewed_levels(
         len(states), chain.space.dimension, parts, tuple(_labels(problem, groups, joints)),
         np.minimum(lower, 0.0), np.maximum(upper, 0.0)).levels()
     noise = np.asarray(chain.process_noise) * found.ratio[groups.joints:]
-    stretches = tuple(_weighed(stretch, groups, found) for stretch in problem.stretches)
-    renewed = replace(problem, stretches=stretches)
+    segments = tuple(_weighed(segment, groups, found) for segment in problem.segments)
+    renewed = replace(problem, segments=segments)
     # No level has to be found far better than it is known.
     known = np.where(found.told & np.isfinite(found.deviation), _KNOWN * found.deviation, 0.0)
     change = float(np.max(np.abs(found.ratio - 1.0) / np.maximum(known, 1.0)))
@@ -92,16 +92,16 @@ def _labels(problem: TrajectoryProblem, groups: _Groups, joints: int) -> list[np
     """Groups of each part of the residuals, in the order in which a chain has them."""
     sensors = [
         groups.sensor(observation.sensor.name)
-        for stretch in problem.stretches for observation in stretch.observations]
-    return [*sensors, *([groups.process(joints)] * len(problem.stretches))]
+        for segment in problem.segments for observation in segment.observations]
+    return [*sensors, *([groups.process(joints)] * len(problem.segments))]
 
 
-def _weighed(stretch: Stretch, groups: _Groups, found: Levels) -> Stretch:
+def _weighed(segment: Segment, groups: _Groups, found: Levels) -> Segment:
     def renewed(observation: Observation) -> Observation:
         ratio = found.ratio[groups.sensor(observation.sensor.name)]
         return replace(observation, sigma=observation.sigma * ratio)
 
-    return replace(stretch, observations=tuple(map(renewed, stretch.observations)))
+    return replace(segment, observations=tuple(map(renewed, segment.observations)))
 
 
 def _words(
@@ -110,8 +110,8 @@ def _words(
     words = []
     for name in groups.sensors:
         level = np.mean([
-            observation.sigma for stretch in problem.stretches
-            for observation in stretch.observations if observation.sensor.name == name], axis=0)
+            observation.sigma for segment in problem.segments
+            for observation in segment.observations if observation.sensor.name == name], axis=0)
         levels = map(_said, level, groups.sensor(name), [found] * len(level))
         words.append(f'Noise of {name}: {", ".join(levels)}.')
     robot = problem.model.robot

@@ -25,7 +25,7 @@ from sysid_ros.robot.parameters import ParameterSet
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class QuadraticModel:
     """What a cost is to second order, the states adapted to the parameters.
 
     Attributes:
@@ -58,14 +58,14 @@ class _Quadratic:
 
 
 def consistent_values(
-    problem: TrajectoryProblem, values: np.ndarray, told: Told, strength: float
+    problem: TrajectoryProblem, values: np.ndarray, cost: QuadraticModel, strength: float
 ) -> tuple[np.ndarray, Status]:
     """The best of the parameters that physics allows, near a fit.
 
     Args:
         problem: The problem, k of its parameters free.
         values: Where the cost is known, shape ``(p,)``; not necessarily consistent.
-        told: What the cost is near there.
+        cost: What the cost is near there.
         strength: Weight of the divergence.
 
     Returns:
@@ -80,10 +80,10 @@ def consistent_values(
     steps = prior_steps(parameters, parameters.free, np.where(size > 0.0, size, 1.0))
     own = steps[parameters.free]
     here = np.linalg.solve(own, (values - reference)[parameters.free])
-    root = np.linalg.cholesky(told.information)
-    rows = root.T @ told.grouping @ own
+    root = np.linalg.cholesky(cost.information)
+    rows = root.T @ cost.grouping @ own
     left, weights, right = np.linalg.svd(rows, full_matrices=False)
-    target = left.T @ (rows @ here - np.linalg.solve(root, told.gradient))
+    target = left.T @ (rows @ here - np.linalg.solve(root, cost.gradient))
     quadratic = _Quadratic(
         problem.model, parameters, parameters.free, reference, steps, problem.base,
         (weights, right, target))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.torques import at_nodes
 from sysid_ros.recording.dataset import Dataset
@@ -25,7 +25,7 @@ from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 
-# A stretch has at least so many steps, and a sample is at most so many steps long: more is a
+# A segment has at least so many steps, and a sample is at most so many steps long: more is a
 # step in another unit.
 _FEWEST, _FINEST = 4, 100.0
 # Standard deviation of what rounding to steps of one adds.
@@ -76,7 +76,7 @@ def problem_from_recordings(
         parameters: Free/fixed mask and priors; the model's by default.
 
     Raises:
-        RecordingError: A joint was not recorded, no stretch without a gap holds enough nodes,
+        RecordingError: A joint was not recorded, no segment without a gap holds enough nodes,
             the step does not fit the samples, or a signal shows no noise.
         ModelError: A joint of the settings does not exist, or the torque of the model jumps.
         ConfigurationError: No joint is observed, or noise is not given for all of them.
@@ -85,11 +85,11 @@ def problem_from_recordings(
     if processing is None or isinstance(processing, Processing):
         processing = [processing or Processing()] * len(recordings)
     warnings: list[str] = []
-    stretches: list[Stretch] = []
+    segments: list[Segment] = []
     for recording, own in zip(recordings, processing, strict=True):
-        stretches += _stretches(model.robot, recording, settings, own, warnings)
+        segments += _segments(model.robot, recording, settings, own, warnings)
     return TrajectoryProblem(
-        model, model.parameters if parameters is None else parameters, tuple(stretches),
+        model, model.parameters if parameters is None else parameters, tuple(segments),
         provenance={
             'source': ', '.join(recording.source for recording in recordings),
             'sha256': ', '.join(recording.sha256 for recording in recordings),
@@ -142,10 +142,10 @@ class _Measured:
             (Tachometer, self.velocities, self.noise[count:]))
 
 
-def _stretches(
+def _segments(
     robot: RobotModel, recording: Recording, settings: NodeSettings, processing: Processing,
     warnings: list[str],
-) -> list[Stretch]:
+) -> list[Segment]:
     warnings += recording.warnings
     measured = _gather(robot, recording, settings, processing, warnings)
     _check_step(settings.step, measured.positions, recording)
@@ -156,7 +156,7 @@ def _stretches(
     for track in tracks:
         intervals = intersect(intervals, track.intervals)
     return [
-        _stretch(robot, clock(interval, 1.0 / settings.step), measured, recording, processing)
+        _segment(robot, clock(interval, 1.0 / settings.step), measured, recording, processing)
         for interval in _long_enough(intervals, settings.step, recording, warnings)
     ]
 
@@ -272,10 +272,10 @@ def _long_enough(
     return long
 
 
-def _stretch(
+def _segment(
     robot: RobotModel, nodes: np.ndarray, measured: _Measured, recording: Recording,
     processing: Processing,
-) -> Stretch:
+) -> Segment:
     torque = np.zeros((len(nodes), len(robot.joint_names)))
     for track in measured.efforts:
         rows = _inside(track, nodes, beyond=1)
@@ -285,7 +285,7 @@ def _stretch(
         observation for kind, tracks, noise in measured.kinds
         for observation in _observations(kind, nodes, tracks, noise))
     start = _recorded_start(robot, nodes, measured.positions, recording, processing)
-    return Stretch(nodes, torque, observations, start)
+    return Segment(nodes, torque, observations, start)
 
 
 def _inside(track: Track, nodes: np.ndarray, beyond: int = 0) -> slice:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.dynamics.acceleration import Acceleration
-from sysid_ros.estimation.trajectory.problem import Stretch
+from sysid_ros.estimation.trajectory.problem import Segment
 from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.robot.model import RobotModel
 
@@ -22,7 +22,7 @@ _Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """Where K stamps lie among the nodes of a stretch.
+    """Where K stamps lie among the nodes of a segment.
 
     Positions in between follow the cubic polynomial that has the positions and velocities of
     both nodes (Hermite), velocities its derivative, accelerations a straight line.
@@ -38,15 +38,15 @@ class Between:
     step: float
 
     @classmethod
-    def of(cls, stretch: Stretch, t: np.ndarray) -> Between:
-        """The places of stamps, in [s], shape ``(K,)``, within a stretch."""
-        place = (t - stretch.t[0]) / stretch.step
+    def of(cls, segment: Segment, t: np.ndarray) -> Between:
+        """The places of stamps, in [s], shape ``(K,)``, within a segment."""
+        place = (t - segment.t[0]) / segment.step
         nearest = np.rint(place)
         place = np.where(np.abs(place - nearest) <= _ON, nearest, place)
         if (place == nearest).all():
-            return cls(nearest.astype(np.int64), np.zeros(len(t)), stretch.step)
-        node = np.minimum(np.floor(place), len(stretch.t) - 2).astype(np.int64)
-        return cls(node, place - node, stretch.step)
+            return cls(nearest.astype(np.int64), np.zeros(len(t)), segment.step)
+        node = np.minimum(np.floor(place), len(segment.t) - 2).astype(np.int64)
+        return cls(node, place - node, segment.step)
 
     @property
     def on_nodes(self) -> bool:

@@ -16,7 +16,7 @@ from sysid_ros.estimation.trajectory.assessment import (
     determined_parameters,
     grouping,
 )
-from sysid_ros.estimation.trajectory.consistency import Told, consistent_values
+from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
@@ -182,8 +182,8 @@ class TrajectoryLeastSquares(ABC):
         found = self.search(_held(problem, known.held), start, progress)
         if found.status.ok and self.prior_strength is not None:
             found = self._made_consistent(problem, known, found, progress)
-        told = self.at(_moved(problem, found.values), found)
-        return replace(told, status=found.status, iterations=found.iterations)
+        solution = self.at(_moved(problem, found.values), found)
+        return replace(solution, status=found.status, iterations=found.iterations)
 
     def _made_consistent(
         self, problem: TrajectoryProblem, known: Determined, found: TrajectorySolution,
@@ -199,16 +199,16 @@ class TrajectoryLeastSquares(ABC):
         motion_alone = _held(problem, np.arange(len(problem.free)))
         for _ in range(_ROUNDS):
             here = self.at(_moved(problem, found.values), found)
-            told = Told(
+            quadratic = QuadraticModel(
                 matrix, here.information[np.ix_(known.kept, known.kept)],
                 here.scores.sum(axis=0)[known.kept])
             values, status = consistent_values(
-                fewer, found.values, told, self.prior_strength or 0.0)
+                fewer, found.values, quadratic, self.prior_strength or 0.0)
             if not status.ok:
                 return replace(found, status=status)
             moved = (values - found.values)[fewer.free]
             found = replace(found, values=values)
-            if told.squared(moved) <= _NEGLIGIBLE:
+            if quadratic.squared(moved) <= _NEGLIGIBLE:
                 return found
             again = self.search(_moved(motion_alone, values), found, progress)
             found = replace(again, iterations=(*found.iterations, *again.iterations))
@@ -231,7 +231,7 @@ def _held(problem: TrajectoryProblem, chosen: np.ndarray) -> TrajectoryProblem:
 def _with_levels(
     problem: TrajectoryProblem, found: TrajectorySolution
 ) -> tuple[TrajectoryProblem, float, tuple[str, ...]]:
-    """The problem with levels of noise as the residuals show them, alike in all stretches.
+    """The problem with levels of noise as the residuals show them, alike in all segments.
 
     Degrees of freedom that states and parameters take are shared out by rows.
 
@@ -241,8 +241,8 @@ def _with_levels(
     squares: dict[str, np.ndarray] = {}
     counts: dict[str, np.ndarray] = {}
     rows = 0
-    for stretch, residuals in zip(problem.stretches, found.residuals, strict=True):
-        for observation, residual in zip(stretch.observations, residuals, strict=True):
+    for segment, residuals in zip(problem.segments, found.residuals, strict=True):
+        for observation, residual in zip(segment.observations, residuals, strict=True):
             name, known = observation.sensor.name, np.isfinite(residual)
             squares[name] = squares.get(name, 0.0) + np.nansum(residual**2, axis=0)
             counts[name] = counts.get(name, 0) + known.sum(axis=0)
@@ -260,10 +260,10 @@ def _with_levels(
         change = max(change, float(np.max(np.abs(level / observation.sigma - 1.0))))
         return replace(observation, sigma=level)
 
-    stretches = tuple(
-        replace(stretch, observations=tuple(renewed(o) for o in stretch.observations))
-        for stretch in problem.stretches)
+    segments = tuple(
+        replace(segment, observations=tuple(renewed(o) for o in segment.observations))
+        for segment in problem.segments)
     words = tuple(
         f'Noise of {name}: {", ".join(f"{value:.3g}" for value in level)}.'
         for name, level in levels.items())
-    return replace(problem, stretches=stretches), change, words
+    return replace(problem, segments=segments), change, words

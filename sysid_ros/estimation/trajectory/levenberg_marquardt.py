@@ -127,7 +127,7 @@ class LevenbergMarquardt:
         lower: np.ndarray, upper: np.ndarray,
         progress: Callable[[Iteration], None] | None = None,
         linearise: Callable[[np.ndarray, np.ndarray], Linearised] | None = None,
-        foretell: Callable[[np.ndarray, np.ndarray], Linearised] | None = None,
+        predict: Callable[[np.ndarray, np.ndarray], Linearised] | None = None,
     ) -> ChainSolution:
         """Minimise the cost.
 
@@ -140,12 +140,12 @@ class LevenbergMarquardt:
             progress: Told of every step that was tried.
             linearise: Linearises all residuals at states and parameters, in place of adding up
                 normal equations; for problems without equations.
-            foretell: The same for the first step, by what reaches farther than slopes; if this
+            predict: The same for the first step, by what reaches farther than slopes; if this
                 step is refused, it is left at that.
         """
         search = _Search(
             self, problem, lower, upper, states, np.clip(values, lower, upper), self.weight,
-            self.damping, progress, linearise, foretell)
+            self.damping, progress, linearise, predict)
         status, found = search.run(), search.equations
         return ChainSolution(
             search.states, search.values, status, tuple(search.log), found,
@@ -166,14 +166,14 @@ class _Search:
     damping: float
     progress: Callable[[Iteration], None] | None
     linearise: Callable[[np.ndarray, np.ndarray], Linearised] | None
-    foretell: Callable[[np.ndarray, np.ndarray], Linearised] | None
+    predict: Callable[[np.ndarray, np.ndarray], Linearised] | None
     raised: float = 2.0
     scale: Any = None
     log: list[Iteration] = field(default_factory=list)
     multipliers: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        first = self._linearised if self.foretell is None else self.foretell
+        first = self._linearised if self.predict is None else self.predict
         self.equations = first(self.states, self.values)
         self.least = max(_ROUNDING * self.equations.cost, self.settings.floor)
         self.open = self._open()
@@ -195,11 +195,11 @@ class _Search:
     def _descend(self) -> Status:
         """To the minimum of the cost with multipliers as they are."""
         while len(self.log) < self.settings.max_iterations:
-            if self.foretell is None and self._steepness() <= self.settings.gradient_tolerance:
+            if self.predict is None and self._steepness() <= self.settings.gradient_tolerance:
                 return Status.CONVERGED
             found = self.equations.damped_step(
                 self.damping, self.scale, self.lower - self.values, self.upper - self.values)
-            if found is None and self.foretell is not None:
+            if found is None and self.predict is not None:
                 self._look_again()
             elif found is None:
                 self.damping *= _RAISED
@@ -226,11 +226,11 @@ class _Search:
             self.progress(line)
         # Under strong damping little is promised anywhere.
         least = self.settings.tolerance * cost + self.least
-        small = promised <= least and self.damping <= _FREE and self.foretell is None
-        if not taken and self.foretell is not None:
+        small = promised <= least and self.damping <= _FREE and self.predict is None
+        if not taken and self.predict is not None:
             self._look_again()
             return False
-        self.foretell = None
+        self.predict = None
         if taken:
             (self.states, self.values), self.equations = moved, trial
             self.damping *= max(self.settings.relief, 1.0 - (2.0 * gain - 1.0)**3)
@@ -243,7 +243,7 @@ class _Search:
 
     def _look_again(self) -> None:
         """Slopes where the search begins, in place of what reaches farther."""
-        self.foretell, self.scale = None, None
+        self.predict, self.scale = None, None
         self.equations = self._linearised(self.states, self.values)
 
     def _steepness(self) -> float:

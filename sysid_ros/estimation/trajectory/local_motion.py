@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch
+from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.robot.model import RobotModel
 
 # Readings up to so far away in [s] are used, and at least so many of each sensor.
@@ -22,12 +22,12 @@ _SETTLED = 1e-6
 _UNMEASURED = 1e-6
 
 
-def local_state(robot: RobotModel, stretch: Stretch, time: float) -> np.ndarray:
+def local_state(robot: RobotModel, segment: Segment, time: float) -> np.ndarray:
     """State at a time, zero in directions that no sensor shows.
 
     Args:
         robot: The robot, of n joints.
-        stretch: What was measured, and when.
+        segment: What was measured, and when.
         time: In [s].
 
     Returns:
@@ -36,7 +36,7 @@ def local_state(robot: RobotModel, stretch: Stretch, time: float) -> np.ndarray:
     joints = len(robot.joint_names)
     # Derivatives at that time times powers of the window, so that they count alike.
     coefficients = np.zeros((_ORDER + 1, joints))
-    near = [_near(observation, time) for observation in stretch.observations]
+    near = [_near(observation, time) for observation in segment.observations]
     for _ in range(_ITERATIONS):
         systems = [_linear(robot, observation, time, coefficients) for observation in near]
         right = np.concatenate([system[0] for system in systems])

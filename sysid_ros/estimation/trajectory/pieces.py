@@ -1,4 +1,4 @@
-"""Pieces of stretches that are simulated as one, and what sensors measured of them."""
+"""Pieces of segments that are simulated as one, and what sensors measured of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.sensitivity import Course, SimulatedMotion
+from sysid_ros.dynamics.sensitivity import InputTrajectory, SimulatedMotion
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch
+from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.robot.model import RobotModel
 
@@ -41,27 +41,27 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Part of a stretch between two of its nodes.
+    """Part of a segment between two of its nodes.
 
     Attributes:
-        stretch: Index of the stretch.
+        segment: Index of the segment.
         first: Its node that the piece starts at.
         last: Its node that the piece ends at.
         torque: Joint torques at the nodes, shape ``(N + 1, n)``.
         step: Time from node to node in [s].
-        reaches: One for every observation of the stretch.
+        reaches: One for every observation of the segment.
     """
 
-    stretch: int
+    segment: int
     first: int
     last: int
     torque: np.ndarray
     step: float
     reaches: tuple[Reach, ...]
 
-    def course(self, start: np.ndarray) -> Course:
+    def trajectory(self, start: np.ndarray) -> InputTrajectory:
         """The piece from a start, shape ``(2, n)``."""
-        return Course(start, self.torque, self.step)
+        return InputTrajectory(start, self.torque, self.step)
 
 
 class Residuals(NamedTuple):
@@ -79,39 +79,39 @@ class Residuals(NamedTuple):
     jacobian: np.ndarray
 
 
-def cut(stretches: Sequence[Stretch], horizon: float | None) -> tuple[Piece, ...]:
-    """Cut stretches into pieces of even length.
+def cut(segments: Sequence[Segment], horizon: float | None) -> tuple[Piece, ...]:
+    """Cut segments into pieces of even length.
 
     Args:
-        stretches: The stretches.
-        horizon: Longest piece in [s]; None for whole stretches.
+        segments: The segments.
+        horizon: Longest piece in [s]; None for whole segments.
     """
     pieces = []
-    for index, stretch in enumerate(stretches):
-        steps = len(stretch.t) - 1
-        longest = steps if horizon is None else max(int(horizon / stretch.step + _AT_NODE), 1)
+    for index, segment in enumerate(segments):
+        steps = len(segment.t) - 1
+        longest = steps if horizon is None else max(int(horizon / segment.step + _AT_NODE), 1)
         count = -(-steps // longest)
         bounds = np.arange(count + 1) * steps // count
         for first, last in zip(bounds[:-1], bounds[1:], strict=True):
-            pieces.append(_piece(stretch, index, int(first), int(last)))
+            pieces.append(_piece(segment, index, int(first), int(last)))
     return tuple(pieces)
 
 
-def _piece(stretch: Stretch, index: int, first: int, last: int) -> Piece:
-    ends = last == len(stretch.t) - 1
+def _piece(segment: Segment, index: int, first: int, last: int) -> Piece:
+    ends = last == len(segment.t) - 1
     reaches = tuple(
-        _reach(observation, stretch, first, last, ends) for observation in stretch.observations)
-    torque = np.ascontiguousarray(stretch.torque[first:last + 1], dtype=float)
-    return Piece(index, first, last, torque, stretch.step, reaches)
+        _reach(observation, segment, first, last, ends) for observation in segment.observations)
+    torque = np.ascontiguousarray(segment.torque[first:last + 1], dtype=float)
+    return Piece(index, first, last, torque, segment.step, reaches)
 
 
 def _reach(
-    observation: Observation, stretch: Stretch, first: int, last: int, ends: bool
+    observation: Observation, segment: Segment, first: int, last: int, ends: bool
 ) -> Reach:
-    """Samples from the first node on, those at the last only where the stretch ends there."""
-    place = (observation.t - stretch.t[0]) / stretch.step
+    """Samples from the first node on, those at the last only where the segment ends there."""
+    place = (observation.t - segment.t[0]) / segment.step
     node = np.round(place)
-    place = np.where(np.abs(place - node) < _AT_NODE * len(stretch.t), node, place)
+    place = np.where(np.abs(place - node) < _AT_NODE * len(segment.t), node, place)
     inside = np.flatnonzero((place >= first) & ((place < last) | ends))
     rows = slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
     place = place[rows] - first
@@ -184,18 +184,18 @@ def _hermite(part: np.ndarray, step: float) -> np.ndarray:
     return weights
 
 
-def recorded_start(stretch: Stretch, index: int) -> np.ndarray:
-    """The recorded start of a stretch, shape ``(2, n)``.
+def recorded_start(segment: Segment, index: int) -> np.ndarray:
+    """The recorded start of a segment, shape ``(2, n)``.
 
     Args:
-        stretch: The stretch.
+        segment: The segment.
         index: Its number, for errors.
 
     Raises:
         EstimationError: It was not recorded.
     """
-    if stretch.start is None:
+    if segment.start is None:
         raise EstimationError(
             'the start of a stretch was not recorded', where=f'stretch {index}',
             fix='Have starts estimated, or record positions and velocities')
-    return stretch.start
+    return segment.start

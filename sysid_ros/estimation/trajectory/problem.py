@@ -63,8 +63,8 @@ class Observation:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
-    """A stretch of motion without gaps, on evenly spaced nodes.
+class Segment:
+    """A segment of motion without gaps, on evenly spaced nodes.
 
     Attributes:
         t: Times of the nodes in [s], shape ``(N + 1,)``.
@@ -135,13 +135,13 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryProblem:
-    """Stretches of motion of one robot, whose parameters are sought with its states.
+    """Segments of motion of one robot, whose parameters are sought with its states.
 
     Attributes:
         model: Torque model of the robot.
         parameters: Prior, bounds and free/fixed mask, p parameters: the model's and, behind
             them, those that only some estimators know.
-        stretches: The motion, in stretches that have nothing but parameters in common.
+        segments: The motion, in segments that have nothing but parameters in common.
         provenance: Where they came from.
         warnings: What the data had to be mended for, in words.
 
@@ -154,7 +154,7 @@ class TrajectoryProblem:
 
     model: TorqueModel
     parameters: ParameterSet
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -163,17 +163,17 @@ class TrajectoryProblem:
         if self.parameters.names[:len(own)] != own:
             raise EstimationError('the parameters are not those of the model')
         joints = len(self.model.robot.joint_names)
-        for stretch in self.stretches:
-            if stretch.torque.shape[1] != joints:
+        for segment in self.segments:
+            if segment.torque.shape[1] != joints:
                 raise RecordingError(
-                    'the torques do not fit the robot', found=f'{stretch.torque.shape[1]} joints',
+                    'the torques do not fit the robot', found=f'{segment.torque.shape[1]} joints',
                     allowed=f'{joints}')
-            for observation in stretch.observations:
+            for observation in segment.observations:
                 observation.sensor.require_robot(self.model.robot)
         known = sum(
             int(np.isfinite(observation.values).sum())
-            for stretch in self.stretches for observation in stretch.observations)
-        unknown = int(self.parameters.free.sum()) + 2 * joints * len(self.stretches)
+            for segment in self.segments for observation in segment.observations)
+        unknown = int(self.parameters.free.sum()) + 2 * joints * len(self.segments)
         if known <= unknown:
             raise EstimationError(
                 'there is too little data for the parameters and the starts of all stretches',
@@ -224,8 +224,8 @@ def position_unit(problem: TrajectoryProblem) -> np.ndarray:
     joints = len(problem.model.robot.joint_names)
     still = np.zeros((1, joints))
     unit = np.full(joints, np.inf)
-    for stretch in problem.stretches:
-        for observation in stretch.observations:
+    for segment in problem.segments:
+        for observation in segment.observations:
             if type(observation.sensor) is Encoder:
                 slope = observation.sensor.read(
                     problem.model.robot, still, still, still).by_position[0]

@@ -1,8 +1,8 @@
-"""Shooting: whole stretches are simulated, and parameters and starts moved until they fit.
+"""Shooting: whole segments are simulated, and parameters and starts moved until they fit.
 
 Gauss-Newton iterations with Marquardt's damping. Derivatives are those of the simulated motion
 itself, so that there is no model error and no tuning but the step of the integration. What
-makes it fail is motion whose sensitivity grows with time: then stretches are cut into pieces
+makes it fail is motion whose sensitivity grows with time: then segments are cut into pieces
 that start anew (multiple shooting). Ends of pieces are not tied to the starts of the next: with
 starts that are estimated the loss of information is small, and chaos is cut off.
 """
@@ -31,7 +31,7 @@ from sysid_ros.estimation.trajectory.pieces import (
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
 
-#: How stretches are simulated.
+#: How segments are simulated.
 Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 
 # Damping the search begins with, that a step counts as free below, and that ends the search.
@@ -45,14 +45,14 @@ class Shooting:
     """Settings of the solver.
 
     Args:
-        starts: Whether every stretch's start is ``'estimated'`` or taken as ``'recorded'``.
+        starts: Whether every segment's start is ``'estimated'`` or taken as ``'recorded'``.
         substeps: Steps of the integration from node to node.
         horizon: Longest piece to simulate in [s], for estimated starts; None for whole
-            stretches.
+            segments.
         max_iterations: Most simulations with derivatives.
         tolerance: Relative decrease of the cost that is small enough to stop, and gradient
             over scale and size of the residuals.
-        integrator: How stretches are simulated: by the classical Runge-Kutta method, or by a
+        integrator: How segments are simulated: by the classical Runge-Kutta method, or by a
             variational integrator with the midpoint rule or the trapezoidal one.
 
     Raises:
@@ -85,7 +85,7 @@ class Shooting:
                     found=getattr(self, name), allowed=allowed)
 
     def simulator(self, problem: TrajectoryProblem) -> Simulator | VariationalSimulator:
-        """What simulates the stretches of a problem.
+        """What simulates the segments of a problem.
 
         Raises:
             ModelError: The integrator does not know the robot or one of its joint terms.
@@ -166,7 +166,7 @@ class _Search:
         self._settings, self._problem = settings, problem
         problem.require_smooth()
         self._free = problem.free
-        self._pieces = cut(problem.stretches, settings.horizon)
+        self._pieces = cut(problem.segments, settings.horizon)
         self._simulator = settings.simulator(problem)
         self._damping, self._factor = _FIRST, 2.0
         parameters = problem.parameters
@@ -187,23 +187,23 @@ class _Search:
         self._exact = 0.5 * _EXACT**2 * squares
 
     def _start(self, piece: Piece) -> np.ndarray:
-        stretch = self._problem.stretches[piece.stretch]
-        recorded = stretch.start is not None or self._settings.starts == 'recorded'
+        segment = self._problem.segments[piece.segment]
+        recorded = segment.start is not None or self._settings.starts == 'recorded'
         if piece.first == 0 and recorded:
-            return recorded_start(stretch, piece.stretch)
+            return recorded_start(segment, piece.segment)
         return local_state(
-            self._problem.model.robot, stretch, float(stretch.t[piece.first]))
+            self._problem.model.robot, segment, float(segment.t[piece.first]))
 
     def _lost(self) -> str:
         lost = [
-            piece.stretch for piece, motion in zip(
+            piece.segment for piece, motion in zip(
                 self._pieces, self._point.motions, strict=True)
             if not np.isfinite(motion.states).all()]
         return f'stretches {", ".join(map(str, sorted(set(lost))))} ran away'
 
     def _evaluate(self, values: np.ndarray, starts: np.ndarray) -> _Point:
         motions = self._simulator.run(
-            values, [p.course(x) for p, x in zip(self._pieces, starts, strict=True)])
+            values, [p.trajectory(x) for p, x in zip(self._pieces, starts, strict=True)])
         robot, width = self._problem.model.robot, self._simulator.width
         residuals, cost = [], 0.0
         hessians = np.zeros((len(motions), width, width))
@@ -268,22 +268,22 @@ class _Search:
 
     def solution(self, status: Status, log: tuple[Iteration, ...]) -> TrajectorySolution:
         """The best point, as a solution."""
-        point, stretches = self._point, self._problem.stretches
+        point, segments = self._point, self._problem.segments
         positions, velocities = (
-            tuple(np.empty(stretch.torque.shape) for stretch in stretches) for _ in range(2))
+            tuple(np.empty(segment.torque.shape) for segment in segments) for _ in range(2))
         residuals = tuple(
-            tuple(np.empty_like(observation.values) for observation in stretch.observations)
-            for stretch in stretches)
-        scores = [np.zeros((len(stretch.t), len(self._free))) for stretch in stretches]
+            tuple(np.empty_like(observation.values) for observation in segment.observations)
+            for segment in segments)
+        scores = [np.zeros((len(segment.t), len(self._free))) for segment in segments]
         for k, (piece, motion) in enumerate(zip(self._pieces, point.motions, strict=True)):
             nodes = slice(piece.first, piece.last + 1)
-            positions[piece.stretch][nodes] = motion.states[:, 0]
-            velocities[piece.stretch][nodes] = motion.states[:, 1]
+            positions[piece.segment][nodes] = motion.states[:, 0]
+            velocities[piece.segment][nodes] = motion.states[:, 1]
             for number, (reach, part) in enumerate(
                     zip(piece.reaches, point.residuals[k], strict=True)):
-                residuals[piece.stretch][number][reach.rows] = part.values
+                residuals[piece.segment][number][reach.rows] = part.values
                 np.add.at(
-                    scores[piece.stretch], piece.first + reach.nodes, self._score(part, k))
+                    scores[piece.segment], piece.first + reach.nodes, self._score(part, k))
         return TrajectorySolution(
             point.values, status, log, positions, velocities, residuals,
             point.equations.reduced, np.concatenate(scores))

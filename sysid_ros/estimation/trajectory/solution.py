@@ -38,9 +38,9 @@ class TrajectorySolution:
         values: All parameter values, shape ``(p,)``.
         status: How the solver ended.
         iterations: Its log.
-        positions: Of every stretch at its nodes in [rad] or [m], shape ``(N + 1, n)`` each.
+        positions: Of every segment at its nodes in [rad] or [m], shape ``(N + 1, n)`` each.
         velocities: Likewise.
-        residuals: Measured less predicted in the sensor's units, by stretch and observation,
+        residuals: Measured less predicted in the sensor's units, by segment and observation,
             NaN where nothing was measured, shape ``(K, m)`` each.
         information: What the measurements tell of the k free parameters once every state has
             been adapted to them: inverse of their covariance for white noise of the given

@@ -20,7 +20,7 @@ from scipy.linalg import solveh_banded
 from scipy.optimize import brentq
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.robot.model import RobotModel
 
@@ -77,21 +77,21 @@ class _Grid:
 
 
 def initial_states(problem: TrajectoryProblem) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Positions and velocities at the nodes of every stretch; see :func:`smoothed_states`.
+    """Positions and velocities at the nodes of every segment; see :func:`smoothed_states`.
 
     Raises:
         EstimationError: A joint is not observed.
         ModelError: A sensor does not fit the robot.
     """
-    return tuple(smoothed_states(problem.model.robot, part) for part in problem.stretches)
+    return tuple(smoothed_states(problem.model.robot, part) for part in problem.segments)
 
 
-def smoothed_states(robot: RobotModel, stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
+def smoothed_states(robot: RobotModel, segment: Segment) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities at the nodes, from encoders and tachometers.
 
     Args:
         robot: The robot.
-        stretch: A stretch of its motion.
+        segment: A segment of its motion.
 
     Returns:
         Positions in [rad] or [m] and velocities, shape ``(N + 1, n)`` each.
@@ -100,18 +100,18 @@ def smoothed_states(robot: RobotModel, stretch: Stretch) -> tuple[np.ndarray, np
         EstimationError: Encoders do not tell the positions of all joints; the others are named.
         ModelError: A sensor does not fit the robot.
     """
-    rows = _rows(robot, stretch)
-    _require_observed(robot, rows, stretch)
-    q, v = np.zeros((2, len(stretch.t), len(robot.joint_names)))
+    rows = _rows(robot, segment)
+    _require_observed(robot, rows, segment)
+    q, v = np.zeros((2, len(segment.t), len(robot.joint_names)))
     for joints in _groups(rows):
         own = [row for row in rows if row.weights[joints].any()]
-        q[:, joints], v[:, joints] = _smoothed(stretch.t, own, joints)
+        q[:, joints], v[:, joints] = _smoothed(segment.t, own, joints)
     return q, v
 
 
-def _rows(robot: RobotModel, stretch: Stretch) -> list[_Row]:
+def _rows(robot: RobotModel, segment: Segment) -> list[_Row]:
     rows = []
-    for observation in stretch.observations:
+    for observation in segment.observations:
         sensor = observation.sensor
         if not isinstance(sensor, Encoder):
             continue
@@ -123,7 +123,7 @@ def _rows(robot: RobotModel, stretch: Stretch) -> list[_Row]:
     return rows
 
 
-def _require_observed(robot: RobotModel, rows: list[_Row], stretch: Stretch) -> None:
+def _require_observed(robot: RobotModel, rows: list[_Row], segment: Segment) -> None:
     told = [row.weights for row in rows if row.order == 0 and len(row.t) > 1]
     matrix = np.array(told).reshape(-1, len(robot.joint_names))
     _, sizes, axes = np.linalg.svd(matrix)
@@ -136,7 +136,7 @@ def _require_observed(robot: RobotModel, rows: list[_Row], stretch: Stretch) -> 
         raise EstimationError(
             'encoders do not tell the positions of all joints', where=', '.join(names),
             found=f'{len(told)} of {len(robot.joint_names)} positions or combinations, from '
-            f'{stretch.t[0]:.4g} s to {stretch.t[-1]:.4g} s',
+            f'{segment.t[0]:.4g} s to {segment.t[-1]:.4g} s',
             fix='Record these joints, or begin the solver at states of your own')
 
 

@@ -26,12 +26,12 @@ def step_errors(chain: Collocation, states: np.ndarray, values: np.ndarray) -> n
 
     Returns:
         What follows a state less the next one, in [rad] or [m] and in units a second, shape
-        ``(N, 2 n)``; zero at the end of a stretch.
+        ``(N, 2 n)``; zero at the end of a segment.
     """
-    stretches, everything = chain.problem.stretches, chain.full(values)
+    segments, everything = chain.problem.segments, chain.full(values)
     joints = states.shape[1] // 2
-    torque = np.vstack([stretch.torque for stretch in stretches])
-    length = np.concatenate([np.full(len(s.t), s.step) for s in stretches])[:, None] / _PARTS
+    torque = np.vstack([segment.torque for segment in segments])
+    length = np.concatenate([np.full(len(s.t), s.step) for s in segments])[:, None] / _PARTS
     change = (np.roll(torque, -1, axis=0) - torque) / _PARTS
 
     def slope(x: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Torques at the nodes of a stretch, from samples with stamps of their own."""
+"""Torques at the nodes of a segment, from samples with stamps of their own."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class MotorCommand:
                 allowed='a torque per unit other than zero')
 
     def torque(self, nodes: np.ndarray) -> np.ndarray:
-        """Torque at the nodes of a stretch in [N·m] or [N], shape ``(N + 1,)``.
+        """Torque at the nodes of a segment in [N·m] or [N], shape ``(N + 1,)``.
 
         Args:
             nodes: Times of the nodes in [s], evenly spaced, shape ``(N + 1,)``.
@@ -162,7 +162,7 @@ def command_torques(
     robot: RobotModel, nodes: np.ndarray, commands: Sequence[MotorCommand],
     unpowered: Sequence[str] = (),
 ) -> np.ndarray:
-    """Torques of a stretch from what the drives were told.
+    """Torques of a segment from what the drives were told.
 
     Args:
         robot: The robot.

@@ -60,7 +60,7 @@ def predictor(
     Returns:
         Whether the system is regular, and the squared Newton decrement.
     """
-    step.bent[:] = 0.0
+    step.second_order[:] = 0.0
     step.twisted[:] = 0.0
     if not factor(program, point, proximal):
         return False, 0.0
@@ -148,11 +148,11 @@ def _curvature(
                 stack[f - start, count] = root * program.matrix[i, f]
             count += 1
     for f in range(start, stop):
-        bend = program.quadratic[f] + proximal * program.unbent[f]
-        if bend > 0.0:
+        hessian = program.quadratic[f] + proximal * program.unbounded[f]
+        if hessian > 0.0:
             for k in range(start, stop):
                 stack[k - start, count] = 0.0
-            stack[f - start, count] = np.sqrt(bend)
+            stack[f - start, count] = np.sqrt(hessian)
             count += 1
     return count
 
@@ -193,7 +193,7 @@ def _right_side(
     for f in range(len(point.z)):
         right[f] = program.linear[f] + program.quadratic[f] * point.z[f]
     for i in range(len(point.slack)):
-        step.y[i] = (target - step.bent[i]) / point.slack[i]
+        step.y[i] = (target - step.second_order[i]) / point.slack[i]
         for f in range(program.span[i, 0], program.span[i, 1]):
             right[f] += program.matrix[i, f] * step.y[i]
     for g in range(len(program.body)):

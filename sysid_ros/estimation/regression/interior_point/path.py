@@ -64,7 +64,7 @@ def iterate(
     Args:
         program: The problem.
         point: z strictly inside; of the rest, only the weights of data need be filled.
-        step: Room for a step.
+        step: Workspace for a step.
         weight: Weight of the barrier at the start.
         barrier: Weight of the barrier at the solution, zero for none.
         accuracy: How far the objective may be from its minimum.
@@ -132,8 +132,8 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
 def _least_curvature(program: Program) -> float:
     """The least curvature of the objective along steps that no constraint bends."""
     least = np.inf
-    for f in range(len(program.unbent)):
-        if program.unbent[f] > 0.0:
+    for f in range(len(program.unbounded)):
+        if program.unbounded[f] > 0.0:
             least = min(least, program.quadratic[f])
     return least
 
@@ -143,7 +143,7 @@ def _proximal_error(program: Program, step: Step, proximal: float) -> float:
     """What the objective is above its minimum since a step took a proximal term into account."""
     error = 0.0
     for f in range(len(step.z)):
-        force = proximal * program.unbent[f] * step.z[f]
+        force = proximal * program.unbounded[f] * step.z[f]
         if force != 0.0:
             error += 0.5 * force * force / program.quadratic[f]
     return error

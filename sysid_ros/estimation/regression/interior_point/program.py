@@ -78,7 +78,7 @@ class ConstrainedLeastSquares:
         program = self._program()
         residual = self.weights * (self.directions @ start) - self.target
         first = max(barrier, _FIRST_WEIGHT * 0.5 * float(residual @ residual) / len(start))
-        point, step = self._room(program, start)
+        point, step = self._workspace(program, start)
         # A start that fits already still needs multipliers above zero.
         status, iterations = iterate(
             program, point, step, max(first, accuracy), barrier, accuracy, max_iterations)
@@ -93,10 +93,10 @@ class ConstrainedLeastSquares:
             quadratic=self.quadratic, linear=self.linear, groups=allowed.groups,
             body=allowed.group_body, constant=allowed.constant, slopes=allowed.slopes,
             matrix=allowed.matrix, span=allowed.span, bound=allowed.bound,
-            owner=allowed.owner, unbent=allowed.unbent.astype(float),
+            owner=allowed.owner, unbounded=allowed.unbounded.astype(float),
         )
 
-    def _room(self, program: Program, start: np.ndarray) -> tuple[Point, Step]:
+    def _workspace(self, program: Program, start: np.ndarray) -> tuple[Point, Step]:
         steps, rows = program.rows.shape
         bodies, bounds = len(program.constant), len(program.bound)
         matrices = np.zeros((3, bodies, BODY))
@@ -111,7 +111,7 @@ class ConstrainedLeastSquares:
         )
         step = Step(
             z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[0],
-            dual=matrices[1], twisted=matrices[2], bent=np.zeros(bounds),
+            dual=matrices[1], twisted=matrices[2], second_order=np.zeros(bounds),
             residual=np.zeros(len(program.goal)),
         )
         return point, step

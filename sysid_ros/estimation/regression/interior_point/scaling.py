@@ -159,7 +159,7 @@ def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
 @njit(**PART)
 def forget_correction(step: Step) -> None:
     """Let the next step be a plain one."""
-    step.bent[:] = 0.0
+    step.second_order[:] = 0.0
     step.twisted[:] = 0.0
 
 
@@ -281,7 +281,7 @@ def _mean_after(point: Point, step: Step, length: float) -> float:
 def _correct(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
-        step.bent[i] = share * step.slack[i] * step.y[i]
+        step.second_order[i] = share * step.slack[i] * step.y[i]
     primal, dual, product = np.empty((4, 4)), np.empty((4, 4)), np.empty((4, 4))
     for c in range(len(point.values)):
         unflatten_4(step.primal[c], primal)

@@ -36,7 +36,7 @@ class Program(NamedTuple):
         span: First step of each inequality and the one after its last, shape ``(m, 2)``.
         bound: Shape ``(m,)``.
         owner: Group that an inequality belongs to, or -1 when it couples several, ``(m,)``.
-        unbent: 1 for steps that no constraint bends, else 0, shape ``(f,)``.
+        unbounded: 1 for steps that no constraint bends, else 0, shape ``(f,)``.
     """
 
     rows: np.ndarray
@@ -52,7 +52,7 @@ class Program(NamedTuple):
     span: np.ndarray
     bound: np.ndarray
     owner: np.ndarray
-    unbent: np.ndarray
+    unbounded: np.ndarray
 
 
 class Point(NamedTuple):
@@ -101,7 +101,7 @@ class Step(NamedTuple):
         slack: Shape ``(m,)``.
         primal: Shape ``(c, 10)``.
         dual: Shape ``(c, 10)``.
-        bent: Second-order correction of the inequalities, shape ``(m,)``.
+        second_order: Second-order correction of the inequalities, shape ``(m,)``.
         twisted: The same of the matrices, shape ``(c, 10)``.
         residual: Residual over weight after the step, shape ``(k,)``.
     """
@@ -111,6 +111,6 @@ class Step(NamedTuple):
     slack: np.ndarray
     primal: np.ndarray
     dual: np.ndarray
-    bent: np.ndarray
+    second_order: np.ndarray
     twisted: np.ndarray
     residual: np.ndarray

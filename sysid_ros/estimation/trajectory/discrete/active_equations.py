@@ -25,7 +25,7 @@ _DEPENDENT = 1e-14
 _CORRECTIONS, _DROPS = 2, 4
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Where the solver works, for problems of n variables.
 
     Attributes:
@@ -58,9 +58,9 @@ class Room(NamedTuple):
 
 
 @njit(**_COMPILED)
-def room_for(n: int) -> Room:
-    """Room to solve problems of n variables, one after the other."""
-    return Room(
+def workspace_for(n: int) -> Workspace:
+    """Workspace to solve problems of n variables, one after the other."""
+    return Workspace(
         np.empty((n, n + 1)), np.empty((n, 2 * n + 2)), np.empty(n, np.int64),
         np.empty(n, np.int64), np.empty(n), np.empty((n, n)), np.empty(n, np.int64),
         np.empty(n, np.int64), np.empty((2, n)), np.empty(n, np.bool_),
@@ -70,7 +70,7 @@ def room_for(n: int) -> Room:
 @njit(**_COMPILED)
 def settle(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
-    active: np.ndarray, room: Room,
+    active: np.ndarray, work: Workspace,
 ) -> bool:
     """Solve for the active variables, and check every row of the problem.
 
@@ -82,30 +82,30 @@ def settle(
         slack: Filled with w, shape ``(n,)``.
         active: Which variables are free or may be positive, shape ``(n,)``; those that turn out
             negative, and not only by rounding, are taken out.
-        room: To work in.
+        work: Workspace.
 
     Returns:
         Whether each row's error is at most ``ACCURACY`` of the sum of its terms' sizes, or is
         rounding.
     """
     for _ in range(_DROPS):
-        count = _gather(matrix, active, room)
-        if not _factor(room, count):
+        count = _gather(matrix, active, work)
+        if not _factor(work, count):
             return False
         values[:] = 0.0
-        _solve(matrix, offset, count, values, room)
-        negative = _clip_negative(free, values, room)
-        if _checked(matrix, offset, free, values, slack, count, room):
+        _solve(matrix, offset, count, values, work)
+        negative = _clip_negative(free, values, work)
+        if _checked(matrix, offset, free, values, slack, count, work):
             return True
         if not negative:
             return False
         for i in range(free, len(active)):
-            active[i] = active[i] and not room.negative[i]
+            active[i] = active[i] and not work.negative[i]
     return False
 
 
 @njit(**_COMPILED)
-def _clip_negative(free: int, values: np.ndarray, room: Room) -> bool:
+def _clip_negative(free: int, values: np.ndarray, work: Workspace) -> bool:
     """Set negative values to zero, and remember whose they were; whether there are any.
 
     A friction cone without load leaves impulses that are zero but for rounding. They stay in the
@@ -113,8 +113,8 @@ def _clip_negative(free: int, values: np.ndarray, room: Room) -> bool:
     """
     found = False
     for i in range(len(values)):
-        room.negative[i] = i >= free and values[i] < 0.0
-        if room.negative[i]:
+        work.negative[i] = i >= free and values[i] < 0.0
+        if work.negative[i]:
             values[i], found = 0.0, True
     return found
 
@@ -122,12 +122,12 @@ def _clip_negative(free: int, values: np.ndarray, room: Room) -> bool:
 @njit(**_COMPILED)
 def _checked(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
-    count: int, room: Room,
+    count: int, work: Workspace,
 ) -> bool:
     """Whether all rows of the problem hold; the slack is filled."""
     n, largest, right = len(offset), 0.0, True
     for a in range(count):
-        largest = max(largest, abs(values[room.members[a]]) / room.scale[1, a])
+        largest = max(largest, abs(values[work.members[a]]) / work.scale[1, a])
     for i in range(n):
         error, size = offset[i], abs(offset[i])
         for j in range(n):
@@ -137,19 +137,19 @@ def _checked(
         if i >= free and values[i] == 0.0:
             slack[i] = max(error, 0.0)
             error = min(error, 0.0)
-        room.column[i] = abs(error) - ACCURACY * size
+        work.column[i] = abs(error) - ACCURACY * size
         right = right and size < np.inf
     # What linear solvers leave over is small beside the largest variable, all of one scale.
     for a in range(count):
-        room.column[room.members[a]] -= _ROUNDING * largest / room.scale[0, a]
+        work.column[work.members[a]] -= _ROUNDING * largest / work.scale[0, a]
     for i in range(n):
-        right = right and room.column[i] <= 0.0
+        right = right and work.column[i] <= 0.0
     return right
 
 
 @njit(**_COMPILED)
 def slopes(
-    matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray, room: Room
+    matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray, work: Workspace
 ) -> bool:
     r"""Derivatives of a solution while the same variables stay active.
 
@@ -161,39 +161,39 @@ def slopes(
         active: Which variables are free or positive, shape ``(n,)``.
         changes: :math:`\dot b + \dot S z`, one row a direction, shape ``(k, n)``.
         found: Filled with the derivatives of z, shape ``(k, n)``.
-        room: To work in.
+        work: Workspace.
 
     Returns:
         Whether there are derivatives: whether the equations are regular.
     """
     found[:] = 0.0
-    count = _gather(matrix, active, room)
-    if not _factor(room, count):
+    count = _gather(matrix, active, work)
+    if not _factor(work, count):
         return False
     for k in range(len(changes)):
-        _solve(matrix, changes[k], count, found[k], room)
+        _solve(matrix, changes[k], count, found[k], work)
     return True
 
 
 @njit(**_COMPILED)
-def _gather(matrix: np.ndarray, active: np.ndarray, room: Room) -> int:
+def _gather(matrix: np.ndarray, active: np.ndarray, work: Workspace) -> int:
     """Collect the equations of the active variables; how many they are."""
     count = 0
     for i in range(len(active)):
         if active[i]:
-            room.members[count] = i
+            work.members[count] = i
             count += 1
     for a in range(count):
         for b in range(count):
-            room.system[a, b] = matrix[room.members[a], room.members[b]]
+            work.system[a, b] = matrix[work.members[a], work.members[b]]
     return count
 
 
 @njit(**_COMPILED)
-def _factor(room: Room, count: int) -> bool:
+def _factor(work: Workspace, count: int) -> bool:
     """LU of the collected equations by partial pivoting, once they are scaled."""
-    system, order = room.system, room.order
-    _scale(system, room.scale, count)
+    system, order = work.system, work.order
+    _scale(system, work.scale, count)
     for k in range(count):
         best = k
         for a in range(k + 1, count):
@@ -233,7 +233,7 @@ def _scale(system: np.ndarray, scale: np.ndarray, count: int) -> None:
 
 @njit(**_COMPILED)
 def _solve(
-    matrix: np.ndarray, changes: np.ndarray, count: int, values: np.ndarray, room: Room
+    matrix: np.ndarray, changes: np.ndarray, count: int, values: np.ndarray, work: Workspace
 ) -> None:
     """Solve the factored equations, and correct the solution by what it leaves over.
 
@@ -242,19 +242,19 @@ def _solve(
         changes: What the equations balance, shape ``(n,)``.
         count: How many equations there are.
         values: Zero; the active ones are filled, shape ``(n,)``.
-        room: With the factors.
+        work: With the factors.
     """
-    members, right = room.members, room.column
+    members, right = work.members, work.column
     for _ in range(1 + _CORRECTIONS):
         for a in range(count):
             i = members[a]
             rest = changes[i]
             for b in range(count):
                 rest += matrix[i, members[b]] * values[members[b]]
-            right[a] = -rest * room.scale[0, a]
-        _substitute(room.system, room.order, count, right)
+            right[a] = -rest * work.scale[0, a]
+        _substitute(work.system, work.order, count, right)
         for a in range(count):
-            values[members[a]] += room.scale[1, a] * right[a]
+            values[members[a]] += work.scale[1, a] * right[a]
 
 
 @njit(**_COMPILED)

@@ -7,13 +7,13 @@ from numba import njit
 
 from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
-from sysid_ros.estimation.trajectory.discrete.machine import Room
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import Workspace
 
 
 @njit(**INSIDE)
-def first_moments(room: Room, body: int) -> Vector:
+def first_moments(work: Workspace, body: int) -> Vector:
     """First moments of a body in the world's axes."""
-    return (room.inertia[body, 0, 0], room.inertia[body, 0, 1], room.inertia[body, 0, 2])
+    return (work.inertia[body, 0, 0], work.inertia[body, 0, 1], work.inertia[body, 0, 2])
 
 
 @njit(**INSIDE)
@@ -32,9 +32,9 @@ def dyad(a: Vector, b: Vector, x: Vector) -> Vector:
 
 
 @njit(**INSIDE)
-def angular_momentum(room: Room, body: int, x: Vector) -> Vector:
+def angular_momentum(work: Workspace, body: int, x: Vector) -> Vector:
     """Second moments of a body times a vector."""
-    table = room.inertia
+    table = work.inertia
     return (
         table[body, 1, 0] * x[0] + table[body, 1, 1] * x[1] + table[body, 1, 2] * x[2],
         table[body, 2, 0] * x[0] + table[body, 2, 1] * x[1] + table[body, 2, 2] * x[2],
@@ -42,17 +42,17 @@ def angular_momentum(room: Room, body: int, x: Vector) -> Vector:
 
 
 @njit(**INSIDE)
-def gyroscopic(room: Room, body: int, omega: Vector, u: Vector) -> tuple[Vector, Vector]:
+def gyroscopic(work: Workspace, body: int, omega: Vector, u: Vector) -> tuple[Vector, Vector]:
     r"""Force and moment that a turning body calls for.
 
     :math:`\tfrac12 (\omega \times (u \times mc) + u \times (\omega \times mc),\ \omega \times I u
     + u \times I \omega)`; for u like :math:`\omega` the gyroscopic ones.
     """
-    mc = first_moments(room, body)
+    mc = first_moments(work, body)
     force = plus(cross(omega, cross(u, mc)), cross(u, cross(omega, mc)), 1.0)
     moment = plus(
-        cross(omega, angular_momentum(room, body, u)),
-        cross(u, angular_momentum(room, body, omega)), 1.0)
+        cross(omega, angular_momentum(work, body, u)),
+        cross(u, angular_momentum(work, body, omega)), 1.0)
     return (
         (0.5 * force[0], 0.5 * force[1], 0.5 * force[2]),
         (0.5 * moment[0], 0.5 * moment[1], 0.5 * moment[2]))

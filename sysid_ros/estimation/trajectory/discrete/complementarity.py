@@ -29,10 +29,10 @@ from numba import njit
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import active_equations, lemke
 from sysid_ros.estimation.trajectory.discrete.active_equations import (
-    Room,
-    room_for,
+    Workspace,
     settle,
     slopes,
+    workspace_for,
 )
 from sysid_ros.estimation.trajectory.discrete.lemke import eliminate, pivot
 
@@ -230,7 +230,7 @@ def tangent(
 @njit(error_model='numpy')
 def solve(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, guessed: bool,
-    values: np.ndarray, slack: np.ndarray, active: np.ndarray, room: Room,
+    values: np.ndarray, slack: np.ndarray, active: np.ndarray, work: Workspace,
 ) -> tuple[int, int]:
     """Solve one problem, for compiled functions.
 
@@ -243,7 +243,7 @@ def solve(
         values: Filled with λ, or NaN where there is no solution, shape ``(n,)``.
         slack: Filled with w, likewise.
         active: Filled: whether a variable is free or in the basis, shape ``(n,)``.
-        room: To work in, of :func:`~.active_equations.room_for`.
+        work: Workspace, of :func:`~.active_equations.workspace_for`.
 
     Returns:
         The place of its end in :data:`ENDINGS`, and the pivots.
@@ -251,21 +251,21 @@ def solve(
     taken, ending = 0, _NOT_FINITE
     if _finite(matrix, offset):
         active[:free] = True
-        if guessed and settle(matrix, offset, free, values, slack, active, room):
+        if guessed and settle(matrix, offset, free, values, slack, active, work):
             return _SOLVED, 0
         ending = _INDEFINITE
-        if eliminate(matrix, offset, free, room):
-            ending, taken = pivot(free, limit, 0.0, 0.0, False, active, room)
+        if eliminate(matrix, offset, free, work):
+            ending, taken = pivot(free, limit, 0.0, 0.0, False, active, work)
             if ending == _SOLVED:
-                if settle(matrix, offset, free, values, slack, active, room):
+                if settle(matrix, offset, free, values, slack, active, work):
                     return _SOLVED, taken
                 ending = _INACCURATE
             # Where all pivots are taken no others are.
             if ending != _LIMIT and _pivot_perturbed(
-                    matrix, offset, free, limit, values, slack, active, room):
+                    matrix, offset, free, limit, values, slack, active, work):
                 return _SOLVED, taken
             if len(offset) - free <= _SEARCHED and _search(
-                    matrix, offset, free, values, slack, active, room):
+                    matrix, offset, free, values, slack, active, work):
                 return _SOLVED, taken
     values[:] = np.nan
     slack[:] = np.nan
@@ -288,7 +288,7 @@ def _finite(matrix: np.ndarray, offset: np.ndarray) -> bool:
 @njit(error_model='numpy')
 def _pivot_perturbed(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, values: np.ndarray,
-    slack: np.ndarray, active: np.ndarray, room: Room,
+    slack: np.ndarray, active: np.ndarray, work: Workspace,
 ) -> bool:
     """Pivot from other rays, with and without compliance; whether one leads to a solution.
 
@@ -296,8 +296,8 @@ def _pivot_perturbed(
     """
     for tilt in _TILTS:
         for softness in _SOFTNESSES:
-            ending, _ = pivot(free, limit, softness, tilt, True, active, room)
-            if ending == _SOLVED and settle(matrix, offset, free, values, slack, active, room):
+            ending, _ = pivot(free, limit, softness, tilt, True, active, work)
+            if ending == _SOLVED and settle(matrix, offset, free, values, slack, active, work):
                 return True
     return False
 
@@ -305,13 +305,13 @@ def _pivot_perturbed(
 @njit(error_model='numpy')
 def _search(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
-    active: np.ndarray, room: Room,
+    active: np.ndarray, work: Workspace,
 ) -> bool:
     """Try all sets of active variables; whether one is a solution. Arguments as for solve."""
     for chosen in range(1 << (len(offset) - free)):
         for i in range(free, len(offset)):
             active[i] = (chosen >> (i - free)) & 1 == 1
-        if settle(matrix, offset, free, values, slack, active, room):
+        if settle(matrix, offset, free, values, slack, active, work):
             return True
     return False
 
@@ -332,18 +332,18 @@ def _compiled(sources: str) -> tuple[Callable, Callable]:
         pivots: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        room = room_for(matrices.shape[1])
+        work = workspace_for(matrices.shape[1])
         for k in range(len(matrices)):
             endings[k], pivots[k] = solve(
                 matrices[k], offsets[k], free, limit, guessed, values[k], slack[k], active[k],
-                room)
+                work)
 
     @njit(cache=True, error_model='numpy')
     def differentiate(
         matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray
     ) -> bool:
         sources  # noqa: B018
-        return slopes(matrix, active, changes, found, room_for(len(matrix)))
+        return slopes(matrix, active, changes, found, workspace_for(len(matrix)))
 
     return solve_each, differentiate
 

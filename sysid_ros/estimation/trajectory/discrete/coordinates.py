@@ -11,12 +11,12 @@ import numpy as np
 from sysid_ros.errors import ModelError
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.joint_kernels import read_joints
-from sysid_ros.estimation.trajectory.discrete.machine import room_for
 from sysid_ros.estimation.trajectory.discrete.mechanism import JointRow, Mechanism
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import workspace_for
 from sysid_ros.estimation.trajectory.discrete.rows import COSINE, WORLD, Rows
 
 
-class Look(NamedTuple):
+class RowValues(NamedTuple):
     """Rows, m of them, at S states.
 
     Attributes:
@@ -32,7 +32,7 @@ class Look(NamedTuple):
     speed_by_state: np.ndarray
 
 
-def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
+def evaluate_rows_at(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> RowValues:
     """Look at rows.
 
     Args:
@@ -43,7 +43,7 @@ def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
     samples, count, bodies = len(states), len(rows.kind), len(mechanism.bodies)
     value = np.empty((samples, count))
     direction, slope = np.empty((samples, count, 12)), np.empty((samples, count, 12, 12))
-    sweep.look_along(rows, states, room_for(bodies, 0, 0), value, direction, slope)
+    sweep.evaluate_rows(rows, states, workspace_for(bodies, 0, 0), value, direction, slope)
     # The world is behind all bodies.
     twists = np.concatenate(
         [states.reshape(samples, bodies, 13)[:, :, 7:], np.zeros((samples, 1, 6))], axis=1)
@@ -60,7 +60,7 @@ def look(mechanism: Mechanism, rows: Rows, states: np.ndarray) -> Look:
             speed_by_state[:, k, pose] = turned[:, k, own]
             speed_by_state[:, k, speed] = direction[:, k, own]
     speed = np.einsum('skc,skc->sk', direction, twist)
-    return Look(value, speed, by_state, speed_by_state)
+    return RowValues(value, speed, by_state, speed_by_state)
 
 
 class JointMotion(NamedTuple):
@@ -105,8 +105,8 @@ class Coordinates:
         motion = np.empty((len(states), 2 * count))
         by_state = np.zeros((len(states), 2 * count, 12 * bodies))
         read_joints(
-            self._rows, self.turning, states, room_for(bodies, len(self._rows.kind), 0), motion,
-            by_state)
+            self._rows, self.turning, states, workspace_for(bodies, len(self._rows.kind), 0),
+            motion, by_state)
         return JointMotion(motion[:, :count], motion[:, count:], by_state)
 
     @cached_property

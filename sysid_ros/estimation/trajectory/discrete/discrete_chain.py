@@ -20,19 +20,19 @@ from sysid_ros.estimation.trajectory.chain import (
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, JointMotion
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
-from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, LinearStretch
-from sysid_ros.estimation.trajectory.discrete.machine import (
-    Amounts,
-    Machine,
-    Room,
-    Sought,
-    room_for,
+from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, SegmentLeastSquares
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
+    BodyParameters,
+    FreeParameterMap,
+    MechanismArrays,
+    Workspace,
+    workspace_for,
 )
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism
 from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
-from sysid_ros.estimation.trajectory.discrete.sweep import Modes
+from sysid_ros.estimation.trajectory.discrete.sweep import ContactModes
 from sysid_ros.estimation.trajectory.interpolation import Between
-from sysid_ros.estimation.trajectory.problem import Observation, Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 
 #: Missing impulses as steps predict them, or as they were published.
@@ -48,19 +48,19 @@ class MechanismSpace(StateSpace):
     Args:
         size: Numbers of a state.
         quaternions: Where quaternions begin.
-        machine: The bodies and constraints.
+        arrays: The bodies and constraints.
         light: Inverse masses and moments of inertia, shape ``(n,)``.
     """
 
-    machine: Machine
+    arrays: MechanismArrays
     light: np.ndarray
 
     def moved(self, states: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """States after steps, gaps and their speeds as the steps say at first order."""
-        after, rows = np.empty_like(states), len(self.machine.compliance)
+        after, rows = np.empty_like(states), len(self.arrays.compliance)
         sweep.retract(
-            self.machine, self.light, states, steps, after,
-            room_for(len(self.light) // 6, rows, len(self.machine.dry)), np.empty((2, rows)))
+            self.arrays, self.light, states, steps, after,
+            workspace_for(len(self.light) // 6, rows, len(self.arrays.dry)), np.empty((2, rows)))
         return after
 
 
@@ -97,35 +97,35 @@ class DiscreteChain:
     frozen: bool = False
     lever: float | None = None
     secant: bool = False
-    _modes: dict[int, Modes] = field(default_factory=dict, repr=False)
+    _modes: dict[int, ContactModes] = field(default_factory=dict, repr=False)
 
     @cached_property
     def space(self) -> StateSpace:
         """Position, quaternion, velocity and angular velocity of every body."""
         size = self.start.shape[1]
         return MechanismSpace(
-            size, tuple(range(3, size, 13)), machine=self.robot.mechanism.machine,
+            size, tuple(range(3, size, 13)), arrays=self.robot.mechanism.arrays,
             light=1.0 / self._masses.ravel())
 
     @cached_property
     def first_nodes(self) -> np.ndarray:
-        """First node of every stretch and, last, the number of all, shape ``(s + 1,)``."""
-        return np.cumsum([0, *(len(stretch.t) for stretch in self.problem.stretches)])
+        """First node of every segment and, last, the number of all, shape ``(s + 1,)``."""
+        return np.cumsum([0, *(len(segment.t) for segment in self.problem.segments)])
 
     def residuals(
         self, states: np.ndarray, values: np.ndarray
     ) -> Iterator[ChainPart]:
         """Missing impulses, readings of all sensors, and violations of first states."""
         everything = self.full(values)
-        amounts = self.robot.makeup.amounts(
+        parameters = self.robot.parameter_map.body_parameters(
             everything, len(self._masses), self.robot.mechanism.gravity)
-        sought = self.robot.makeup.sought(self.problem.free)
+        free_map = self.robot.parameter_map.of_free(self.problem.free)
         yield self._first_states(states, len(values))
-        for index, stretch in enumerate(self.problem.stretches):
+        for index, segment in enumerate(self.problem.segments):
             part = states[self._part(index)]
-            yield self._impulses(index, stretch, part, amounts, sought, len(values))
+            yield self._impulses(index, segment, part, parameters, free_map, len(values))
             motion = self.joint_motion(states, index)
-            for observation in stretch.observations:
+            for observation in segment.observations:
                 yield self._observed(index, observation, motion, everything)[0]
 
     def linearised(self, states: np.ndarray, values: np.ndarray) -> Linearised:
@@ -133,19 +133,19 @@ class DiscreteChain:
         parts = iter(self.residuals(states, values))
         if self.residual == 'published':
             return NormalEquations.of(len(states), self.space.dimension, len(values), parts)
-        first, cost, stretches = next(parts), 0.0, []
-        for index, stretch in enumerate(self.problem.stretches):
-            missing, *observed = islice(parts, 1 + len(stretch.observations))
+        first, cost, segments = next(parts), 0.0, []
+        for index, segment in enumerate(self.problem.segments):
+            missing, *observed = islice(parts, 1 + len(segment.observations))
             rows = first.rows[index]
             violated = np.delete(rows, slice(-1 - len(values), -1), axis=1)
-            stretches.append(LinearStretch.of(
+            segments.append(SegmentLeastSquares.of(
                 int(self.first_nodes[index]), cast(MissingImpulses, missing), observed, violated))
             cost += missing.cost + sum(part.cost for part in observed)
-        return LinearMotion(tuple(stretches), cost + first.cost, self._covariances)
+        return LinearMotion(tuple(segments), cost + first.cost, self._covariances)
 
     @cached_property
     def _covariances(self) -> np.ndarray:
-        """Room for those of all states."""
+        """Workspace for those of all states."""
         return np.empty((len(self.start), *(self.space.dimension,) * 2))
 
     def equations(self, states: np.ndarray, values: np.ndarray) -> Iterable[Residuals]:
@@ -165,16 +165,16 @@ class DiscreteChain:
     def innovations(
         self, states: np.ndarray, values: np.ndarray
     ) -> tuple[tuple[np.ndarray, ...], ...]:
-        """Measured less predicted, by stretch and observation; see ``TrajectorySolution``."""
+        """Measured less predicted, by segment and observation; see ``TrajectorySolution``."""
         return tuple(
             tuple(
                 self._observed(
                     index, observation, self.joint_motion(states, index), self.full(values))[1]
-                for observation in stretch.observations)
-            for index, stretch in enumerate(self.problem.stretches))
+                for observation in segment.observations)
+            for index, segment in enumerate(self.problem.segments))
 
     def joint_motion(self, states: np.ndarray, index: int) -> JointMotion:
-        """Motion of the driven joints in a stretch, without jumps of angles."""
+        """Motion of the driven joints in a segment, without jumps of angles."""
         part = self._part(index)
         motion = self._coordinates.of(states[part])
         turns = np.rint((self.counted[part] - motion.position) / (2.0 * np.pi))
@@ -193,7 +193,8 @@ class DiscreteChain:
         """Masses and moments of inertia about joints, of the prior, by velocity, ``(b, 6)``."""
         values = self.problem.parameters.prior
         bodies = len(self.robot.robot.body_names)
-        own = self.robot.makeup.amounts(values, bodies, self.robot.mechanism.gravity).bodies
+        own = self.robot.parameter_map.body_parameters(values, bodies,
+            self.robot.mechanism.gravity).bodies
         # A thin body turns about its joint; by its own moment of inertia alone, what turns it
         # would be missing for next to nothing.
         joints = self.robot.mechanism.joints[:bodies]
@@ -208,66 +209,66 @@ class DiscreteChain:
         return np.asarray(self.state_weight * self._masses.ravel())
 
     def _impulses(
-        self, index: int, stretch: Stretch, states: np.ndarray, amounts: Amounts, sought: Sought,
-        free: int,
+        self, index: int, segment: Segment, states: np.ndarray, parameters: BodyParameters,
+        free_map: FreeParameterMap, free: int,
     ) -> ChainPart:
-        """Impulses that are missing between the states of a stretch."""
+        """Impulses that are missing between the states of a segment."""
         # Steps hold commands that nodes have on straight lines.
-        torques = self.robot.commands(0.5 * (stretch.torque[1:] + stretch.torque[:-1]))
+        torques = self.robot.commands(0.5 * (segment.torque[1:] + segment.torque[:-1]))
         if self.residual == 'published':
-            return self._published(index, stretch, states, torques, amounts, sought, free)
+            return self._published(index, segment, states, torques, parameters, free_map, free)
         steps, n = len(torques), self._weights.size
         predicted, slopes = self._predicted(
-            index, stretch.step, states, torques, amounts, sought, free)
+            index, segment.step, states, torques, parameters, free_map, free)
         values, turns = np.empty((steps, 2 * n)), np.empty((steps, 2, n // 6, 3, 3))
         fill_missing(
-            stretch.step, states, predicted, self._weights, self.rotation == 'exact', values, turns)
+            segment.step, states, predicted, self._weights, self.rotation == 'exact', values, turns)
         return MissingImpulses(
             np.arange(steps) + self.first_nodes[index], values, slopes, turns, self._weights,
-            stretch.step)
+            segment.step)
 
     def _predicted(
-        self, index: int, step: float, states: np.ndarray, torques: np.ndarray, amounts: Amounts,
-        sought: Sought, free: int,
+        self, index: int, step: float, states: np.ndarray, torques: np.ndarray,
+        parameters: BodyParameters, free_map: FreeParameterMap, free: int,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Next velocities of the steps of a stretch ``(K, n)``, and their derivatives."""
-        machine, steps, n = self.robot.mechanism.machine, len(torques), self._weights.size
-        constraints, drives = len(machine.compliance), len(machine.dry)
-        modes = self._modes.setdefault(index, Modes.of(steps, constraints, drives))
-        room = self._room
+        """Next velocities of the steps of a segment ``(K, n)``, and their derivatives."""
+        arrays, steps, n = self.robot.mechanism.arrays, len(torques), self._weights.size
+        constraints, drives = len(arrays.compliance), len(arrays.dry)
+        modes = self._modes.setdefault(index, ContactModes.of(steps, constraints, drives))
+        work = self._workspace
         velocities, slopes = np.empty((steps, n)), np.empty((steps, n, 2 * n + free))
         table = np.empty((n + constraints + drives, 2 * n + free))
         first = 0
         while first < steps:
             first = sweep.predict(
-                machine, amounts, sought, step, states, torques, first, modes, self.frozen,
-                self.secant, room, table, velocities, slopes)
+                arrays, parameters, free_map, step, states, torques, first, modes, self.frozen,
+                self.secant, work, table, velocities, slopes)
             if first < 0:
                 break
             # Trying did not find the modes of this step.
             try:
-                complement(machine, amounts, step, states[first], torques[first], room)
+                complement(arrays, parameters, step, states[first], torques[first], work)
             except EstimationError:
                 # No step can be made here: a trial that is not a number is refused.
                 velocities[first:], slopes[first:] = np.nan, 0.0
                 break
-            remember(modes, first, room)
+            remember(modes, first, work)
             sweep.respond_in_modes(
-                machine, amounts, sought, step, states[first], torques[first], states[first + 1],
-                self.secant, room, table, velocities[first], slopes[first])
+                arrays, parameters, free_map, step, states[first], torques[first],
+                states[first + 1], self.secant, work, table, velocities[first], slopes[first])
             first += 1
         return velocities, slopes
 
     def _published(
-        self, index: int, stretch: Stretch, states: np.ndarray, torques: np.ndarray,
-        amounts: Amounts, sought: Sought, free: int,
+        self, index: int, segment: Segment, states: np.ndarray, torques: np.ndarray,
+        parameters: BodyParameters, free_map: FreeParameterMap, free: int,
     ) -> Residuals:
         """Missing impulses as eqs. 3.7 and 3.8 have them, all weighted alike."""
-        machine, n = self.robot.mechanism.machine, self._weights.size
+        arrays, n = self.robot.mechanism.arrays, self._weights.size
         rows = np.empty((len(torques), 2 * n, 4 * n + free + 1))
         if sweep.published(
-            machine, amounts, sought, stretch.step, states, torques, self.rotation == 'exact',
-            self._room, np.empty((n + len(machine.compliance) + len(machine.dry), 2 * n + free)),
+            arrays, parameters, free_map, segment.step, states, torques, self.rotation == 'exact',
+            self._workspace, np.empty((n + len(arrays.compliance) + len(arrays.dry), 2 * n + free)),
             np.empty((n, n)), np.empty(n), rows, np.empty((2, n // 6, 3, 3)),
         ) >= 0:
             raise EstimationError(
@@ -277,17 +278,17 @@ class DiscreteChain:
         return Residuals(np.arange(len(torques)) + self.first_nodes[index], rows, pairs=True)
 
     @cached_property
-    def _room(self) -> Room:
-        machine = self.robot.mechanism.machine
-        return room_for(
-            len(self.robot.robot.body_names), len(machine.compliance), len(machine.dry))
+    def _workspace(self) -> Workspace:
+        arrays = self.robot.mechanism.arrays
+        return workspace_for(
+            len(self.robot.robot.body_names), len(arrays.compliance), len(arrays.dry))
 
     def _observed(
         self, index: int, observation: Observation, motion: JointMotion, values: np.ndarray
     ) -> tuple[Residuals, np.ndarray]:
         """Weighted residuals of a sensor, and its innovations in its own units."""
-        stretch = self.problem.stretches[index]
-        between = Between.of(stretch, observation.t)
+        segment = self.problem.segments[index]
+        between = Between.of(segment, observation.t)
         reading, (here, after, by_values) = between.read(
             observation.sensor, self.problem.model.robot,
             np.hstack([motion.position, motion.velocity]), None, values, self.problem.free)
@@ -327,7 +328,7 @@ class DiscreteChain:
         # G is what violations of velocities change by with velocities.
         inverse = np.linalg.pinv(moving[:, half:, velocities], rcond=1e-10)
         across = np.zeros((len(first), 2 * n, 2 * half))
-        for k, stretch in enumerate(self.problem.stretches):
-            across[k, :n, :half] = self._weights[:, None] * inverse[k] / stretch.step
+        for k, segment in enumerate(self.problem.segments):
+            across[k, :n, :half] = self._weights[:, None] * inverse[k] / segment.step
             across[k, n:, half:] = self._weights[:, None] * inverse[k]
         return across

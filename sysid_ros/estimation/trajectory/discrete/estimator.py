@@ -45,7 +45,7 @@ class DiscreteSolution(TrajectorySolution):
     """A solution with the states of all bodies.
 
     Attributes:
-        states: Of all stretches at their nodes, shape ``(N, 13 b)``.
+        states: Of all segments at their nodes, shape ``(N, 13 b)``.
     """
 
     states: np.ndarray
@@ -135,7 +135,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
                 'no step can be made with these parameters', where=problem.provenance.get('source'),
                 fix='Give every body a mass and moments of inertia, and raise compliances')
         information, scores = _known(chain, linear, states, free, scored)
-        return _told(chain, states, TrajectorySolution(
+        return _assemble_solution(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
             residuals=chain.innovations(states, free), information=information, scores=scores))
 
@@ -150,7 +150,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
             parameters.upper[free], progress)
         values = parameters.values.copy()
         values[free] = found.values
-        return _told(chain, found.states, replace(
+        return _assemble_solution(chain, found.states, replace(
             start, values=values, status=found.status, iterations=found.iterations))
 
     def _minimised_in_modes(
@@ -189,7 +189,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         """
         damping = self.damping
         if damping is None:
-            damping = _DAMPED * problem.stretches[0].step
+            damping = _DAMPED * problem.segments[0].step
         return RobotMechanism(
             problem.model, problem.parameters.names,
             Softness(self.compliance, self.angular_compliance, damping),
@@ -228,12 +228,12 @@ def _known(
     return eliminated.information, eliminated.scores(chain.residuals(states, values))
 
 
-def _told(
+def _assemble_solution(
     chain: DiscreteChain, states: np.ndarray, solution: TrajectorySolution
 ) -> DiscreteSolution:
     """A solution with its motion."""
     motions = [
-        chain.joint_motion(states, index) for index in range(len(chain.problem.stretches))]
+        chain.joint_motion(states, index) for index in range(len(chain.problem.segments))]
     known = {name.name: getattr(solution, name.name) for name in fields(TrajectorySolution)}
     known['positions'] = tuple(motion.position for motion in motions)
     known['velocities'] = tuple(motion.velocity for motion in motions)

@@ -1,4 +1,4 @@
-r"""Compiled: the linearised motion of a stretch, filtered forwards.
+r"""Compiled: the linearised motion of a segment, filtered forwards.
 
 The Gauss-Newton step of all states is what a Kalman filter and a smoother find, with covariances
 of one state, where normal equations would need products of the slopes of all. What is unknown
@@ -19,12 +19,12 @@ from sysid_ros import compiled
 from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
 from sysid_ros.dynamics import tables
 from sysid_ros.dynamics.tables import copy_table
-from sysid_ros.estimation.trajectory.discrete import course as course_file
-from sysid_ros.estimation.trajectory.discrete.course import Course
+from sysid_ros.estimation.trajectory.discrete import linearised_segment
 from sysid_ros.estimation.trajectory.discrete.digest import digest
+from sysid_ros.estimation.trajectory.discrete.linearised_segment import LinearisedSegment
 
 #: Files that are compiled into :data:`filter_forwards`.
-SOURCES = (compiled, course_file, tables)
+SOURCES = (compiled, linearised_segment, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
 _ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS
@@ -95,13 +95,13 @@ def _measure(
 
 
 @njit(**_PART)
-def _relate(room: np.ndarray, relation: np.ndarray) -> None:
+def _relate(work: np.ndarray, relation: np.ndarray) -> None:
     """Covariance of a state with the next one, from products that its spread has left."""
-    for j in range(room.shape[1]):
+    for j in range(work.shape[1]):
         p = j + 6 * (j // 6)
-        for i in range(room.shape[2]):
-            relation[i, p + 6] = room[0, j, i]
-            relation[i, p] = room[0, j, i] - room[1, j, i]
+        for i in range(work.shape[2]):
+            relation[i, p + 6] = work[0, j, i]
+            relation[i, p] = work[0, j, i] - work[1, j, i]
 
 
 @njit(**_PART)
@@ -157,7 +157,7 @@ def _measure_pair(
 @njit(**_PART)
 def _spread(
     slopes: np.ndarray, before: np.ndarray, weights: np.ndarray, here: np.ndarray,
-    room: np.ndarray, square: np.ndarray, after: np.ndarray,
+    work: np.ndarray, square: np.ndarray, after: np.ndarray,
 ) -> None:
     """Covariance of the next state.
 
@@ -166,16 +166,16 @@ def _spread(
         before: Angular part of B, shape ``(b, 3, 3)``.
         weights: Of missing impulses, shape ``(n,)``.
         here: Covariance of the state, shape ``(2 n, 2 n)``.
-        room: Room, shape ``(2, n, 2 n)``.
-        square: Room, shape ``(3, n, n)``.
+        work: Workspace, shape ``(2, n, 2 n)``.
+        square: Workspace, shape ``(3, n, n)``.
         after: Is filled, shape ``(2 n, 2 n)``.
     """
     n = len(weights)
-    _times(slopes, here, room[0])
-    _before(before, here, room[1])
+    _times(slopes, here, work[0])
+    _before(before, here, work[1])
     both, turned, behind = square[0], square[1], square[2]
     for i in range(n):
-        u = room[0, i]
+        u = work[0, i]
         for j in range(i, n):
             v, total = slopes[j], 0.0
             for m in range(2 * n):
@@ -185,7 +185,7 @@ def _spread(
     for body in range(n // 6):
         first, pose = 6 * body, 12 * body
         for j in range(n):
-            u, v = room[0, j], room[1, j]
+            u, v = work[0, j], work[1, j]
             for c in range(3):
                 turned[first + c, j], behind[first + c, j] = -u[pose + c], -v[pose + c]
                 x, y, z = before[body, c, 0], before[body, c, 1], before[body, c, 2]
@@ -232,51 +232,52 @@ def _before(before: np.ndarray, right: np.ndarray, product: np.ndarray) -> None:
 
 
 @njit(**_PART)
-def _advance(course: Course, k: int, mean: np.ndarray, ahead: np.ndarray) -> None:
+def _advance(segment: LinearisedSegment, k: int, mean: np.ndarray, ahead: np.ndarray) -> None:
     """Mean of the next state, in place."""
-    n, whole, count = len(course.weights), mean.shape[0], mean.shape[1]
-    own = course.slopes.shape[2] - whole
-    _times(course.slopes[k], mean, ahead[0])
-    _before(course.before[k], mean, ahead[1])
+    n, whole, count = len(segment.weights), mean.shape[0], mean.shape[1]
+    own = segment.slopes.shape[2] - whole
+    _times(segment.slopes[k], mean, ahead[0])
+    _before(segment.before[k], mean, ahead[1])
     for i in range(n):
-        p, weight = i + 6 * (i // 6), course.weights[i]
+        p, weight = i + 6 * (i // 6), segment.weights[i]
         for j in range(own):
-            ahead[0, i, count - 1 - own + j] += course.slopes[k, i, whole + j]
+            ahead[0, i, count - 1 - own + j] += segment.slopes[k, i, whole + j]
         for j in range(count):
             mean[p + 6, j] = ahead[0, i, j]
             mean[p, j] = ahead[0, i, j] - ahead[1, i, j]
-        mean[p + 6, count - 1] -= course.missing[k, i] / weight
-        mean[p, count - 1] -= course.missing[k, n + i] / weight
+        mean[p + 6, count - 1] -= segment.missing[k, i] / weight
+        mean[p, count - 1] -= segment.missing[k, n + i] / weight
 
 
 def _filtering(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
-    def filter_forwards(course: Course, start: np.ndarray, filtered: Filtered) -> None:
+    def filter_forwards(segment: LinearisedSegment, start: np.ndarray, filtered: Filtered) -> None:
         sources  # noqa: B018
         whole, count = start.shape
         n, mean, before = whole // 2, start.copy(), np.empty((whole, count))
-        room, square = np.empty((2, n, whole)), np.empty((3, n, n))
+        work, square = np.empty((2, n, whole)), np.empty((3, n, n))
         ahead, joint = np.empty((2, n, count)), np.empty((2, whole, whole))
-        for k in range(len(course.first_row) - 1):
+        for k in range(len(segment.first_row) - 1):
             here = filtered.covariances[k]
-            for r in range(course.first_row[k], course.first_row[k + 1]):
-                _measure(course.rows[r], here, mean, r, filtered)
-            if k == len(course.missing):
+            for r in range(segment.first_row[k], segment.first_row[k + 1]):
+                _measure(segment.rows[r], here, mean, r, filtered)
+            if k == len(segment.missing):
                 break
             after = filtered.covariances[k + 1]
-            _spread(course.slopes[k], course.before[k], course.weights, here, room, square, after)
-            if course.first_pair[k + 1] > course.first_pair[k]:
+            _spread(segment.slopes[k], segment.before[k], segment.weights, here, work, square,
+                after)
+            if segment.first_pair[k + 1] > segment.first_pair[k]:
                 copy_table(mean, before)
                 copy_table(here, joint[0])
-                _relate(room, joint[1])
-            _advance(course, k, mean, ahead)
-            for r in range(course.first_pair[k], course.first_pair[k + 1]):
-                _measure_pair(course.pairs[r], joint, after, before, mean, r, filtered)
+                _relate(work, joint[1])
+            _advance(segment, k, mean, ahead)
+            for r in range(segment.first_pair[k], segment.first_pair[k + 1]):
+                _measure_pair(segment.pairs[r], joint, after, before, mean, r, filtered)
 
     return filter_forwards
 
 
-#: Filters a stretch, from the course, means of the first state, column by column, shape
+#: Filters a segment, from the segment, means of the first state, column by column, shape
 #: ``(2 n, c)``, and what is to be filled: the first covariance is what is known of the first
 #: state, the information is added to.
 filter_forwards = _filtering(digest(*SOURCES))

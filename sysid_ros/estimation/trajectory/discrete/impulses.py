@@ -119,7 +119,7 @@ def add_impulses(
         h: Time between nodes in [s].
         chain: Is added to, as by :func:`~.chain_kernels.add_pairs`.
         corner: Likewise.
-        dense: Room, shape ``(n, .)``, as wide as the chain.
+        dense: Workspace, shape ``(n, .)``, as wide as the chain.
     """
     n, root = len(weights), np.sqrt(2.0)
     whole, last = 2 * n, chain.shape[2] - 1

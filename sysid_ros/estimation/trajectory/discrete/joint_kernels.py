@@ -13,17 +13,22 @@ from sysid_ros.dynamics import spatial_vectors
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
     dense,
-    machine,
+    mechanism_arrays,
     rows,
     step,
 )
 from sysid_ros.estimation.trajectory.discrete.digest import digest
-from sysid_ros.estimation.trajectory.discrete.machine import Room
-from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, bend, look
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import Workspace
+from sysid_ros.estimation.trajectory.discrete.rows import (
+    WORLD,
+    Rows,
+    evaluate_row,
+    row_second_derivative,
+)
 from sysid_ros.estimation.trajectory.discrete.step import turn
 
 #: Files that are compiled into :data:`read_joints`.
-SOURCES = (body_terms, compiled, dense, machine, rows, spatial_vectors, step)
+SOURCES = (body_terms, compiled, dense, mechanism_arrays, rows, spatial_vectors, step)
 
 _ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
 _PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
@@ -32,21 +37,21 @@ _PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
 def _joint_reading(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
     def read_joints(
-        rows: Rows, turning: np.ndarray, states: np.ndarray, room: Room, motion: np.ndarray,
+        rows: Rows, turning: np.ndarray, states: np.ndarray, work: Workspace, motion: np.ndarray,
         by_state: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        count, direction = len(turning), room.direction
+        count, direction = len(turning), work.direction
         for k in range(len(states)):
-            for body in range(len(room.positions)):
-                turn(states[k], body, room)
+            for body in range(len(work.positions)):
+                turn(states[k], body, work)
             for j in range(count):
-                motion[k, j] = look(rows, j, room.positions, room.rotations, direction)
-                _move_joint(rows, j, states[k], room, motion[k], by_state[k])
+                motion[k, j] = evaluate_row(rows, j, work.positions, work.rotations, direction)
+                _move_joint(rows, j, states[k], work, motion[k], by_state[k])
                 if turning[j]:
                     c, s = count + 2 * j, count + 2 * j + 1
-                    cosine = look(rows, c, room.positions, room.rotations, direction)
-                    sine = look(rows, s, room.positions, room.rotations, direction)
+                    cosine = evaluate_row(rows, c, work.positions, work.rotations, direction)
+                    sine = evaluate_row(rows, s, work.positions, work.rotations, direction)
                     motion[k, j] = np.arctan2(sine, cosine)
                     square = cosine * cosine + sine * sine
                     for q in range(12):
@@ -62,23 +67,23 @@ def _joint_reading(sources: str) -> Callable[..., None]:
 
 @njit(**_PART)
 def _move_joint(
-    rows: Rows, j: int, state: np.ndarray, room: Room, motion: np.ndarray, by_state: np.ndarray
+    rows: Rows, j: int, state: np.ndarray, work: Workspace, motion: np.ndarray, by_state: np.ndarray
 ) -> None:
     """Velocity of a joint, and its derivatives."""
     count = len(motion) // 2
-    bend(rows, j, room.positions, room.rotations, room.slope)
+    row_second_derivative(rows, j, work.positions, work.rotations, work.slope)
     total, bodies = 0.0, (rows.first[j], rows.second[j])
     for p in range(2):
         if bodies[p] == WORLD:
             continue
         for c in range(6):
-            along, speed = room.direction[j, 6 * p + c], state[13 * bodies[p] + 7 + c]
+            along, speed = work.direction[j, 6 * p + c], state[13 * bodies[p] + 7 + c]
             total += along * speed
             by_state[count + j, 12 * bodies[p] + 6 + c] = along
             for q in range(12):
                 if bodies[q // 6] != WORLD:
                     by_state[count + j, 12 * bodies[q // 6] + q % 6] += (
-                        speed * room.slope[j, 6 * p + c, q])
+                        speed * work.slope[j, 6 * p + c, q])
     motion[count + j] = total
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.trajectory.discrete.active_equations import Room
+from sysid_ros.estimation.trajectory.discrete.active_equations import Workspace
 
 _COMPILED = {'error_model': 'numpy'}
 
@@ -32,19 +32,19 @@ _SWEEPS = 3
 
 
 @njit(**_COMPILED)
-def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, room: Room) -> bool:
+def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace) -> bool:
     """Eliminate the free variables by LDLᵀ of their block, of which the upper triangle is read.
 
     Args:
         matrix: S, shape ``(n, n)``.
         offset: b, shape ``(n,)``.
         free: How many variables, the first, are free.
-        room: The last rows of ``reduced`` become H and q, of a common size.
+        work: The last rows of ``reduced`` become H and q, of a common size.
 
     Returns:
         Whether the block is positive definite.
     """
-    n, reduced, scale = len(offset), room.reduced, room.scale[0]
+    n, reduced, scale = len(offset), work.reduced, work.scale[0]
     for i in range(n):
         for j in range(n):
             reduced[i, j] = matrix[i, j]
@@ -68,7 +68,7 @@ def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, room: Room) -> 
             if factor != 0.0:
                 for j in range(first, n + 1):
                     row[j] -= factor * above[j]
-    _equalise(reduced[free:, free:], room.scale)
+    _equalise(reduced[free:, free:], work.scale)
     return True
 
 
@@ -106,7 +106,7 @@ def _equalise(reduced: np.ndarray, scale: np.ndarray) -> None:
 @njit(**_COMPILED)
 def pivot(
     free: int, limit: int, softness: float, tilt: float, refined: bool, active: np.ndarray,
-    room: Room,
+    work: Workspace,
 ) -> tuple[int, int]:
     """Lemke's complementary pivots; the lexicographic order of rows forbids cycles.
 
@@ -120,28 +120,28 @@ def pivot(
             one and one more than that.
         refined: Whether each pivot takes the rounding of those before off the tableau.
         active: Those of the variables that are not free are filled, shape ``(n,)``.
-        room: As :func:`eliminate` left it.
+        work: As :func:`eliminate` left it.
 
     Returns:
         How it ended, and the pivots.
     """
     m = len(active) - free
-    tableau, basis, column = room.tableau[:m, :2 * m + 2], room.basis[:m], room.column[:m]
+    tableau, basis, column = work.tableau[:m, :2 * m + 2], work.basis[:m], work.column[:m]
     active[free:] = False
-    if _filled(room.reduced[free:, free:], softness, tilt, tableau):
+    if _filled(work.reduced[free:, free:], softness, tilt, tableau):
         return SOLVED, 0
     for i in range(m):
         basis[i], column[i] = i, -tableau[i, 2 * m]
-    first = room.first[:m, :2 * m + 2]
+    first = work.first[:m, :2 * m + 2]
     if refined:
         first[:] = tableau
-    entering, row = 2 * m, _leaving(tableau, column, basis, room.tied)
+    entering, row = 2 * m, _leaving(tableau, column, basis, work.tied)
     for taken in range(1, limit + 1):
         left = basis[row]
         _exchange(tableau, row, entering)
         basis[row] = entering
         if refined:
-            _refine(tableau, first, basis, room.rest[:m, :2 * m + 2])
+            _refine(tableau, first, basis, work.rest[:m, :2 * m + 2])
         if left == 2 * m:
             for i in range(m):
                 if basis[i] >= m:
@@ -150,7 +150,7 @@ def pivot(
         entering = left + m if left < m else left - m
         for i in range(m):
             column[i] = tableau[i, entering]
-        row = _leaving(tableau, column, basis, room.tied)
+        row = _leaving(tableau, column, basis, work.tied)
         if row < 0:
             return RAY, taken
     return PIVOT_LIMIT, limit

@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from sysid_ros.estimation.trajectory.chain import ChainPart, DampedStep, bounded_minimum
-from sysid_ros.estimation.trajectory.discrete.course import (
-    Course,
+from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered, filter_forwards
+from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
+from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
+    LinearisedSegment,
     add_scores,
     change_units,
     cost_after,
     steepest,
     to_steps,
 )
-from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered, filter_forwards
-from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
 from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import smooth_backwards
 
 # Part of the largest singular value below which violations say nothing of a first state, and of the
@@ -27,25 +27,25 @@ _SILENT = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class LinearStretch:
-    """Linearised residuals of a stretch of K steps.
+class SegmentLeastSquares:
+    """Linearised residuals of a segment of K steps.
 
     Attributes:
         step: Time between nodes in [s].
-        course: Missing impulses and readings.
+        linearised: Missing impulses and readings.
         violated: Weighted violations of the first state: derivatives by it, and values last,
             shape ``(r, 2 n + 1)``.
     """
 
     step: float
-    course: Course
+    linearised: LinearisedSegment
     violated: np.ndarray
 
     @classmethod
     def of(
         cls, first: int, missing: MissingImpulses, observed: Sequence[ChainPart],
         violated: np.ndarray,
-    ) -> LinearStretch:
+    ) -> SegmentLeastSquares:
         """Linearised residuals from those of a chain, whose derivatives are taken over.
 
         Args:
@@ -60,97 +60,99 @@ class LinearStretch:
             _in_order(first, width + pairs * 12 * bodies, [
                 part.reweighted() for part in observed if part.pairs == pairs])
             for pairs in (False, True))
-        course = Course(
+        linearised = LinearisedSegment(
             missing.weights, missing.values, missing.slopes, np.empty((steps, bodies, 3, 3)),
             np.empty((steps + 1, bodies, 3, 3)), np.searchsorted(alone[0], np.arange(steps + 2)),
             alone[1], np.searchsorted(between[0], np.arange(steps + 1)), between[1])
-        change_units(missing.step, missing.turns, course)
+        change_units(missing.step, missing.turns, linearised)
         violated = violated.copy()
         for body in range(bodies):
             violated[:, 12 * body:12 * body + 6] *= missing.step
-        return cls(missing.step, course, violated)
+        return cls(missing.step, linearised, violated)
 
     @property
     def nodes(self) -> int:
-        """Nodes of the stretch."""
-        return len(self.course.units)
+        """Nodes of the segment."""
+        return len(self.linearised.units)
 
     @property
     def parameters(self) -> int:
         """Parameters p."""
-        return self.course.slopes.shape[2] - self.violated.shape[1] + 1
+        return self.linearised.slopes.shape[2] - self.violated.shape[1] + 1
 
     @property
     def squares(self) -> float:
         """Half the sum of squared residuals."""
-        course = self.course
+        linearised = self.linearised
         return 0.5 * float(
-            np.vdot(course.missing, course.missing) + np.sum(course.rows[:, -1]**2)
-            + np.sum(course.pairs[:, -1]**2) + np.sum(self.violated[:, -1]**2))
+            np.vdot(linearised.missing, linearised.missing) + np.sum(linearised.rows[:, -1]**2)
+            + np.sum(linearised.pairs[:, -1]**2) + np.sum(self.violated[:, -1]**2))
 
     @cached_property
     def beginning(self) -> tuple[np.ndarray, np.ndarray]:
         """What violations say of the first state: its covariance, and its mean in columns."""
         slopes, rest = self.violated[:, :-1], self.violated[:, -1]
         left, size, right = np.linalg.svd(slopes)
-        told = np.zeros(len(right), dtype=bool)
-        told[:len(size)] = size > _SILENT * size.max(initial=0.0)
-        root = right[told] / size[told[:len(size)], None]
+        observed = np.zeros(len(right), dtype=bool)
+        observed[:len(size)] = size > _SILENT * size.max(initial=0.0)
+        root = right[observed] / size[observed[:len(size)], None]
         silent = len(right) - len(root)
         start = np.zeros((len(right), silent + self.parameters + 1))
-        start[:, :silent] = right[~told].T
+        start[:, :silent] = right[~observed].T
         start[:, -1] = -root.T @ (left[:, :len(root)].T @ rest)
         return root.T @ root, start
 
-    def filtered(self, easing: float, covariances: np.ndarray) -> Told:
-        """What the stretch tells of parameters, its states adapted.
+    def filtered(self, easing: float, covariances: np.ndarray) -> QuadraticModel:
+        """What the segment tells of parameters, its states adapted.
 
         Args:
             easing: Variance of a reading that weighs one.
-            covariances: Room, shape ``(K + 1, 2 n, 2 n)``; is kept.
+            covariances: Workspace, shape ``(K + 1, 2 n, 2 n)``; is kept.
         """
         covariances[0], start = self.beginning
         whole, count = start.shape
-        alone, between = len(self.course.rows), len(self.course.pairs)
+        alone, between = len(self.linearised.rows), len(self.linearised.pairs)
         found = Filtered(
             easing, covariances,
             np.empty((alone, whole)), np.empty(alone), np.empty((alone, count)),
             np.empty((between, 2 * whole)), np.empty(between), np.empty((between, count)),
             np.zeros((count, count)))
-        filter_forwards(self.course, start, found)
-        told = found.information + np.triu(found.information, 1).T
+        filter_forwards(self.linearised, start, found)
+        information = found.information + np.triu(found.information, 1).T
         free = count - self.parameters - 1
-        if not np.isfinite(told).all():
-            return Told(self, found, np.full((free, count - free), np.nan), told[free:, free:])
+        if not np.isfinite(information).all():
+            return QuadraticModel(self, found, np.full((free, count - free), np.nan),
+                information[free:, free:])
         # What is free of the first state follows from parameters.
-        follows = -_inverse(told[:free, :free]) @ told[:free, free:]
-        return Told(self, found, follows, told[free:, free:] + told[free:, :free] @ follows)
+        follows = -_inverse(information[:free, :free]) @ information[:free, free:]
+        return QuadraticModel(self, found, follows,
+            information[free:, free:] + information[free:, :free] @ follows)
 
     def after(self, states: np.ndarray, moved: np.ndarray) -> float:
-        """Half the sum of squared residuals after a step in the units of the course."""
+        """Half the sum of squared residuals after a step in the units of the segment."""
         begun = self.violated[:, :-1] @ states[0] + self.violated[:, -1]
-        return cost_after(self.course, states, moved) + 0.5 * float(begun @ begun)
+        return cost_after(self.linearised, states, moved) + 0.5 * float(begun @ begun)
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a filtered stretch tells of p parameters.
+class QuadraticModel:
+    """What a filtered segment tells of p parameters.
 
     Attributes:
-        stretch: The stretch.
+        segment: The segment.
         filtered: What the filter left behind.
         follows: What is free of the first state by parameters and one, shape ``(s, p + 1)``.
         information: Second derivatives of the least cost by parameters and, last, its
             gradient, shape ``(p + 1, p + 1)``.
     """
 
-    stretch: LinearStretch
+    segment: SegmentLeastSquares
     filtered: Filtered
     follows: np.ndarray
     information: np.ndarray
 
     def states(self, moved: np.ndarray, one: float) -> np.ndarray:
-        """Steps of the states for parameters' steps, in the units of the course.
+        """Steps of the states for parameters' steps, in the units of the segment.
 
         Args:
             moved: Shape ``(w, p)``.
@@ -160,11 +162,11 @@ class Told:
             Shape ``(w, K + 1, 2 n)``.
         """
         known = np.column_stack([moved, np.full(len(moved), one)])
-        start = self.stretch.beginning[1]
-        states = np.empty((len(moved), self.stretch.nodes, len(start)))
+        start = self.segment.beginning[1]
+        states = np.empty((len(moved), self.segment.nodes, len(start)))
         smooth_backwards(
-            self.stretch.course, start, np.hstack([known @ self.follows.T, known]), self.filtered,
-            states)
+            self.segment.linearised, start, np.hstack([known @ self.follows.T, known]),
+            self.filtered, states)
         return states
 
 
@@ -177,45 +179,45 @@ class LinearMotion:
     missing impulses can weigh so much that in their own units nothing would move.
 
     Attributes:
-        stretches: Its stretches.
+        segments: Its segments.
         cost: That of all residuals.
-        room: Room for covariances of all nodes, shape ``(N, 2 n, 2 n)``; chains share it, so
+        work: Workspace for covariances of all nodes, shape ``(N, 2 n, 2 n)``; chains share it, so
             that what a filter leaves there is not kept.
     """
 
-    stretches: tuple[LinearStretch, ...]
+    segments: tuple[SegmentLeastSquares, ...]
     cost: float
-    room: np.ndarray
+    work: np.ndarray
 
-    def told(self, easing: float = 1.0) -> tuple[Told, ...]:
-        """What every stretch tells of parameters; until the room is used again."""
-        ends = np.cumsum([0, *(stretch.nodes for stretch in self.stretches)])
+    def quadratic_models(self, easing: float = 1.0) -> tuple[QuadraticModel, ...]:
+        """What every segment tells of parameters; until the workspace is used again."""
+        ends = np.cumsum([0, *(segment.nodes for segment in self.segments)])
         return tuple(
-            stretch.filtered(easing, self.room[first:last])
-            for stretch, first, last in zip(self.stretches, ends[:-1], ends[1:], strict=True))
+            segment.filtered(easing, self.work[first:last])
+            for segment, first, last in zip(self.segments, ends[:-1], ends[1:], strict=True))
 
     def damped_step(
         self, damping: float, scale: np.ndarray | None, lower: np.ndarray, upper: np.ndarray
     ) -> DampedStep | None:
         """The step to the minimum of the damped quadratic model; see ``Linearised``."""
-        told = self.told(1.0 / (1.0 + damping))
-        whole = np.sum([part.information for part in told], axis=0)
+        models = self.quadratic_models(1.0 / (1.0 + damping))
+        whole = np.sum([part.information for part in models], axis=0)
         information, gradient = whole[:-1, :-1], whole[:-1, -1]
         if not np.isfinite(whole).all():
             return None
         scale = np.diagonal(information) if scale is None else np.maximum(
             scale, np.diagonal(information))
-        bent = np.where(scale > 0.0, scale, 1.0)
-        moved = bounded_minimum(information + damping * np.diag(bent), gradient, lower, upper)
+        scaled = np.where(scale > 0.0, scale, 1.0)
+        moved = bounded_minimum(information + damping * np.diag(scaled), gradient, lower, upper)
         if moved is None:
             return None
         left, steps = 0.0, []
-        for part in told:
+        for part in models:
             states = part.states(moved[None], 1.0)[0]
-            left += part.stretch.after(states, moved)
-            to_steps(part.stretch.step, part.stretch.course, states)
+            left += part.segment.after(states, moved)
+            to_steps(part.segment.step, part.segment.linearised, states)
             steps.append(states)
-        promised = sum(stretch.squares for stretch in self.stretches) - left
+        promised = sum(segment.squares for segment in self.segments) - left
         size = float(np.max(np.abs(moved) * np.sqrt(scale), initial=0.0))
         return DampedStep(np.concatenate(steps), moved, promised, size, scale)
 
@@ -225,10 +227,10 @@ class LinearMotion:
         if not size > 0.0:
             return 0.0
         slope, curvature, largest = np.zeros(len(lowest)), np.zeros(len(lowest)), 0.0
-        for stretch in self.stretches:
-            slopes, rest = stretch.violated[:, :-1], stretch.violated[:, -1]
+        for segment in self.segments:
+            slopes, rest = segment.violated[:, :-1], segment.violated[:, -1]
             first = np.array([slopes.T @ rest, np.sum(slopes**2, axis=0)])
-            largest = max(largest, steepest(stretch.course, first, slope, curvature))
+            largest = max(largest, steepest(segment.linearised, first, slope, curvature))
         held = (lowest & (slope > 0.0)) | (highest & (slope < 0.0)) | (curvature <= 0.0)
         cosines = np.abs(slope[~held]) / np.sqrt(curvature[~held])
         return max(largest, float(np.max(cosines, initial=0.0))) / size
@@ -243,18 +245,18 @@ class LinearMotion:
             Second derivatives of the least cost, shape ``(p, p)``, and every node's share of its
             gradient, shape ``(N, p)``, or none; zeros where that is no number.
         """
-        told = self.told()
-        information = np.sum([part.information for part in told], axis=0)[:-1, :-1]
+        models = self.quadratic_models()
+        information = np.sum([part.information for part in models], axis=0)[:-1, :-1]
         count, scores = len(information), []
         if not np.isfinite(information).all():
-            return np.zeros((count, count)), np.zeros((len(self.room), count))
+            return np.zeros((count, count)), np.zeros((len(self.work), count))
         if not scored:
             return information, np.zeros((0, count))
-        for part in told:
-            own = np.zeros((part.stretch.nodes, count))
+        for part in models:
+            own = np.zeros((part.segment.nodes, count))
             states = part.states(np.eye(count), 0.0)
-            add_scores(part.stretch.course, states, own)
-            slopes, rest = part.stretch.violated[:, :-1], part.stretch.violated[:, -1]
+            add_scores(part.segment.linearised, states, own)
+            slopes, rest = part.segment.violated[:, :-1], part.segment.violated[:, -1]
             own[0] += states[:, 0] @ (slopes.T @ rest)
             scores.append(own)
         return information, np.concatenate(scores)

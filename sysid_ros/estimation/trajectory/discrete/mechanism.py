@@ -10,8 +10,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from sysid_ros.errors import ModelError, did_you_mean
-from sysid_ros.estimation.trajectory.discrete.machine import DRIVE_FIELDS, Amounts, Machine
-from sysid_ros.estimation.trajectory.discrete.makeup import TILT, Makeup
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
+    DRIVE_FIELDS,
+    BodyParameters,
+    MechanismArrays,
+)
+from sysid_ros.estimation.trajectory.discrete.parameter_map import TILT, ParameterMap
 from sysid_ros.estimation.trajectory.discrete.rows import (
     COSINE,
     DISTANCE,
@@ -238,7 +242,7 @@ class Mechanism:
         return {body.name: k for k, body in enumerate(self.bodies)}
 
     @cached_property
-    def machine(self) -> Machine:
+    def arrays(self) -> MechanismArrays:
         """What compiled steps work on; m constraints, f drives."""
         constraints = self.constraints
         angular = np.array([row.kind == COSINE for _, row in constraints], dtype=bool)
@@ -247,7 +251,7 @@ class Mechanism:
             return np.array([getattr(joint, name) for joint, _ in constraints], dtype=float)
 
         levers = np.array([joint.levers for joint, _ in constraints]).reshape(-1, 2)
-        return Machine(
+        return MechanismArrays(
             rows=self.rows_of([*constraints, *self.drives]),
             compliance=np.where(angular, of('angular_compliance'), of('compliance')),
             damping=of('damping'),
@@ -326,7 +330,7 @@ class Mechanism:
         return ParameterSet.of(parameters)
 
     @cached_property
-    def makeup(self) -> Makeup:
+    def parameter_map(self) -> ParameterMap:
         """How :attr:`parameters` make up what compiled steps work with."""
         names, first = self.parameters.names, len(self.bodies) * len(INERTIAL_FIELDS)
         base = np.zeros(first + len(self.drives) * len(DRIVE_FIELDS) + len(TILT))
@@ -341,9 +345,9 @@ class Mechanism:
         pairs += [
             (len(base) - len(TILT) + c, len(names) - len(TILT) + c) for c in range(len(TILT))]
         source, parameter = np.array(pairs, dtype=np.int64).T
-        return Makeup(base, source, parameter, np.ones(len(pairs)))
+        return ParameterMap(base, source, parameter, np.ones(len(pairs)))
 
-    def amounts(self, values: np.ndarray) -> Amounts:
+    def body_parameters(self, values: np.ndarray) -> BodyParameters:
         """Parameter values as compiled steps work with them.
 
         Args:
@@ -356,4 +360,4 @@ class Mechanism:
             raise ModelError(
                 'the values are not those of the parameters', found=f'shape {np.shape(values)}',
                 allowed=np.shape(self.parameters.values))
-        return self.makeup.amounts(values, len(self.bodies), self.gravity)
+        return self.parameter_map.body_parameters(values, len(self.bodies), self.gravity)

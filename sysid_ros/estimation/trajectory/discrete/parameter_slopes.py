@@ -14,7 +14,8 @@ from sysid_ros.estimation.trajectory.discrete.body_terms import (
     dyad,
     first_moments,
 )
-from sysid_ros.estimation.trajectory.discrete.machine import (
+from sysid_ros.estimation.trajectory.discrete.contact_modes import pressure, speed_along
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     ARMATURE,
     BEARING,
     COULOMB,
@@ -24,46 +25,45 @@ from sysid_ros.estimation.trajectory.discrete.machine import (
     STRIBECK_BEARING,
     STRIBECK_VELOCITY,
     VISCOUS,
-    Amounts,
-    Machine,
-    Room,
-    Sought,
+    BodyParameters,
+    FreeParameterMap,
+    MechanismArrays,
+    Workspace,
 )
-from sysid_ros.estimation.trajectory.discrete.modes import pressure, speed_along
 
 
 @njit(**INSIDE)
 def by_parameters(
-    machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-    torque: np.ndarray, u: np.ndarray, room: Room, table: np.ndarray,
+    arrays: MechanismArrays, parameters: BodyParameters, free_map: FreeParameterMap, h: float,
+    state: np.ndarray, torque: np.ndarray, u: np.ndarray, work: Workspace, table: np.ndarray,
 ) -> None:
     """Minus the derivatives of F by the parameters that are sought.
 
     Arguments as for :func:`~sysid_ros.estimation.trajectory.discrete.slopes.differentiate`.
     """
-    bodies = len(room.positions)
-    for z in range(len(sought.source)):
-        source, factor = sought.source[z], sought.factor[z]
-        column = 12 * bodies + sought.column[z]
+    bodies = len(work.positions)
+    for z in range(len(free_map.source)):
+        source, factor = free_map.source[z], free_map.factor[z]
+        column = 12 * bodies + free_map.column[z]
         if source < 10 * bodies:
             _by_moment(
-                machine, amounts, h, state, source // 10, source % 10, factor, u, room, table,
+                arrays, parameters, h, state, source // 10, source % 10, factor, u, work, table,
                 column)
             continue
         source -= 10 * bodies
-        if source < amounts.drives.size:
-            j, width = source // amounts.drives.shape[1], amounts.drives.shape[1]
-            felt = factor * _drive_slope(
-                machine, amounts, h, torque, j, source - width * j, u, room)
+        if source < parameters.drives.size:
+            j, width = source // parameters.drives.shape[1], parameters.drives.shape[1]
+            turned_momentum = factor * _drive_slope(
+                arrays, parameters, h, torque, j, source - width * j, u, work)
             for r in range(len(u)):
-                table[r, column] -= felt * room.whole[len(room.gap) + j, r]
+                table[r, column] -= turned_momentum * work.whole[len(work.gap) + j, r]
             continue
-        c = source - amounts.drives.size
-        g = (amounts.gravity_slope[0, c], amounts.gravity_slope[1, c],
-             amounts.gravity_slope[2, c])
+        c = source - parameters.drives.size
+        g = (parameters.gravity_slope[0, c], parameters.gravity_slope[1, c],
+             parameters.gravity_slope[2, c])
         for body in range(bodies):
-            m = amounts.bodies[body, 0]
-            turn = cross(first_moments(room, body), g)
+            m = parameters.bodies[body, 0]
+            turn = cross(first_moments(work, body), g)
             for r in range(3):
                 table[6 * body + r, column] += factor * h * m * g[r]
                 table[6 * body + 3 + r, column] += factor * h * turn[r]
@@ -71,29 +71,29 @@ def by_parameters(
 
 @njit(**INSIDE)
 def _by_moment(
-    machine: Machine, amounts: Amounts, h: float, state: np.ndarray, body: int, which: int,
-    factor: float, u: np.ndarray, room: Room, table: np.ndarray, column: int,
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, state: np.ndarray, body: int,
+    which: int, factor: float, u: np.ndarray, work: Workspace, table: np.ndarray, column: int,
 ) -> None:
     """By the mass of a body, one of its first moments, or one of its second moments."""
     own, omega = 6 * body, angular_velocity(state, body)
-    g = (amounts.gravity[0], amounts.gravity[1], amounts.gravity[2])
+    g = (parameters.gravity[0], parameters.gravity[1], parameters.gravity[2])
     lifted = plus(change(u, state, own, 0), g, -h)
     angular, ahead = change(u, state, own, 3), omega
-    if machine.averaged:
+    if arrays.averaged:
         ahead = (u[own + 3], u[own + 4], u[own + 5])
     linear, turn = lifted, (0.0, 0.0, 0.0)
     if 1 <= which <= 3:
-        e = axis_of(room.rotations, body, which - 1)
-        bent = plus(cross(omega, cross(ahead, e)), cross(ahead, cross(omega, e)), 1.0)
-        linear, turn = plus(cross(angular, e), bent, 0.5 * h), cross(e, lifted)
+        e = axis_of(work.rotations, body, which - 1)
+        gyroscopic = plus(cross(omega, cross(ahead, e)), cross(ahead, cross(omega, e)), 1.0)
+        linear, turn = plus(cross(angular, e), gyroscopic, 0.5 * h), cross(e, lifted)
     elif which > 3:
         linear = turn
         # Second moments xx, xy, yy, xz, yz, zz of two axes of the body.
         first = 0 if which in (4, 5, 7) else 1 if which in (6, 8) else 2
         second = 0 if which == 4 else 1 if which in (5, 6) else 2
-        a, b = axis_of(room.rotations, body, first), axis_of(room.rotations, body, second)
-        bent = plus(cross(omega, dyad(a, b, ahead)), cross(ahead, dyad(a, b, omega)), 1.0)
-        turn = plus(dyad(a, b, angular), bent, 0.5 * h)
+        a, b = axis_of(work.rotations, body, first), axis_of(work.rotations, body, second)
+        gyroscopic = plus(cross(omega, dyad(a, b, ahead)), cross(ahead, dyad(a, b, omega)), 1.0)
+        turn = plus(dyad(a, b, angular), gyroscopic, 0.5 * h)
     for r in range(3):
         table[own + r, column] -= factor * linear[r]
         table[own + 3 + r, column] -= factor * turn[r]
@@ -101,12 +101,12 @@ def _by_moment(
 
 @njit(**INSIDE)
 def _drive_slope(
-    machine: Machine, amounts: Amounts, h: float, torque: np.ndarray, j: int, which: int,
-    u: np.ndarray, room: Room,
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, torque: np.ndarray, j: int,
+    which: int, u: np.ndarray, work: Workspace,
 ) -> float:
     """Derivative of what a drive takes off the bodies by one of its parameters."""
-    own, before = amounts.drives, room.speed[j]
-    ahead, slope = speed_along(room, len(room.gap) + j, u), 0.0
+    own, before = parameters.drives, work.speed[j]
+    ahead, slope = speed_along(work, len(work.gap) + j, u), 0.0
     if which == VISCOUS:
         slope = h * ahead
     elif which == ARMATURE:
@@ -115,9 +115,9 @@ def _drive_slope(
         slope = -h * torque[j]
     elif which == OFFSET:
         slope = h
-    elif machine.dry[j]:
+    elif arrays.dry[j]:
         relative = before / own[j, STRIBECK_VELOCITY]
-        slow, pressed = np.exp(-relative * relative), pressure(machine, room, j)
+        slow, pressed = np.exp(-relative * relative), pressure(arrays, work, j)
         if which == COULOMB:
             slope = h
         elif which == STRIBECK:
@@ -129,5 +129,5 @@ def _drive_slope(
         else:
             slope = 2.0 * relative * relative / own[j, STRIBECK_VELOCITY] * slow * (
                 h * own[j, STRIBECK] + own[j, STRIBECK_BEARING] * pressed)
-        slope *= room.slip[j]
+        slope *= work.slip[j]
     return slope

@@ -19,7 +19,7 @@ _SMALL = 1e-3
 
 
 @njit(**_COMPILED)
-def carry(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> None:
+def integrate_poses(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> None:
     """The state after a step with the next velocity.
 
     Args:

@@ -13,9 +13,13 @@ from numba import njit
 from sysid_ros.compiled import INSIDE
 from sysid_ros.dynamics.spatial_vectors import Vector
 from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
-from sysid_ros.estimation.trajectory.discrete.machine import Machine, Room
-from sysid_ros.estimation.trajectory.discrete.poses import carry
-from sysid_ros.estimation.trajectory.discrete.rows import WORLD, bent_along, look
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import MechanismArrays, Workspace
+from sysid_ros.estimation.trajectory.discrete.poses import integrate_poses
+from sysid_ros.estimation.trajectory.discrete.rows import (
+    WORLD,
+    evaluate_row,
+    second_derivative_along,
+)
 from sysid_ros.estimation.trajectory.discrete.step import speed_of, spread, turn
 
 # Corrections, all with the matrix of the first: what is left then is of fourth order.
@@ -26,70 +30,72 @@ _REDUNDANT = 1e-12
 
 @njit(**INSIDE)
 def move(
-    machine: Machine, light: np.ndarray, state: np.ndarray, step: np.ndarray, after: np.ndarray,
-    room: Room, wanted: np.ndarray,
+    arrays: MechanismArrays, light: np.ndarray, state: np.ndarray, step: np.ndarray,
+    after: np.ndarray, work: Workspace, wanted: np.ndarray,
 ) -> None:
     """A state after a step.
 
     Args:
-        machine: The bodies and constraints.
+        arrays: The bodies and constraints.
         light: Inverse masses and moments of inertia by which bodies are moved back, ``(n,)``.
         state: Before the step, shape ``(13 b,)``.
         step: The step, shape ``(12 b,)``.
         after: Is filled.
-        room: Room.
-        wanted: Room, shape ``(2, m)``.
+        work: Workspace.
+        wanted: Workspace, shape ``(2, m)``.
     """
-    m = len(room.gap)
-    _want(machine, state, step, room, wanted)
-    for body in range(len(room.positions)):
+    m = len(work.gap)
+    _want(arrays, state, step, work, wanted)
+    for body in range(len(work.positions)):
         for c in range(6):
-            room.velocity[6 * body + c] = step[12 * body + c]
-            room.momentum[6 * body + c] = (
+            work.velocity[6 * body + c] = step[12 * body + c]
+            work.momentum[6 * body + c] = (
                 state[13 * body + 7 + c] + step[12 * body + 6 + c])
-    _shift(1.0, state, room, after)
-    _look(machine, after, room)
-    count = _factorise(machine, light, room)
+    _shift(1.0, state, work, after)
+    _evaluate_constraints(arrays, after, work)
+    count = _factorise(arrays, light, work)
     for turn_back in range(_ROUNDS + 1):
         last = turn_back == _ROUNDS
         for k in range(m):
-            room.left[k] = room.gap[k] - wanted[0, k]
+            work.left[k] = work.gap[k] - wanted[0, k]
             if last:
-                room.left[k] = speed_of(room.whole, k, after) - wanted[1, k]
-        _across(light, count, room)
+                work.left[k] = speed_of(work.whole, k, after) - wanted[1, k]
+        _across(light, count, work)
         if last:
             break
-        _shift(-1.0, after, room, after)
-        _look(machine, after, room)
-    for body in range(len(room.positions)):
+        _shift(-1.0, after, work, after)
+        _evaluate_constraints(arrays, after, work)
+    for body in range(len(work.positions)):
         for c in range(6):
-            after[13 * body + 7 + c] -= room.velocity[6 * body + c]
+            after[13 * body + 7 + c] -= work.velocity[6 * body + c]
 
 
 @njit(**INSIDE)
-def _shift(way: float, state: np.ndarray, room: Room, after: np.ndarray) -> None:
-    """Poses by ``room.velocity``, forwards or backwards, with velocities of ``room.momentum``."""
-    carry(way, state, room.velocity, after)
-    for body in range(len(room.positions)):
+def _shift(way: float, state: np.ndarray, work: Workspace, after: np.ndarray) -> None:
+    """Poses by ``work.velocity``, forwards or backwards, with velocities of ``work.momentum``."""
+    integrate_poses(way, state, work.velocity, after)
+    for body in range(len(work.positions)):
         for c in range(6):
-            after[13 * body + 7 + c] = room.momentum[6 * body + c]
+            after[13 * body + 7 + c] = work.momentum[6 * body + c]
 
 
 @njit(**INSIDE)
 def _want(
-    machine: Machine, state: np.ndarray, step: np.ndarray, room: Room, wanted: np.ndarray
+    arrays: MechanismArrays, state: np.ndarray, step: np.ndarray, work: Workspace,
+    wanted: np.ndarray
 ) -> None:
     """Gaps after a step and their speeds, at first order."""
-    _look(machine, state, room)
-    for k in range(len(room.gap)):
-        i, j = machine.rows.first[k], machine.rows.second[k]
+    _evaluate_constraints(arrays, state, work)
+    for k in range(len(work.gap)):
+        i, j = arrays.rows.first[k], arrays.rows.second[k]
         moved = _two(step, 12, 0, i) + _two(step, 12, 0, j)
         speeds = _two(state, 13, 7, i) + _two(state, 13, 7, j)
         faster = _two(step, 12, 6, i) + _two(step, 12, 6, j)
-        wanted[0, k] = room.gap[k] + _along(room.direction, k, moved)
+        wanted[0, k] = work.gap[k] + _along(work.direction, k, moved)
         wanted[1, k] = (
-            _along(room.direction, k, speeds) + _along(room.direction, k, faster)
-            + bent_along(machine.rows, k, room.positions, room.rotations, speeds, moved))
+            _along(work.direction, k, speeds) + _along(work.direction, k, faster)
+            + second_derivative_along(arrays.rows, k, work.positions, work.rotations, speeds,
+                moved))
 
 
 @njit(**INSIDE)
@@ -115,46 +121,46 @@ def _along(
 
 
 @njit(**INSIDE)
-def _look(machine: Machine, state: np.ndarray, room: Room) -> None:
+def _evaluate_constraints(arrays: MechanismArrays, state: np.ndarray, work: Workspace) -> None:
     """Gaps and directions of constraints."""
-    for body in range(len(room.positions)):
-        turn(state, body, room)
-    for k in range(len(room.gap)):
-        room.gap[k] = look(machine.rows, k, room.positions, room.rotations, room.direction)
-        spread(machine.rows, k, room)
+    for body in range(len(work.positions)):
+        turn(state, body, work)
+    for k in range(len(work.gap)):
+        work.gap[k] = evaluate_row(arrays.rows, k, work.positions, work.rotations, work.direction)
+        spread(arrays.rows, k, work)
 
 
 @njit(**INSIDE)
-def _factorise(machine: Machine, light: np.ndarray, room: Room) -> int:
+def _factorise(arrays: MechanismArrays, light: np.ndarray, work: Workspace) -> int:
     """Factors of what constraints of joints feel of each other, and how many there are."""
     n, count, mean = len(light), 0, 0.0
-    for k in range(len(room.gap)):
+    for k in range(len(work.gap)):
         # Contacts may open and close.
-        if not machine.one_sided[k]:
-            room.active[count] = k
+        if not arrays.one_sided[k]:
+            work.active[count] = k
             count += 1
     for a in range(count):
         for b in range(count):
             total = 0.0
             for r in range(n):
-                total += room.whole[room.active[a], r] * light[r] * room.whole[room.active[b], r]
-            room.schur[a, b] = total
-        mean += room.schur[a, a] / count
+                total += work.whole[work.active[a], r] * light[r] * work.whole[work.active[b], r]
+            work.schur[a, b] = total
+        mean += work.schur[a, a] / count
     for a in range(count):
-        room.schur[a, a] += _REDUNDANT * mean
-    return count if decompose(room.schur, room.pivot, count) else 0
+        work.schur[a, a] += _REDUNDANT * mean
+    return count if decompose(work.schur, work.pivot, count) else 0
 
 
 @njit(**INSIDE)
-def _across(light: np.ndarray, count: int, room: Room) -> None:
-    """The least motion of bodies that changes gaps by what is in ``room.left``.
+def _across(light: np.ndarray, count: int, work: Workspace) -> None:
+    """The least motion of bodies that changes gaps by what is in ``work.left``.
 
-    It is left in ``room.velocity``.
+    It is left in ``work.velocity``.
     """
     for a in range(count):
-        room.left[a] = room.left[room.active[a]]
-    solve(room.schur, room.pivot, count, room.left, 0)
+        work.left[a] = work.left[work.active[a]]
+    solve(work.schur, work.pivot, count, work.left, 0)
     for r in range(len(light)):
-        room.velocity[r] = 0.0
+        work.velocity[r] = 0.0
         for a in range(count):
-            room.velocity[r] += light[r] * room.whole[room.active[a], r] * room.left[a]
+            work.velocity[r] += light[r] * work.whole[work.active[a], r] * work.left[a]

@@ -16,8 +16,7 @@ from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
 from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ModelError
-from sysid_ros.estimation.trajectory.discrete.coordinates import look
-from sysid_ros.estimation.trajectory.discrete.makeup import TILT, Makeup
+from sysid_ros.estimation.trajectory.discrete.coordinates import evaluate_rows_at
 from sysid_ros.estimation.trajectory.discrete.mechanism import (
     GROUND,
     Body,
@@ -25,6 +24,7 @@ from sysid_ros.estimation.trajectory.discrete.mechanism import (
     JointKind,
     Mechanism,
 )
+from sysid_ros.estimation.trajectory.discrete.parameter_map import TILT, ParameterMap
 from sysid_ros.robot.inertia import transform_inertial
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
@@ -148,9 +148,9 @@ class RobotMechanism:
         return Mechanism(bodies, joints, robot.gravity, self.averaged)
 
     @cached_property
-    def makeup(self) -> Makeup:
+    def parameter_map(self) -> ParameterMap:
         """How the parameters make up those of compiled steps."""
-        own, names = self.mechanism.makeup, self.names
+        own, names = self.mechanism.parameter_map, self.names
         source, parameter, factor = [], [], []
         for body, name in enumerate(self.robot.body_names):
             first = names.index(f'{name}.mass')
@@ -167,7 +167,7 @@ class RobotMechanism:
                 source.append(np.array([place]))
                 parameter.append(np.array([names.index(known[old])]))
                 factor.append(np.ones(1))
-        return Makeup(
+        return ParameterMap(
             own.base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor))
 
     def commands(self, torque: np.ndarray) -> np.ndarray:
@@ -208,7 +208,7 @@ class RobotMechanism:
             states: Shape ``(S, 13 b)``.
         """
         constraints = self.mechanism.constraints
-        found = look(self.mechanism, self.mechanism.rows_of(constraints), states)
+        found = evaluate_rows_at(self.mechanism, self.mechanism.rows_of(constraints), states)
         value = np.concatenate([found.value, found.speed], axis=1)
         return Violations(value, np.concatenate([found.by_state, found.speed_by_state], axis=1))
 

@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 @njit(**INSIDE)
-def look(
+def evaluate_row(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, direction: np.ndarray
 ) -> float:
     """Value and direction of a row.
@@ -100,7 +100,7 @@ def look(
 
 
 @njit(**INSIDE)
-def bend(
+def row_second_derivative(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, slope: np.ndarray
 ) -> None:
     r"""How a row's direction changes with the poses of its bodies.
@@ -128,7 +128,7 @@ def bend(
         _add_two(slope, k, 9, 9, -1.0, a, s)
         return
     if kind == DISTANCE:
-        _bend_distance(slope, k, p, s, plus(_from_to(positions, j, i, p), s, -1.0))
+        _distance_second_derivative(slope, k, p, s, plus(_from_to(positions, j, i, p), s, -1.0))
         return
     a = _turned(rotations, j, rows.axis, k)
     if kind == TURN:
@@ -147,7 +147,7 @@ def bend(
 
 
 @njit(**INSIDE)
-def bent_along(
+def second_derivative_along(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray,
     speeds: tuple[Vector, Vector, Vector, Vector], moved: tuple[Vector, Vector, Vector, Vector],
 ) -> float:
@@ -192,7 +192,7 @@ def bent_along(
 
 
 @njit(**INSIDE)
-def _bend_distance(
+def _distance_second_derivative(
     slope: np.ndarray, k: int, p: Vector, s: Vector, d: Vector
 ) -> None:
     """The slope of a distance; d leads from the point of body j to that of body i."""

@@ -1,4 +1,4 @@
-"""Compiled: what a filter has made of a stretch of motion, smoothed backwards.
+"""Compiled: what a filter has made of a segment of motion, smoothed backwards.
 
 References:
     Bryson and Frazier 1963, Smoothing for linear and nonlinear dynamic systems. Bierman 1973,
@@ -15,14 +15,16 @@ from numba import njit
 from sysid_ros import compiled
 from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
 from sysid_ros.dynamics import tables
-from sysid_ros.estimation.trajectory.discrete import course as course_file
-from sysid_ros.estimation.trajectory.discrete import filtering_kernels
-from sysid_ros.estimation.trajectory.discrete.course import Course, step_along
+from sysid_ros.estimation.trajectory.discrete import filtering_kernels, linearised_segment
 from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered
+from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
+    LinearisedSegment,
+    step_along,
+)
 
 #: Files that are compiled into :data:`smooth_backwards`.
-SOURCES = (compiled, course_file, filtering_kernels, tables)
+SOURCES = (compiled, linearised_segment, filtering_kernels, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
 _ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS
@@ -30,17 +32,17 @@ _ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS
 
 @njit(**_PART)
 def _descend(
-    course: Course, filtered: Filtered, innovations: np.ndarray, between: np.ndarray,
-    room: np.ndarray, slopes: np.ndarray,
+    segment: LinearisedSegment, filtered: Filtered, innovations: np.ndarray, between: np.ndarray,
+    work: np.ndarray, slopes: np.ndarray,
 ) -> None:
     """Slopes of what comes after every node with its readings, shape ``(K + 1, 2 n)``."""
-    whole, slope, before = slopes.shape[1], room[0], room[1]
+    whole, slope, before = slopes.shape[1], work[0], work[1]
     slope[:] = 0.0
-    for k in range(len(course.first_row) - 2, -1, -1):
-        if k < len(course.missing):
+    for k in range(len(segment.first_row) - 2, -1, -1):
+        if k < len(segment.missing):
             before[:] = 0.0
-            for r in range(course.first_pair[k + 1] - 1, course.first_pair[k] - 1, -1):
-                row, factor, gain = course.pairs[r], between[r], filtered.pair_gains[r]
+            for r in range(segment.first_pair[k + 1] - 1, segment.first_pair[k] - 1, -1):
+                row, factor, gain = segment.pairs[r], between[r], filtered.pair_gains[r]
                 for j in range(whole):
                     factor -= (
                         gain[j] * before[j] + gain[whole + j] * slope[j]
@@ -48,29 +50,29 @@ def _descend(
                 for j in range(whole):
                     before[j] += factor * row[j]
                     slope[j] += factor * row[whole + j]
-            _turn_back(course, k, slope, before)
+            _turn_back(segment, k, slope, before)
             for j in range(whole):
                 slope[j] = before[j]
         for j in range(whole):
             slopes[k, j] = slope[j]
-        for r in range(course.first_row[k + 1] - 1, course.first_row[k] - 1, -1):
+        for r in range(segment.first_row[k + 1] - 1, segment.first_row[k] - 1, -1):
             factor = innovations[r]
             for j in range(whole):
                 factor -= filtered.gains[r, j] * slope[j] / filtered.variances[r]
             for j in range(whole):
-                slope[j] += factor * course.rows[r, j]
+                slope[j] += factor * segment.rows[r, j]
 
 
 @njit(**_PART)
-def _turn_back(course: Course, k: int, slope: np.ndarray, before: np.ndarray) -> None:
+def _turn_back(segment: LinearisedSegment, k: int, slope: np.ndarray, before: np.ndarray) -> None:
     """Add the slope by a state that the one by the next state makes."""
-    for i in range(len(course.weights)):
+    for i in range(len(segment.weights)):
         p = i + 6 * (i // 6)
-        both, row = slope[p] + slope[p + 6], course.slopes[k, i]
+        both, row = slope[p] + slope[p + 6], segment.slopes[k, i]
         for j in range(len(before)):
             before[j] += both * row[j]
-    for body in range(len(course.weights) // 6):
-        turn, p = course.before[k, body], 12 * body + 3
+    for body in range(len(segment.weights) // 6):
+        turn, p = segment.before[k, body], 12 * body + 3
         for c in range(3):
             before[12 * body + c] += slope[12 * body + c]
             before[p + c] -= (
@@ -79,18 +81,19 @@ def _turn_back(course: Course, k: int, slope: np.ndarray, before: np.ndarray) ->
 
 @njit(**_PART)
 def _ascend(
-    course: Course, filtered: Filtered, choice: np.ndarray, room: np.ndarray, states: np.ndarray
+    segment: LinearisedSegment, filtered: Filtered, choice: np.ndarray, work: np.ndarray,
+    states: np.ndarray
 ) -> None:
     """States: what is expected of each, less its covariance times the slope of what comes after.
 
     These slopes are in ``states``, and replaced. Innovations are those of the mean as it is here:
     with those that were kept, rounding would grow as fast as an unstable motion does.
     """
-    whole, last, mean, found = states.shape[1], len(choice) - 1, room[0], room[1]
-    own = choice[last - (course.slopes.shape[2] - whole):]
-    for k in range(len(course.first_row) - 1):
-        for r in range(course.first_row[k], course.first_row[k + 1]):
-            off = _innovation(course.rows[r], mean, own, filtered.easing) / filtered.variances[r]
+    whole, last, mean, found = states.shape[1], len(choice) - 1, work[0], work[1]
+    own = choice[last - (segment.slopes.shape[2] - whole):]
+    for k in range(len(segment.first_row) - 1):
+        for r in range(segment.first_row[k], segment.first_row[k + 1]):
+            off = _innovation(segment.rows[r], mean, own, filtered.easing) / filtered.variances[r]
             for i in range(whole):
                 mean[i] -= filtered.gains[r, i] * off
         state, covariance = states[k], filtered.covariances[k]
@@ -99,24 +102,24 @@ def _ascend(
             for j in range(whole):
                 total -= covariance[i, j] * state[j]
             found[i] = total
-        if k < len(course.missing):
-            _ascend_step(course, filtered, k, own, mean, room[2], room[3])
+        if k < len(segment.missing):
+            _ascend_step(segment, filtered, k, own, mean, work[2], work[3])
         for i in range(whole):
             state[i] = found[i]
 
 
 @njit(**_PART)
 def _ascend_step(
-    course: Course, filtered: Filtered, k: int, own: np.ndarray, mean: np.ndarray,
+    segment: LinearisedSegment, filtered: Filtered, k: int, own: np.ndarray, mean: np.ndarray,
     before: np.ndarray, after: np.ndarray,
 ) -> None:
     """The mean of the next state, with readings in between, in place."""
     whole, last = len(mean), len(own) - 1
     for i in range(whole):
         before[i] = mean[i]
-    step_along(course, k, mean, own[:last], own[last], after)
-    for r in range(course.first_pair[k], course.first_pair[k + 1]):
-        row, gain = course.pairs[r], filtered.pair_gains[r]
+    step_along(segment, k, mean, own[:last], own[last], after)
+    for r in range(segment.first_pair[k], segment.first_pair[k + 1]):
+        row, gain = segment.pairs[r], filtered.pair_gains[r]
         off = _innovation(row[whole:], mean, own, filtered.easing)
         for i in range(whole):
             off += row[i] * before[i]
@@ -139,7 +142,7 @@ def _innovation(row: np.ndarray, mean: np.ndarray, own: np.ndarray, easing: floa
 
 
 @njit(**_PART)
-def _weigh(
+def _apply_weights(
     innovations: np.ndarray, variances: np.ndarray, choice: np.ndarray, weighed: np.ndarray
 ) -> None:
     """Innovations for a choice over their variances."""
@@ -153,25 +156,25 @@ def _weigh(
 def _smoothing(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
     def smooth_backwards(
-        course: Course, start: np.ndarray, chosen: np.ndarray, filtered: Filtered,
+        segment: LinearisedSegment, start: np.ndarray, chosen: np.ndarray, filtered: Filtered,
         states: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        innovations, between = np.empty(len(course.rows)), np.empty(len(course.pairs))
-        room = np.empty((4, len(start)))
+        innovations, between = np.empty(len(segment.rows)), np.empty(len(segment.pairs))
+        work = np.empty((4, len(start)))
         for m in range(len(chosen)):
-            _weigh(filtered.innovations, filtered.variances, chosen[m], innovations)
-            _weigh(filtered.pair_innovations, filtered.pair_variances, chosen[m], between)
-            _descend(course, filtered, innovations, between, room, states[m])
+            _apply_weights(filtered.innovations, filtered.variances, chosen[m], innovations)
+            _apply_weights(filtered.pair_innovations, filtered.pair_variances, chosen[m], between)
+            _descend(segment, filtered, innovations, between, work, states[m])
             for i in range(len(start)):
-                room[0, i] = 0.0
+                work[0, i] = 0.0
                 for c in range(chosen.shape[1]):
-                    room[0, i] += start[i, c] * chosen[m, c]
-            _ascend(course, filtered, chosen[m], room, states[m])
+                    work[0, i] += start[i, c] * chosen[m, c]
+            _ascend(segment, filtered, chosen[m], work, states[m])
 
     return smooth_backwards
 
 
-#: States of a stretch for w choices of (z, parameters, 1), shape ``(w, c)``, in units of the
-#: course, shape ``(w, K + 1, 2 n)``, from what :func:`filter_forwards` left behind.
+#: States of a segment for w choices of (z, parameters, 1), shape ``(w, c)``, in units of the
+#: segment, shape ``(w, K + 1, 2 n)``, from what :func:`filter_forwards` left behind.
 smooth_backwards = _smoothing(digest(*SOURCES))

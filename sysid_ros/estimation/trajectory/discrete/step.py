@@ -31,7 +31,7 @@ from numba import njit
 from sysid_ros.compiled import INSIDE
 from sysid_ros.estimation.trajectory.discrete.body_terms import angular_velocity, gyroscopic
 from sysid_ros.estimation.trajectory.discrete.dense import factorise
-from sysid_ros.estimation.trajectory.discrete.machine import (
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     ARMATURE,
     BEARING,
     COULOMB,
@@ -41,68 +41,68 @@ from sysid_ros.estimation.trajectory.discrete.machine import (
     STRIBECK_BEARING,
     STRIBECK_VELOCITY,
     VISCOUS,
-    Amounts,
-    Machine,
-    Room,
+    BodyParameters,
+    MechanismArrays,
+    Workspace,
 )
-from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, look
+from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, evaluate_row
 
 
 @njit(**INSIDE)
 def prepare(
-    machine: Machine, amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray,
-    room: Room,
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, state: np.ndarray,
+    torque: np.ndarray, work: Workspace,
 ) -> bool:
     """Everything of a step's problem that does not depend on its modes.
 
     Args:
-        machine: The bodies and constraints.
-        amounts: Parameter values.
+        arrays: The bodies and constraints.
+        parameters: Parameter values.
         h: Length of the step in [s].
         state: Position, quaternion (x, y, z, w), velocity and angular velocity of each body in
             the world's axes, one after the other, shape ``(13 b,)``.
         torque: Commands of the drives, shape ``(f,)``.
-        room: Is filled.
+        work: Is filled.
 
     Returns:
         False if the mass matrix is not positive definite.
     """
-    bodies, m = len(room.rotations), len(room.gap)
+    bodies, m = len(work.rotations), len(work.gap)
     n = 6 * bodies
     for i in range(n):
-        room.momentum[i] = 0.0
+        work.momentum[i] = 0.0
         for j in range(n):
-            room.mass[i, j] = 0.0
+            work.mass[i, j] = 0.0
     for body in range(bodies):
-        turn(state, body, room)
-        _weigh(amounts, h, state, body, room)
-        _turn_along(machine, h, state, body, room)
-    for k in range(m + len(room.speed)):
-        gap = look(machine.rows, k, room.positions, room.rotations, room.direction)
-        spread(machine.rows, k, room)
-        room.right[k] = 0.0
+        turn(state, body, work)
+        _mass_matrix_and_momentum(parameters, h, state, body, work)
+        _turn_along(arrays, h, state, body, work)
+    for k in range(m + len(work.speed)):
+        gap = evaluate_row(arrays.rows, k, work.positions, work.rotations, work.direction)
+        spread(arrays.rows, k, work)
+        work.right[k] = 0.0
         if k < m:
-            softness = 1.0 / (1.0 + 4.0 * machine.damping[k] / h)
-            room.gap[k] = gap
-            room.stable[0, k], room.stable[2, k] = softness, 4.0 / h * softness
-            room.stable[1, k] = 4.0 / (h * h) * machine.compliance[k] * softness
-            if machine.one_sided[k] and gap > 0.0:
-                room.stable[0, k], room.stable[2, k] = 0.0, 1.0 / h
-            room.right[k] = (
-                room.stable[0, k] * speed_of(room.whole, k, state) - room.stable[2, k] * gap)
-    for j in range(len(room.speed)):
-        _drive(amounts, h, state, torque, j, room)
-    return factorise(room.mass)
+            softness = 1.0 / (1.0 + 4.0 * arrays.damping[k] / h)
+            work.gap[k] = gap
+            work.stable[0, k], work.stable[2, k] = softness, 4.0 / h * softness
+            work.stable[1, k] = 4.0 / (h * h) * arrays.compliance[k] * softness
+            if arrays.one_sided[k] and gap > 0.0:
+                work.stable[0, k], work.stable[2, k] = 0.0, 1.0 / h
+            work.right[k] = (
+                work.stable[0, k] * speed_of(work.whole, k, state) - work.stable[2, k] * gap)
+    for j in range(len(work.speed)):
+        _drive(parameters, h, state, torque, j, work)
+    return factorise(work.mass)
 
 
 @njit(**INSIDE)
-def turn(state: np.ndarray, body: int, room: Room) -> None:
+def turn(state: np.ndarray, body: int, work: Workspace) -> None:
     """Position and rotation of a body."""
     for c in range(3):
-        room.positions[body, c] = state[13 * body + c]
+        work.positions[body, c] = state[13 * body + c]
     x, y, z, w = (
         state[13 * body + 3], state[13 * body + 4], state[13 * body + 5], state[13 * body + 6])
-    table = room.rotations
+    table = work.rotations
     table[body, 0, 0] = 1.0 - 2.0 * (y * y + z * z)
     table[body, 0, 1] = 2.0 * (x * y - z * w)
     table[body, 0, 2] = 2.0 * (x * z + y * w)
@@ -115,13 +115,13 @@ def turn(state: np.ndarray, body: int, room: Room) -> None:
 
 
 @njit(**INSIDE)
-def _weigh(
-    amounts: Amounts, h: float, state: np.ndarray, body: int, room: Room
+def _mass_matrix_and_momentum(
+    parameters: BodyParameters, h: float, state: np.ndarray, body: int, work: Workspace
 ) -> None:
     """Mass matrix and momentum of a body, with gravity."""
-    own, first = amounts.bodies, 6 * body
+    own, first = parameters.bodies, 6 * body
     m = own[body, 0]
-    rotate, world = room.rotations, room.inertia
+    rotate, world = work.rotations, work.inertia
     for r in range(3):
         world[body, 0, r] = (
             rotate[body, r, 0] * own[body, 1] + rotate[body, r, 1] * own[body, 2]
@@ -136,7 +136,7 @@ def _weigh(
             world[body, 1 + r, s] = (
                 x * rotate[body, s, 0] + y * rotate[body, s, 1] + z * rotate[body, s, 2])
     hx, hy, hz = world[body, 0, 0], world[body, 0, 1], world[body, 0, 2]
-    mass = room.mass
+    mass = work.mass
     for r in range(3):
         mass[first + r, first + r] += m
         for s in range(3):
@@ -145,50 +145,50 @@ def _weigh(
     for r, s, value in ((0, 1, hz), (0, 2, -hy), (1, 0, -hz), (1, 2, hx), (2, 0, hy), (2, 1, -hx)):
         mass[first + r, first + 3 + s] += value
         mass[first + 3 + s, first + r] += value
-    push = room.momentum
+    thrust = work.momentum
     start = 13 * body + 7
     for r in range(6):
         for s in range(6):
-            push[first + r] += mass[first + r, first + s] * state[start + s]
-    gx, gy, gz = amounts.gravity[0], amounts.gravity[1], amounts.gravity[2]
-    push[first] += h * m * gx
-    push[first + 1] += h * m * gy
-    push[first + 2] += h * m * gz
-    push[first + 3] += h * (hy * gz - hz * gy)
-    push[first + 4] += h * (hz * gx - hx * gz)
-    push[first + 5] += h * (hx * gy - hy * gx)
+            thrust[first + r] += mass[first + r, first + s] * state[start + s]
+    gx, gy, gz = parameters.gravity[0], parameters.gravity[1], parameters.gravity[2]
+    thrust[first] += h * m * gx
+    thrust[first + 1] += h * m * gy
+    thrust[first + 2] += h * m * gz
+    thrust[first + 3] += h * (hy * gz - hz * gy)
+    thrust[first + 4] += h * (hz * gx - hx * gz)
+    thrust[first + 5] += h * (hx * gy - hy * gx)
 
 
 @njit(**INSIDE)
 def _turn_along(
-    machine: Machine, h: float, state: np.ndarray, body: int, room: Room
+    arrays: MechanismArrays, h: float, state: np.ndarray, body: int, work: Workspace
 ) -> None:
     r"""Gyroscopic forces of a body, as they were or as a matrix of the next angular velocity."""
     first, omega = 6 * body, angular_velocity(state, body)
-    if not machine.averaged:
-        force, moment = gyroscopic(room, body, omega, omega)
+    if not arrays.averaged:
+        force, moment = gyroscopic(work, body, omega, omega)
         for r in range(3):
-            room.momentum[first + r] -= h * force[r]
-            room.momentum[first + 3 + r] -= h * moment[r]
+            work.momentum[first + r] -= h * force[r]
+            work.momentum[first + 3 + r] -= h * moment[r]
         return
     for c in range(3):
         e = (1.0 * (c == 0), 1.0 * (c == 1), 1.0 * (c == 2))
-        force, moment = gyroscopic(room, body, omega, e)
+        force, moment = gyroscopic(work, body, omega, e)
         for r in range(3):
-            room.mass[first + r, first + 3 + c] += h * force[r]
-            room.mass[first + 3 + r, first + 3 + c] += h * moment[r]
+            work.mass[first + r, first + 3 + c] += h * force[r]
+            work.mass[first + 3 + r, first + 3 + c] += h * moment[r]
 
 
 @njit(**INSIDE)
-def spread(rows: Rows, k: int, room: Room) -> None:
+def spread(rows: Rows, k: int, work: Workspace) -> None:
     """Direction of a row for all bodies."""
-    for c in range(room.whole.shape[1]):
-        room.whole[k, c] = 0.0
+    for c in range(work.whole.shape[1]):
+        work.whole[k, c] = 0.0
     i, j = rows.first[k], rows.second[k]
     for c in range(6):
-        room.whole[k, 6 * i + c] = room.direction[k, c]
+        work.whole[k, 6 * i + c] = work.direction[k, c]
         if j != WORLD:
-            room.whole[k, 6 * j + c] += room.direction[k, 6 + c]
+            work.whole[k, 6 * j + c] += work.direction[k, 6 + c]
 
 
 @njit(**INSIDE)
@@ -203,24 +203,25 @@ def speed_of(whole: np.ndarray, k: int, state: np.ndarray) -> float:
 
 @njit(**INSIDE)
 def _drive(
-    amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray, j: int, room: Room
+    parameters: BodyParameters, h: float, state: np.ndarray, torque: np.ndarray, j: int,
+    work: Workspace
 ) -> None:
     """Inertia, damping and torque of a drive, and the bounds of its dry friction."""
-    m, n = len(room.gap), len(room.velocity)
-    own, speed = amounts.drives, speed_of(room.whole, m + j, state)
-    room.speed[j] = speed
+    m, n = len(work.gap), len(work.velocity)
+    own, speed = parameters.drives, speed_of(work.whole, m + j, state)
+    work.speed[j] = speed
     heavy = own[j, ARMATURE] + h * own[j, VISCOUS]
-    push = own[j, ARMATURE] * speed + h * (own[j, GAIN] * torque[j] - own[j, OFFSET])
+    thrust = own[j, ARMATURE] * speed + h * (own[j, GAIN] * torque[j] - own[j, OFFSET])
     for r in range(n):
-        along = room.whole[m + j, r]
+        along = work.whole[m + j, r]
         if along != 0.0:
-            room.momentum[r] += push * along
+            work.momentum[r] += thrust * along
             for c in range(n):
-                room.mass[r, c] += heavy * along * room.whole[m + j, c]
+                work.mass[r, c] += heavy * along * work.whole[m + j, c]
     relative = speed / own[j, STRIBECK_VELOCITY]
     slow = np.exp(-relative * relative)
     steep = -2.0 * relative / own[j, STRIBECK_VELOCITY] * slow
-    room.bound[j, 0] = h * (own[j, COULOMB] + own[j, STRIBECK] * slow)
-    room.bound[j, 1] = own[j, BEARING] + own[j, STRIBECK_BEARING] * slow
-    room.bound[j, 2] = h * own[j, STRIBECK] * steep
-    room.bound[j, 3] = own[j, STRIBECK_BEARING] * steep
+    work.bound[j, 0] = h * (own[j, COULOMB] + own[j, STRIBECK] * slow)
+    work.bound[j, 1] = own[j, BEARING] + own[j, STRIBECK_BEARING] * slow
+    work.bound[j, 2] = h * own[j, STRIBECK] * steep
+    work.bound[j, 3] = own[j, STRIBECK_BEARING] * steep

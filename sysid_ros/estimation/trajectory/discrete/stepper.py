@@ -10,9 +10,14 @@ import scipy.linalg
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.complementarity import solve_mlcp
-from sysid_ros.estimation.trajectory.discrete.machine import Amounts, Machine, Room, room_for
-from sysid_ros.estimation.trajectory.discrete.poses import carry
-from sysid_ros.estimation.trajectory.discrete.sweep import Modes
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
+    BodyParameters,
+    MechanismArrays,
+    Workspace,
+    workspace_for,
+)
+from sysid_ros.estimation.trajectory.discrete.poses import integrate_poses
+from sysid_ros.estimation.trajectory.discrete.sweep import ContactModes
 from sysid_ros.robot.inertia import central_inertia
 
 # By which parts friction gives way, the later ones where there is too much of it for the pivots as
@@ -37,11 +42,12 @@ class Motion:
 
     states: np.ndarray
     impulses: np.ndarray
-    modes: Modes
+    modes: ContactModes
 
 
 def simulate(
-    machine: Machine, amounts: Amounts, start: np.ndarray, torques: np.ndarray, step: float
+    arrays: MechanismArrays, parameters: BodyParameters, start: np.ndarray, torques: np.ndarray,
+    step: float
 ) -> Motion:
     r"""Simulate a mechanism with regularised steps (SPOOK).
 
@@ -54,8 +60,8 @@ def simulate(
     acceleration across it, and takes energy from the motion.
 
     Args:
-        machine: Bodies and constraints.
-        amounts: Parameter values.
+        arrays: Bodies and constraints.
+        parameters: Parameter values.
         start: First state, shape ``(13 b,)``.
         torques: Commands of the drives from each step to the next in [N·m] or [N] before their
             gain, shape ``(K, f)``.
@@ -66,26 +72,26 @@ def simulate(
             or a body turns too far within a step; no impulses fulfil what contacts and dry friction
             demand.
     """
-    count, bodies = len(torques), len(amounts.bodies)
-    constraints, drives = len(machine.compliance), len(machine.dry)
+    count, bodies = len(torques), len(parameters.bodies)
+    constraints, drives = len(arrays.compliance), len(arrays.dry)
     _check(start, torques, step, bodies, drives)
-    room = room_for(bodies, constraints, drives)
+    work = workspace_for(bodies, constraints, drives)
     states = np.empty((count + 1, 13 * bodies))
     states[0] = start
     impulses = np.empty((count, constraints + drives))
-    modes = Modes.of(count, constraints, drives)
+    modes = ContactModes.of(count, constraints, drives)
     first = 0
     while first < count:
         stuck = sweep.simulate(
-            machine, amounts, step, torques, first, states, impulses, modes, room)
+            arrays, parameters, step, torques, first, states, impulses, modes, work)
         if stuck < 0:
             break
-        complement(machine, amounts, step, states[stuck], torques[stuck], room)
-        impulses[stuck] = room.impulse
-        carry(step, states[stuck], room.velocity, states[stuck + 1])
+        complement(arrays, parameters, step, states[stuck], torques[stuck], work)
+        impulses[stuck] = work.impulse
+        integrate_poses(step, states[stuck], work.velocity, states[stuck + 1])
         for place in (stuck, stuck + 1):
             if place < count:
-                remember(modes, place, room)
+                remember(modes, place, work)
         first = stuck + 1
     return Motion(states, impulses, modes)
 
@@ -112,41 +118,41 @@ def _check(
             found=sizes[np.abs(sizes - 1.0).argmax()], fix='Normalise it')
 
 
-def remember(modes: Modes, step: int, room: Room) -> None:
+def remember(modes: ContactModes, step: int, work: Workspace) -> None:
     """Keep the modes of a step."""
-    modes.pushing[step], modes.sign[step] = room.pushing, room.sign
-    modes.slip[step] = room.slip
+    modes.pushing[step], modes.sign[step] = work.pushing, work.sign
+    modes.slip[step] = work.slip
 
 
 def complement(
-    machine: Machine, amounts: Amounts, step: float, state: np.ndarray, torque: np.ndarray,
-    room: Room,
+    arrays: MechanismArrays, parameters: BodyParameters, step: float, state: np.ndarray,
+    torque: np.ndarray, work: Workspace,
 ) -> None:
     """Find a step's modes as a mixed linear complementarity problem, where trying did not.
 
     Args:
-        machine: Bodies and constraints.
-        amounts: Parameter values.
+        arrays: Bodies and constraints.
+        parameters: Parameter values.
         step: Length of the step in [s].
         state: Shape ``(13 b,)``.
         torque: Commands of the drives, shape ``(f,)``.
-        room: Modes, impulses and the next velocity are filled.
+        work: Modes, impulses and the next velocity are filled.
 
     Raises:
         EstimationError: As for :func:`simulate`.
     """
-    if not sweep.assemble(machine, amounts, step, state, torque, room):
-        raise _without_mass(amounts, step, state)
+    if not sweep.assemble(arrays, parameters, step, state, torque, work):
+        raise _without_mass(parameters, step, state)
     for eased in _EASED:
-        problem = _Complementarity(machine, room, eased)
+        problem = _Complementarity(arrays, work, eased)
         found = solve_mlcp(problem.matrix, problem.offset, problem.free)
         if found.status.ok:
             problem.adopt(found.values)
-            if sweep.try_modes(machine, room, True):
+            if sweep.try_modes(arrays, work, True):
                 return
             # Where modes are on the verge of others, each contradicts the other by rounding.
             problem.adopt(found.values)
-            if eased == 0.0 and sweep.try_modes(machine, room, False):
+            if eased == 0.0 and sweep.try_modes(arrays, work, False):
                 return
     raise EstimationError(
         'no impulses fulfil what contacts and dry friction demand',
@@ -154,9 +160,9 @@ def complement(
         fix='Shorten the step, or raise compliances')
 
 
-def _without_mass(amounts: Amounts, step: float, state: np.ndarray) -> EstimationError:
+def _without_mass(parameters: BodyParameters, step: float, state: np.ndarray) -> EstimationError:
     """Why a mass matrix, gyroscopic forces included, is not positive definite."""
-    for k, own in enumerate(amounts.bodies):
+    for k, own in enumerate(parameters.bodies):
         if not (own[0] > 0.0 and np.linalg.eigvalsh(central_inertia(own)[2])[0] > 0.0):
             return EstimationError(
                 'the mass matrix of a body is not positive definite', where=f'body {k}',
@@ -175,23 +181,23 @@ class _Complementarity:
     forwards and backwards, and the speeds at which drives slip.
 
     Args:
-        machine: Bodies and constraints.
-        room: With the problem of the step.
+        arrays: Bodies and constraints.
+        work: With the problem of the step.
         eased: Part of what friction does to its own speed by which it gives way. It is none of the
             tiny one that modes are solved with: pivots of that size would be rounding.
     """
 
-    def __init__(self, machine: Machine, room: Room, eased: float) -> None:
-        m = len(room.gap)
-        self.machine, self.room = machine, room
-        dry = np.flatnonzero(machine.dry)
+    def __init__(self, arrays: MechanismArrays, work: Workspace, eased: float) -> None:
+        m = len(work.gap)
+        self.arrays, self.work = arrays, work
+        dry = np.flatnonzero(arrays.dry)
         pressing = np.zeros(m, dtype=bool)
         for j in dry:
-            if room.bound[j, 1] != 0.0:
-                pressing[machine.loaded[j, 0]:machine.loaded[j, 1]] = True
-        two_sided = ~machine.one_sided
+            if work.bound[j, 1] != 0.0:
+                pressing[arrays.loaded[j, 0]:arrays.loaded[j, 1]] = True
+        two_sided = ~arrays.one_sided
         either = np.flatnonzero(two_sided & ~pressing)
-        both, contacts = np.flatnonzero(two_sided & pressing), np.flatnonzero(machine.one_sided)
+        both, contacts = np.flatnonzero(two_sided & pressing), np.flatnonzero(arrays.one_sided)
         self.rows = np.concatenate([either, both, both, contacts, m + dry, m + dry])
         self.ways = np.concatenate([
             np.ones(len(either) + len(both)), -np.ones(len(both)),
@@ -200,34 +206,35 @@ class _Complementarity:
         self._fill(m, eased)
 
     def _fill(self, m: int, eased: float) -> None:
-        room, machine, dry = self.room, self.machine, self.dry
+        work, arrays, dry = self.work, self.arrays, self.dry
         size, slips = len(self.rows), len(dry)
-        pushed, felt = (self.ways[:, None] * part[self.rows] for part in (room.pushed, room.felt))
+        by_lower, by_upper = (self.ways[:, None] * part[self.rows]
+            for part in (work.by_lower, work.by_upper))
         matrix = np.zeros((size + slips,) * 2)
-        matrix[:size, :size] = felt @ pushed.T
+        matrix[:size, :size] = by_upper @ by_lower.T
         matrix[range(size), range(size)] += np.where(
-            self.rows < m, room.stable[1, self.rows], eased * np.diag(matrix)[:size])
+            self.rows < m, work.stable[1, self.rows], eased * np.diag(matrix)[:size])
         ahead = scipy.linalg.solve_triangular(
-            room.mass, room.momentum, lower=True, unit_diagonal=True)
+            work.mass, work.momentum, lower=True, unit_diagonal=True)
         offset = np.zeros(size + slips)
-        offset[:size] = felt @ ahead - self.ways * room.right[self.rows]
+        offset[:size] = by_upper @ ahead - self.ways * work.right[self.rows]
         for k, j in enumerate(dry):
             own = np.flatnonzero(self.rows == m + j)
             matrix[own, size + k] = 1.0
             matrix[size + k, own] = -1.0
-            start, stop = machine.loaded[j]
+            start, stop = arrays.loaded[j]
             pressing = np.flatnonzero((self.rows >= start) & (self.rows < stop))
-            matrix[size + k, pressing] += room.bound[j, 1] * machine.arms[self.rows[pressing]]
-            offset[size + k] = room.bound[j, 0]
+            matrix[size + k, pressing] += work.bound[j, 1] * arrays.arms[self.rows[pressing]]
+            offset[size + k] = work.bound[j, 0]
         self.matrix, self.offset = matrix, offset
 
     def adopt(self, values: np.ndarray) -> None:
         """Set the modes that a solution has."""
-        room, m = self.room, len(self.room.gap)
-        impulse = np.zeros(len(room.impulse))
+        work, m = self.work, len(self.work.gap)
+        impulse = np.zeros(len(work.impulse))
         np.add.at(impulse, self.rows, self.ways * values[:len(self.rows)])
-        room.sign[:] = np.where((impulse[:m] < 0.0) & ~self.machine.one_sided, -1.0, 1.0)
-        room.pushing[:] = impulse[:m] > 0.0
+        work.sign[:] = np.where((impulse[:m] < 0.0) & ~self.arrays.one_sided, -1.0, 1.0)
+        work.pushing[:] = impulse[:m] > 0.0
         for k, j in enumerate(self.dry):
-            way = -np.sign(impulse[m + j]) or np.sign(room.speed[j]) or 1.0
-            room.slip[j] = way if values[len(self.rows) + k] > 0.0 else 0.0
+            way = -np.sign(impulse[m + j]) or np.sign(work.speed[j]) or 1.0
+            work.slip[j] = way if values[len(self.rows) + k] > 0.0 else 0.0

@@ -15,9 +15,9 @@ from sysid_ros.dynamics import spatial_vectors, tables
 from sysid_ros.dynamics.tables import copy
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
+    contact_modes,
     dense,
-    machine,
-    modes,
+    mechanism_arrays,
     parameter_slopes,
     poses,
     retraction,
@@ -25,34 +25,39 @@ from sysid_ros.estimation.trajectory.discrete import (
     slopes,
     step,
 )
-from sysid_ros.estimation.trajectory.discrete.digest import digest
-from sysid_ros.estimation.trajectory.discrete.machine import Amounts, Machine, Room, Sought
-from sysid_ros.estimation.trajectory.discrete.modes import (
+from sysid_ros.estimation.trajectory.discrete.contact_modes import (
     activate,
     bound,
-    in_modes,
+    delassus_factors,
     pressed,
-    reach,
-    settle,
+    solve_contact_modes,
+    solve_in_modes,
     speed_along,
 )
-from sysid_ros.estimation.trajectory.discrete.poses import carry, twist_between
+from sysid_ros.estimation.trajectory.discrete.digest import digest
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
+    BodyParameters,
+    FreeParameterMap,
+    MechanismArrays,
+    Workspace,
+)
+from sysid_ros.estimation.trajectory.discrete.poses import integrate_poses, twist_between
 from sysid_ros.estimation.trajectory.discrete.retraction import move
-from sysid_ros.estimation.trajectory.discrete.rows import Rows, bend, look
+from sysid_ros.estimation.trajectory.discrete.rows import Rows, evaluate_row, row_second_derivative
 from sysid_ros.estimation.trajectory.discrete.slopes import differentiate, respond
 from sysid_ros.estimation.trajectory.discrete.step import prepare, turn
 
 #: Files that are compiled into the entries.
 SOURCES: tuple[ModuleType, ...] = (
-    body_terms, compiled, dense, machine, modes, parameter_slopes, poses, retraction, rows, slopes,
-    spatial_vectors, step, tables)
+    body_terms, compiled, dense, mechanism_arrays, contact_modes, parameter_slopes, poses,
+    retraction, rows, slopes, spatial_vectors, step, tables)
 
 _ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
 _PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
 
 
-class Modes(NamedTuple):
-    """Modes of K steps, as a ``Room`` has them of one.
+class ContactModes(NamedTuple):
+    """Modes of K steps, as a ``Workspace`` has them of one.
 
     Attributes:
         pushing: Whether a contact pushes; of other rows it says nothing; shape ``(K, m)``.
@@ -65,7 +70,7 @@ class Modes(NamedTuple):
     slip: np.ndarray
 
     @classmethod
-    def of(cls, steps: int, constraints: int, drives: int) -> Modes:
+    def of(cls, steps: int, constraints: int, drives: int) -> ContactModes:
         """Modes to begin with: contacts push, nothing slips."""
         return cls(
             np.ones((steps, constraints), dtype=bool), np.ones((steps, constraints)),
@@ -73,40 +78,40 @@ class Modes(NamedTuple):
 
 
 @njit(**_PART)
-def _recall(modes: Modes, k: int, room: Room) -> None:
+def _recall(modes: ContactModes, k: int, work: Workspace) -> None:
     """Begin with the modes of a step."""
-    for r in range(len(room.sign)):
-        room.pushing[r], room.sign[r] = modes.pushing[k, r], modes.sign[k, r]
-    for j in range(len(room.slip)):
-        room.slip[j] = modes.slip[k, j]
+    for r in range(len(work.sign)):
+        work.pushing[r], work.sign[r] = modes.pushing[k, r], modes.sign[k, r]
+    for j in range(len(work.slip)):
+        work.slip[j] = modes.slip[k, j]
 
 
 @njit(**_PART)
-def _keep(modes: Modes, k: int, room: Room) -> None:
+def _keep(modes: ContactModes, k: int, work: Workspace) -> None:
     """Keep the modes of a step."""
-    for r in range(len(room.sign)):
-        modes.pushing[k, r], modes.sign[k, r] = room.pushing[r], room.sign[r]
-    for j in range(len(room.slip)):
-        modes.slip[k, j] = room.slip[j]
+    for r in range(len(work.sign)):
+        modes.pushing[k, r], modes.sign[k, r] = work.pushing[r], work.sign[r]
+    for j in range(len(work.slip)):
+        modes.slip[k, j] = work.slip[j]
 
 
 def _simulation(sources: str) -> Callable[..., int]:
     @njit(**_ENTRY)
     def simulate(
-        machine: Machine, amounts: Amounts, h: float, torques: np.ndarray, first: int,
-        states: np.ndarray, impulses: np.ndarray, modes: Modes, room: Room,
+        arrays: MechanismArrays, parameters: BodyParameters, h: float, torques: np.ndarray,
+        first: int, states: np.ndarray, impulses: np.ndarray, modes: ContactModes, work: Workspace,
     ) -> int:
         sources  # noqa: B018
         for k in range(first, len(torques)):
-            _recall(modes, k if k == first else k - 1, room)
-            if not prepare(machine, amounts, h, states[k], torques[k], room):
+            _recall(modes, k if k == first else k - 1, work)
+            if not prepare(arrays, parameters, h, states[k], torques[k], work):
                 return k
-            reach(room)
-            if not settle(machine, room):
+            delassus_factors(work)
+            if not solve_contact_modes(arrays, work):
                 return k
-            _keep(modes, k, room)
-            impulses[k] = room.impulse
-            carry(h, states[k], room.velocity, states[k + 1])
+            _keep(modes, k, work)
+            impulses[k] = work.impulse
+            integrate_poses(h, states[k], work.velocity, states[k + 1])
         return -1
 
     return simulate
@@ -114,22 +119,22 @@ def _simulation(sources: str) -> Callable[..., int]:
 
 @njit(**_PART)
 def _derive(
-    machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-    torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
-    velocity: np.ndarray, slopes: np.ndarray,
+    arrays: MechanismArrays, parameters: BodyParameters, free_map: FreeParameterMap, h: float,
+    state: np.ndarray, torque: np.ndarray, ahead: np.ndarray, secant: bool, work: Workspace,
+    table: np.ndarray, velocity: np.ndarray, slopes: np.ndarray,
 ) -> None:
     """The next velocity and its derivatives, in modes that were found."""
-    count = activate(machine, room)
-    copy(room.velocity, velocity)
+    count = activate(arrays, work)
+    copy(work.velocity, velocity)
     if secant:
-        for body in range(len(room.positions)):
+        for body in range(len(work.positions)):
             for c in range(6):
                 velocity[6 * body + c] = ahead[13 * body + 7 + c]
     differentiate(
-        machine, amounts, sought, h, state, torque, room.velocity, velocity, count, room, table)
-    respond(machine, room, count, table)
+        arrays, parameters, free_map, h, state, torque, work.velocity, velocity, count, work, table)
+    respond(arrays, work, count, table)
     for r in range(len(velocity)):
-        velocity[r] = room.velocity[r]
+        velocity[r] = work.velocity[r]
         for c in range(table.shape[1]):
             slopes[r, c] = table[r, c]
 
@@ -137,26 +142,27 @@ def _derive(
 def _prediction(sources: str) -> Callable[..., int]:
     @njit(**_ENTRY)
     def predict(
-        machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
-        torques: np.ndarray, first: int, modes: Modes, frozen: bool, secant: bool, room: Room,
-        table: np.ndarray, velocities: np.ndarray, slopes: np.ndarray,
+        arrays: MechanismArrays, parameters: BodyParameters, free_map: FreeParameterMap, h: float,
+        states: np.ndarray, torques: np.ndarray, first: int, modes: ContactModes, frozen: bool,
+        secant: bool, work: Workspace, table: np.ndarray, velocities: np.ndarray,
+        slopes: np.ndarray,
     ) -> int:
         sources  # noqa: B018
         for k in range(first, len(torques)):
-            _recall(modes, k, room)
-            if not prepare(machine, amounts, h, states[k], torques[k], room):
+            _recall(modes, k, work)
+            if not prepare(arrays, parameters, h, states[k], torques[k], work):
                 return k
-            reach(room)
+            delassus_factors(work)
             if frozen:
-                if not in_modes(machine, room):
+                if not solve_in_modes(arrays, work):
                     return k
-            elif not settle(machine, room):
+            elif not solve_contact_modes(arrays, work):
                 return k
             else:
-                _keep(modes, k, room)
+                _keep(modes, k, work)
             _derive(
-                machine, amounts, sought, h, states[k], torques[k],
-                states[min(k + 1, len(states) - 1)], secant, room, table, velocities[k], slopes[k])
+                arrays, parameters, free_map, h, states[k], torques[k],
+                states[min(k + 1, len(states) - 1)], secant, work, table, velocities[k], slopes[k])
         return -1
 
     return predict
@@ -165,75 +171,75 @@ def _prediction(sources: str) -> Callable[..., int]:
 def _response(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
     def respond_in_modes(
-        machine: Machine, amounts: Amounts, sought: Sought, h: float, state: np.ndarray,
-        torque: np.ndarray, ahead: np.ndarray, secant: bool, room: Room, table: np.ndarray,
-        velocity: np.ndarray, slopes: np.ndarray,
+        arrays: MechanismArrays, parameters: BodyParameters, free_map: FreeParameterMap, h: float,
+        state: np.ndarray, torque: np.ndarray, ahead: np.ndarray, secant: bool, work: Workspace,
+        table: np.ndarray, velocity: np.ndarray, slopes: np.ndarray,
     ) -> None:
         sources  # noqa: B018
         _derive(
-            machine, amounts, sought, h, state, torque, ahead, secant, room, table, velocity,
+            arrays, parameters, free_map, h, state, torque, ahead, secant, work, table, velocity,
             slopes)
 
     return respond_in_modes
 
 
 @njit(**_PART)
-def _push_explicitly(machine: Machine, u: np.ndarray, room: Room) -> None:
+def _explicit_impulses(arrays: MechanismArrays, u: np.ndarray, work: Workspace) -> None:
     """Modes and impulses that a velocity calls for, as if it were the next one."""
-    m = len(room.gap)
+    m = len(work.gap)
     for k in range(m):
-        room.impulse[k] = (room.right[k] - speed_along(room, k, u)) / room.stable[1, k]
-        room.pushing[k] = room.impulse[k] > 0.0
-        if machine.one_sided[k] and not room.pushing[k]:
-            room.impulse[k] = 0.0
-        room.sign[k] = 1.0 if room.impulse[k] >= 0.0 or machine.one_sided[k] else -1.0
-    for j in range(len(room.slip)):
-        room.slip[j] = 1.0 if speed_along(room, m + j, u) >= 0.0 else -1.0
-        room.impulse[m + j] = 0.0
-        if machine.dry[j]:
-            room.impulse[m + j] = -room.slip[j] * bound(machine, room, j)
+        work.impulse[k] = (work.right[k] - speed_along(work, k, u)) / work.stable[1, k]
+        work.pushing[k] = work.impulse[k] > 0.0
+        if arrays.one_sided[k] and not work.pushing[k]:
+            work.impulse[k] = 0.0
+        work.sign[k] = 1.0 if work.impulse[k] >= 0.0 or arrays.one_sided[k] else -1.0
+    for j in range(len(work.slip)):
+        work.slip[j] = 1.0 if speed_along(work, m + j, u) >= 0.0 else -1.0
+        work.impulse[m + j] = 0.0
+        if arrays.dry[j]:
+            work.impulse[m + j] = -work.slip[j] * bound(arrays, work, j)
 
 
 @njit(**_PART)
 def _missing(
-    u: np.ndarray, room: Room, residual: np.ndarray, by_velocity: np.ndarray
+    u: np.ndarray, work: Workspace, residual: np.ndarray, by_velocity: np.ndarray
 ) -> None:
     """The impulse that is missing for a velocity; its derivative is the mass matrix, so far."""
     n = len(u)
     for r in range(n):
-        residual[r] = -room.momentum[r]
+        residual[r] = -work.momentum[r]
         for c in range(n):
-            total = room.mass[r, c] if r <= c else 0.0
+            total = work.mass[r, c] if r <= c else 0.0
             for i in range(min(r, c + 1)):
-                total += room.mass[r, i] * room.mass[i, c]
+                total += work.mass[r, i] * work.mass[i, c]
             by_velocity[r, c] = total
             residual[r] += total * u[c]
-        for k in range(len(room.impulse)):
-            residual[r] -= room.whole[k, r] * room.impulse[k]
+        for k in range(len(work.impulse)):
+            residual[r] -= work.whole[k, r] * work.impulse[k]
 
 
 @njit(**_PART)
 def _stiffen(
-    machine: Machine, count: int, room: Room, table: np.ndarray, by_velocity: np.ndarray
+    arrays: MechanismArrays, count: int, work: Workspace, table: np.ndarray, by_velocity: np.ndarray
 ) -> None:
     """Derivatives of missing impulses, those of the impulses of constraints included.
 
     By what came before, in place of minus those of F, and by the velocity.
     """
-    n, m = len(room.momentum), len(room.gap)
+    n, m = len(work.momentum), len(work.gap)
     for r in range(n):
         for c in range(table.shape[1]):
             table[r, c] = -table[r, c]
     for a in range(count):
-        k = room.active[a]
+        k = work.active[a]
         for r in range(n):
-            along = room.whole[k, r]
-            for j in range(len(room.slip)):
-                if machine.dry[j]:
-                    along -= room.slip[j] * pressed(machine, room, j, a) * room.whole[m + j, r]
-            along /= room.stable[1, k]
+            along = work.whole[k, r]
+            for j in range(len(work.slip)):
+                if arrays.dry[j]:
+                    along -= work.slip[j] * pressed(arrays, work, j, a) * work.whole[m + j, r]
+            along /= work.stable[1, k]
             for c in range(n):
-                by_velocity[r, c] += along * room.whole[k, c]
+                by_velocity[r, c] += along * work.whole[k, c]
             for c in range(table.shape[1]):
                 table[r, c] -= along * table[n + a, c]
 
@@ -241,30 +247,30 @@ def _stiffen(
 def _publication(sources: str) -> Callable[..., int]:
     @njit(**_ENTRY)
     def published(
-        machine: Machine, amounts: Amounts, sought: Sought, h: float, states: np.ndarray,
-        torques: np.ndarray, exact: bool, room: Room, table: np.ndarray, by_velocity: np.ndarray,
-        residual: np.ndarray, rows: np.ndarray, turns: np.ndarray,
+        arrays: MechanismArrays, parameters: BodyParameters, free_map: FreeParameterMap, h: float,
+        states: np.ndarray, torques: np.ndarray, exact: bool, work: Workspace, table: np.ndarray,
+        by_velocity: np.ndarray, residual: np.ndarray, rows: np.ndarray, turns: np.ndarray,
     ) -> int:
         sources  # noqa: B018
-        n, bodies = len(room.velocity), len(room.positions)
+        n, bodies = len(work.velocity), len(work.positions)
         whole = 12 * bodies
         for k in range(len(torques)):
-            if not prepare(machine, amounts, h, states[k], torques[k], room):
+            if not prepare(arrays, parameters, h, states[k], torques[k], work):
                 return k
             for part in range(2):
-                u = room.velocity
+                u = work.velocity
                 twist_between(h, states[k], states[k + 1], exact, u, turns[0], turns[1])
                 if part == 0:
                     for body in range(bodies):
                         for c in range(6):
                             u[6 * body + c] = states[k + 1, 13 * body + 7 + c]
-                _push_explicitly(machine, u, room)
-                count = activate(machine, room)
+                _explicit_impulses(arrays, u, work)
+                count = activate(arrays, work)
                 differentiate(
-                    machine, amounts, sought, h, states[k], torques[k], u, u, count, room,
+                    arrays, parameters, free_map, h, states[k], torques[k], u, u, count, work,
                     table)
-                _missing(u, room, residual, by_velocity)
-                _stiffen(machine, count, room, table, by_velocity)
+                _missing(u, work, residual, by_velocity)
+                _stiffen(arrays, count, work, table, by_velocity)
                 for r in range(n):
                     row = rows[k, part * n + r]
                     row[:] = 0.0
@@ -302,13 +308,13 @@ def _by_ends(
 def _assembly(sources: str) -> Callable[..., bool]:
     @njit(**_ENTRY)
     def assemble(
-        machine: Machine, amounts: Amounts, h: float, state: np.ndarray, torque: np.ndarray,
-        room: Room,
+        arrays: MechanismArrays, parameters: BodyParameters, h: float, state: np.ndarray,
+        torque: np.ndarray, work: Workspace,
     ) -> bool:
         sources  # noqa: B018
-        found = prepare(machine, amounts, h, state, torque, room)
+        found = prepare(arrays, parameters, h, state, torque, work)
         if found:
-            reach(room)
+            delassus_factors(work)
         return found
 
     return assemble
@@ -316,40 +322,40 @@ def _assembly(sources: str) -> Callable[..., bool]:
 
 def _tried(sources: str) -> Callable[..., bool]:
     @njit(**_ENTRY)
-    def try_modes(machine: Machine, room: Room, change: bool) -> bool:
+    def try_modes(arrays: MechanismArrays, work: Workspace, change: bool) -> bool:
         sources  # noqa: B018
-        return settle(machine, room) if change else in_modes(machine, room)
+        return solve_contact_modes(arrays, work) if change else solve_in_modes(arrays, work)
 
     return try_modes
 
 
-def _looking(sources: str) -> Callable[..., None]:
+def _evaluation(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
-    def look_along(
-        rows: Rows, states: np.ndarray, room: Room, values: np.ndarray, directions: np.ndarray,
+    def evaluate_rows(
+        rows: Rows, states: np.ndarray, work: Workspace, values: np.ndarray, directions: np.ndarray,
         slopes: np.ndarray,
     ) -> None:
         sources  # noqa: B018
         for k in range(len(states)):
-            for body in range(len(room.positions)):
-                turn(states[k], body, room)
+            for body in range(len(work.positions)):
+                turn(states[k], body, work)
             for r in range(len(rows.kind)):
-                values[k, r] = look(rows, r, room.positions, room.rotations, directions[k])
+                values[k, r] = evaluate_row(rows, r, work.positions, work.rotations, directions[k])
             for r in range(slopes.shape[1]):
-                bend(rows, r, room.positions, room.rotations, slopes[k])
+                row_second_derivative(rows, r, work.positions, work.rotations, slopes[k])
 
-    return look_along
+    return evaluate_rows
 
 
 def _retraction(sources: str) -> Callable[..., None]:
     @njit(**_ENTRY)
     def retract(
-        machine: Machine, light: np.ndarray, states: np.ndarray, steps: np.ndarray,
-        after: np.ndarray, room: Room, wanted: np.ndarray,
+        arrays: MechanismArrays, light: np.ndarray, states: np.ndarray, steps: np.ndarray,
+        after: np.ndarray, work: Workspace, wanted: np.ndarray,
     ) -> None:
         sources  # noqa: B018
         for k in range(len(states)):
-            move(machine, light, states[k], steps[k], after[k], room, wanted)
+            move(arrays, light, states[k], steps[k], after[k], work, wanted)
 
     return retract
 
@@ -364,7 +370,7 @@ simulate = _simulation(_DIGEST)
 #: frozen; those by parameters at the velocities of the K + 1 states, if they are to be secants.
 #: Returns like :data:`simulate`.
 predict = _prediction(_DIGEST)
-#: The same of one state, whose problem and modes are in the room.
+#: The same of one state, whose problem and modes are in the workspace.
 respond_in_modes = _response(_DIGEST)
 #: Impulses that are missing between K + 1 states, velocities first, then poses, as rows of
 #: :class:`~sysid_ros.estimation.trajectory.chain.Residuals` (Discrete multibody dynamics, eqs.
@@ -372,10 +378,10 @@ respond_in_modes = _response(_DIGEST)
 published = _publication(_DIGEST)
 #: The problem of one step but its modes; False if the mass matrix is not positive definite.
 assemble = _assembly(_DIGEST)
-#: Its solution in the modes of the room, or in those they lead to if they may change; False if it
-#: is singular, or no modes are found.
+#: Its solution in the modes of the workspace, or in those they lead to if they may change; False if
+#: it is singular, or no modes are found.
 try_modes = _tried(_DIGEST)
 #: Values and directions of rows at K states, and slopes of as many as there is room for.
-look_along = _looking(_DIGEST)
+evaluate_rows = _evaluation(_DIGEST)
 #: K states after steps; see :func:`~sysid_ros.estimation.trajectory.discrete.retraction.move`.
 retract = _retraction(_DIGEST)

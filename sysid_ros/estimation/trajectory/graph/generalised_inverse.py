@@ -18,7 +18,7 @@ def invert(work: np.ndarray, rank: int, inverse: np.ndarray) -> bool:
     Rows that repeat others are left out, and their unknowns are zero.
 
     Args:
-        work: The matrix, shape ``(s, 2 s)`` with room behind it; is used up.
+        work: The matrix, shape ``(s, 2 s)`` with space for its inverse behind it; is used up.
         rank: Its rank.
         inverse: Filled, shape ``(s, s)``.
 

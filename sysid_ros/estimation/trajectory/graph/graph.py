@@ -15,10 +15,10 @@ from sysid_ros.estimation.trajectory.graph.factors import Declared, Factor
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
 from sysid_ros.estimation.trajectory.graph.mechanism import Mechanism
 from sysid_ros.estimation.trajectory.graph.variables import (
+    FreeParameters,
     Layout,
-    Sought,
     labels,
-    nothing_sought,
+    no_free_parameters,
 )
 from sysid_ros.estimation.trajectory.levenberg_marquardt import ChainSolution, LevenbergMarquardt
 from sysid_ros.estimation.trajectory.solution import Iteration
@@ -33,7 +33,7 @@ class GraphSolution:
 
     Attributes:
         variables: Values of all variables at every step, shape ``(N, ...)`` each.
-        sought: Values of the parameters that were sought, shape ``(k,)``.
+        free_parameters: Values of the parameters that were sought, shape ``(k,)``.
         parameters: All parameters of the mechanism with these, shape ``(p,)``.
         status: How the solver ended.
         iterations: Its log.
@@ -44,7 +44,7 @@ class GraphSolution:
     """
 
     variables: Mapping[str, np.ndarray]
-    sought: np.ndarray
+    free_parameters: np.ndarray
     parameters: np.ndarray
     status: Status
     iterations: tuple[Iteration, ...]
@@ -91,7 +91,7 @@ class FactorGraph:
         step: Time from step to step in [s].
         count: How many steps there are.
         factors: What is known.
-        sought: Parameters that are sought; none if left out.
+        free_parameters: Parameters that are sought; none if left out.
 
     Raises:
         EstimationError: There are no factors, or no steps.
@@ -101,7 +101,7 @@ class FactorGraph:
     step: float
     count: int
     factors: Sequence[Factor]
-    sought: Sought | None = None
+    free_parameters: FreeParameters | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'factors', tuple(self.factors))
@@ -117,9 +117,10 @@ class FactorGraph:
             name for factor in self.factors for name in factor.variables))
 
     @cached_property
-    def parameters(self) -> Sought:
+    def parameters(self) -> FreeParameters:
         """The parameters that are sought, perhaps none."""
-        return nothing_sought(self.mechanism) if self.sought is None else self.sought
+        return no_free_parameters(
+            self.mechanism) if self.free_parameters is None else self.free_parameters
 
     @property
     def declared(self) -> Declared:
@@ -174,15 +175,16 @@ class FactorGraph:
         Raises:
             EstimationError: Exact factors contradict each other or pass a dead point.
         """
-        chain, sought = self.chain(), self.parameters
+        chain, free_parameters = self.chain(), self.parameters
         states = chain.closed(self.states(start))
         if not chain.dimension:
-            return self._solution(chain, states, sought.start, Status.CONVERGED, None)
+            return self._solution(chain, states, free_parameters.start, Status.CONVERGED, None)
         method = method or LevenbergMarquardt(damping=_DAMPING)
         found = replace(method, floor=max(method.floor, chain.rounding(states, 0.0))).minimise(
-            chain, states, sought.start, sought.lower, sought.upper, progress)
+            chain, states, free_parameters.start, free_parameters.lower, free_parameters.upper,
+            progress)
         status = found.status
-        if status is Status.INACCURATE and _is_at_minimum(chain, found, sought):
+        if status is Status.INACCURATE and _is_at_minimum(chain, found, free_parameters):
             status = Status.CONVERGED
         if chain.has_multipliers:
             found = replace(found, eliminated=chain.eliminated(found.states, found.values))
@@ -219,11 +221,14 @@ class FactorGraph:
         return '\n'.join(lines)
 
 
-def _is_at_minimum(chain: GraphChain, found: ChainSolution, sought: Sought) -> bool:
+def _is_at_minimum(
+    chain: GraphChain, found: ChainSolution, free_parameters: FreeParameters
+) -> bool:
     """Whether all that is left to be gained is rounding, as where all factors are fulfilled."""
     if found.eliminated is None or not isinstance(found.equations, NormalEquations):
         return False
-    step = found.eliminated.step(sought.lower - found.values, sought.upper - found.values)
+    step = found.eliminated.step(free_parameters.lower - found.values,
+        free_parameters.upper - found.values)
     if step is None:
         return False
     gradient, slope = found.equations.gradient

@@ -24,7 +24,7 @@ from sysid_ros.estimation.trajectory.graph.manifold_kernels import (
     reduced_pairs,
     tangents,
 )
-from sysid_ros.estimation.trajectory.graph.variables import Point, Sought
+from sysid_ros.estimation.trajectory.graph.variables import FreeParameters, Point
 
 # Equations repeat others where singular values are below this part of the largest.
 _REPEATED = 1e-8
@@ -53,7 +53,7 @@ class GraphChain:
     Args:
         declared: What the factors are declared for.
         factors: The factors.
-        sought: Which parameters are sought.
+        free_parameters: Which parameters are sought.
         steps: Which steps.
 
     Raises:
@@ -61,15 +61,15 @@ class GraphChain:
     """
 
     def __init__(
-        self, declared: Declared, factors: Sequence[Factor], sought: Sought,
+        self, declared: Declared, factors: Sequence[Factor], free_parameters: FreeParameters,
         steps: range | None = None,
     ) -> None:
-        self.declared, self.sought = declared, sought
+        self.declared, self.free_parameters = declared, free_parameters
         self.steps = range(declared.steps) if steps is None else steps
         kinds: dict[str, list[Any]] = {name: [] for name in (
             'exact', 'soft', 'multiplied', 'exact pairs', 'soft pairs')}
         for factor in factors:
-            kinds[_kind(factor, len(sought.names))].append(factor)
+            kinds[_kind(factor, len(free_parameters.names))].append(factor)
         self.exact, self.soft, self.multiplied = (
             Rows(declared, kinds[name], self.steps) for name in ('exact', 'soft', 'multiplied'))
         self.exact_pairs, self.soft_pairs = (
@@ -250,7 +250,7 @@ class GraphChain:
         last = self._point
         if last is None or last.states is not states or last.values is not values:
             point = Point(
-                self.declared.mechanism, self.declared.layout, states, self.sought, values)
+                self.declared.mechanism, self.declared.layout, states, self.free_parameters, values)
             if last is not None and last.states is states:
                 point.remember(last)
             self._point = last = point
@@ -262,7 +262,7 @@ class GraphChain:
 
     def _tangents(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bases, the shortest ways to fulfil the equations, and how regular these are."""
-        self.exact.fill(self._at(states, self.sought.start))
+        self.exact.fill(self._at(states, self.free_parameters.start))
         rows, size = self.exact.rows, states.shape[1]
         if self.exact.parameters:
             rows = np.concatenate([rows[:, :, :size], rows[:, :, -1:]], axis=2)
@@ -285,7 +285,8 @@ class GraphChain:
         ):
             if name in layout.places:
                 states[:, layout.places[name]] = value
-        self.exact.fill(Point(mechanism, layout, states, self.sought, self.sought.start))
+        self.exact.fill(
+            Point(mechanism, layout, states, self.free_parameters, self.free_parameters.start))
         patterns, which = np.unique(self.exact.whole > 0.0, axis=0, return_inverse=True)
         for k, pattern in enumerate(patterns):
             rows = self.exact.rows[0][pattern, :layout.size]
@@ -304,7 +305,7 @@ class GraphChain:
 
     def _require_closed(self, states: np.ndarray) -> None:
         """Refuse equations that were left out as repeating others but contradict them."""
-        self.exact.fill(self._at(states, self.sought.start))
+        self.exact.fill(self._at(states, self.free_parameters.start))
         off = np.abs(self.exact.rows[:, :, -1]) * (self.exact.weights > 0.0)
         if off.max() > _OPEN:
             node = int(np.argmax(off.max(axis=1)))

@@ -13,7 +13,7 @@ from sysid_ros.estimation.trajectory.assessment import preference
 from sysid_ros.estimation.trajectory.graph.factors import Prior
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph, GraphSolution
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph.variables import Sought
+from sysid_ros.estimation.trajectory.graph.variables import FreeParameters
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.solution import Iteration
 from sysid_ros.estimation.trajectory.uncertainty import Determined, determined
@@ -78,7 +78,7 @@ def identify(
     is held, or it would drift; the rest is sought with the motion.
 
     Args:
-        graph: A graph whose ``sought`` are parameters.
+        graph: A graph whose ``free_parameters`` are parameters.
         start: Variables of all steps to begin with; by default what a fixed-lag smoother makes
             of the readings, from the mechanism as it is assembled.
         method: The solver and its settings.
@@ -88,24 +88,25 @@ def identify(
         EstimationError: Nothing is sought, a solver did not converge, or the factors do not
             determine the motion.
     """
-    sought = graph.parameters
-    if not sought.names:
+    free_parameters = graph.parameters
+    if not free_parameters.names:
         raise EstimationError('no parameters are sought', where=graph.mechanism.name)
-    known = replace(graph, sought=_held(graph, np.ones(len(sought.names), dtype=bool)))
+    known = replace(graph,
+        free_parameters=_held(graph, np.ones(len(free_parameters.names), dtype=bool)))
     if start is None:
         start = first_guess(graph)
     motion = known.solve(start, method or _METHOD)
     _require(motion, graph)
-    held = ~_known(motion, sought.names).kept
+    held = ~_known(motion, free_parameters.names).kept
     if held.all():
         raise EstimationError(
             'the readings tell nothing of the parameters that are sought',
-            where=graph.mechanism.name, found=', '.join(sought.names),
+            where=graph.mechanism.name, found=', '.join(free_parameters.names),
             fix='Measure a torque, or seek other parameters')
-    found = replace(graph, sought=_held(graph, held)).solve(
+    found = replace(graph, free_parameters=_held(graph, held)).solve(
         motion.variables, method or _METHOD, progress)
     _require(found, graph)
-    return _assessed(sought.names, held, found)
+    return _assessed(free_parameters.names, held, found)
 
 
 def first_guess(
@@ -127,16 +128,16 @@ def first_guess(
     factors = [factor for factor in graph.factors if factor.variables]
     # One sample seldom tells all variables of the first step.
     factors += [Prior(name, 0.0, _VAGUE, at=0) for name in graph.layout.names]
-    smoothed = replace(graph, factors=factors, sought=fixed)
+    smoothed = replace(graph, factors=factors, free_parameters=fixed)
     return dict(smoothed.layout.split(FixedLagSmoother(smoothed, _WINDOW, start=start).run()))
 
 
-def _held(graph: FactorGraph, held: np.ndarray) -> Sought:
+def _held(graph: FactorGraph, held: np.ndarray) -> FreeParameters:
     """The sought parameters with some of them kept within no room."""
-    sought = graph.parameters
-    return sought._replace(
-        lower=np.where(held, sought.start, sought.lower),
-        upper=np.where(held, sought.start, sought.upper))
+    free_parameters = graph.parameters
+    return free_parameters._replace(
+        lower=np.where(held, free_parameters.start, free_parameters.lower),
+        upper=np.where(held, free_parameters.start, free_parameters.upper))
 
 
 def _require(solution: GraphSolution, graph: FactorGraph) -> None:
@@ -159,7 +160,7 @@ def _assessed(
     covariance[np.ix_(kept, kept)] = np.linalg.inv(found.information[np.ix_(kept, kept)])
     deviation = np.sqrt(np.diagonal(covariance)).copy()
     notes = []
-    size = np.where(found.sought != 0.0, np.abs(found.sought), 1.0)
+    size = np.where(found.free_parameters != 0.0, np.abs(found.free_parameters), 1.0)
     for row, index in enumerate(known.held):
         partners = known.partners(row, size)
         deviation[partners] = np.inf
@@ -169,5 +170,5 @@ def _assessed(
             f'{", ".join(others)}. Measure a torque, or trust one of them.'
             if others else f'Nothing that was read depends on {names[index]}: it was held.')
     return GraphEstimate(
-        names, found.sought, deviation, covariance,
+        names, found.free_parameters, deviation, covariance,
         tuple(names[k] for k in np.flatnonzero(~kept)), tuple(notes), found)

@@ -58,7 +58,7 @@ class InverseNoise:
 def inverse_dynamics(
     mechanism: Mechanism, step: float, trajectory: np.ndarray, *,
     coordinates: Coordinates = 'independent', noise: InverseNoise | None = None,
-    told: Callable[[str, GraphSolution], None] | None = None,
+    progress: Callable[[str, GraphSolution], None] | None = None,
 ) -> GraphSolution:
     """The motion and the torques that follow a trajectory.
 
@@ -70,7 +70,7 @@ def inverse_dynamics(
             contradicts the constraints of dependent ones by the cube of the step, so that
             torques are a little worse.
         noise: How well factors hold.
-        told: Told of every stage's name and solution.
+        progress: Called with every stage's name and solution.
 
     Returns:
         The solution of the last stage, with torques.
@@ -89,12 +89,12 @@ def inverse_dynamics(
         PositionConstraints()]
     first = FactorGraph(mechanism, step, count, [*known, Equality('q', noise.equality)])
     start = first.layout.split(FixedLagSmoother(first, 2).run())
-    start = dict(_solved('positions', first, start, told).variables)
+    start = dict(_solved('positions', first, start, progress).variables)
     _differentiate(mechanism, start, step)
     for stage, more in _stages(noise, independent=coordinates == 'independent').items():
         known += more
         graph = FactorGraph(mechanism, step, count, known)
-        solution = _solved(stage, graph, start, told)
+        solution = _solved(stage, graph, start, progress)
         start |= solution.variables
     return solution
 
@@ -128,13 +128,13 @@ def _differentiate(mechanism: Mechanism, start: dict[str, np.ndarray], step: flo
 
 def _solved(
     stage: str, graph: FactorGraph, start: dict[str, np.ndarray],
-    told: Callable[[str, GraphSolution], None] | None,
+    progress: Callable[[str, GraphSolution], None] | None,
 ) -> GraphSolution:
     solution = graph.solve(start)
     if not solution.status.ok:
         raise EstimationError(
             f'the stage of {stage} did not converge', where=graph.mechanism.name,
             found=solution.status.value, fix='Give a smoother trajectory, or larger noise')
-    if told is not None:
-        told(stage, solution)
+    if progress is not None:
+        progress(stage, solution)
     return solution

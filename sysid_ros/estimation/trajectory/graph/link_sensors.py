@@ -228,7 +228,7 @@ class LoadCell(_LinkSensor):
         way = scale * (point['q'] @ matrix.T + offset)
         # Second row of the rod's mass matrix and weight: linear in its parameters.
         columns = slice(4 * body, 4 * body + 4)
-        _, hx, hy, inertia = point.sought.values(point.values)[columns]
+        _, hx, hy, inertia = point.free_parameters.values(point.values)[columns]
         turn = np.array([[0.0, -1.0], [1.0, 0.0]])
         near = (hx * scale - inertia * scale**2) * np.eye(2) - hy * scale * turn
         far, gravity = inertia * scale**2, mechanism.forces.gravity
@@ -244,7 +244,7 @@ class LoadCell(_LinkSensor):
             own = np.stack([
                 np.zeros_like(start), scale * start, -scale * start @ turn.T,
                 scale**2 * (end - start)], axis=2)
-            slopes[3] = slopes[3] + own @ point.sought.matrix[columns]
+            slopes[3] = slopes[3] + own @ point.free_parameters.matrix[columns]
         return force, by_q, (slopes[1], slopes[2], slopes[3])
 
     def _rod(self, mechanism: PlanarMechanism) -> tuple[int, int]:

@@ -133,7 +133,7 @@ def constrain(
         slope: Filled with the derivative of bias + J a by q.
     """
     y, vy, ay = np.empty(5), np.empty(5), np.empty(5)
-    g, third, bent, h = np.empty(5), np.empty(5), np.empty(5), np.empty((5, 5))
+    g, third, hessian_v, h = np.empty(5), np.empty(5), np.empty(5), np.empty((5, 5))
     for s in range(len(q)):
         jacobian[s, :, :] = 0.0
         rate[s, :, :] = 0.0
@@ -145,16 +145,16 @@ def constrain(
             _third(kind, y, vy, p, third)
             total = 0.0
             for i in range(5):
-                bent[i] = 0.0
+                hessian_v[i] = 0.0
                 for j in range(5):
-                    bent[i] += h[i, j] * vy[j]
+                    hessian_v[i] += h[i, j] * vy[j]
                     third[i] += h[i, j] * ay[j]
-                total += vy[i] * bent[i]
+                total += vy[i] * hessian_v[i]
             bias[s, r] = total
             for k in range(arrays.touched[r]):
                 slot, part, sign = arrays.slot[r, k], arrays.part[r, k], arrays.sign[r, k]
                 jacobian[s, r, slot] += sign * g[part]
-                rate[s, r, slot] += sign * bent[part]
+                rate[s, r, slot] += sign * hessian_v[part]
                 slope[s, r, slot] += sign * third[part]
 
 

@@ -36,8 +36,8 @@ SOURCES = (generalised_inverse, planar_arrays, planar_constraints, planar_forces
 _INSIDE = {**COMPILED, 'cache': False}
 
 
-class _Room(NamedTuple):
-    """Room for one sample of n coordinates, m constraints and p parameters.
+class _Workspace(NamedTuple):
+    """Workspace for one sample of n coordinates, m constraints and p parameters.
 
     Attributes:
         gap: The constraints, shape ``(1, m)``.
@@ -46,7 +46,8 @@ class _Room(NamedTuple):
         rate: Those of their rates, likewise.
         slope: Those of their second derivatives, likewise.
         still: Zeros, shape ``(1, n)``.
-        work: The equations' matrix with room behind it, shape ``(n + m, 2 (n + m))``.
+        saddle: The equations' matrix with space for its inverse behind it, shape ``(n + m, 2 (n +
+            m))``.
         inverse: Its inverse, shape ``(n + m, n + m)``.
         right: The right-hand side, shape ``(n + m,)``.
         curvature: Derivative of the constraints' forces by positions, shape ``(n, n)``.
@@ -61,7 +62,7 @@ class _Room(NamedTuple):
     rate: np.ndarray
     slope: np.ndarray
     still: np.ndarray
-    work: np.ndarray
+    saddle: np.ndarray
     inverse: np.ndarray
     right: np.ndarray
     curvature: np.ndarray
@@ -71,9 +72,9 @@ class _Room(NamedTuple):
 
 
 @njit(**_INSIDE)
-def _room(n: int, m: int, parameters: int) -> _Room:
+def _workspace(n: int, m: int, parameters: int) -> _Workspace:
     size = n + m
-    return _Room(
+    return _Workspace(
         np.empty((1, m)), np.empty((1, m)), np.empty((1, m, n)), np.empty((1, m, n)),
         np.empty((1, m, n)), np.zeros((1, n)), np.empty((size, 2 * size)),
         np.empty((size, size)), np.empty(size), np.empty((n, n)), np.empty(n), np.empty(n),
@@ -84,45 +85,45 @@ def _room(n: int, m: int, parameters: int) -> _Room:
 def _balance(
     loops: ConstraintArrays, arrays: ForceArrays, rank: int, values: np.ndarray,
     mass: np.ndarray, rest: np.ndarray, q: np.ndarray, v: np.ndarray, torque: np.ndarray,
-    room: _Room, response: np.ndarray,
+    work: _Workspace, response: np.ndarray,
 ) -> bool:
     """Solve the equations of one sample; False where their matrix has a lower rank."""
     constrain(
-        loops, q, v, room.still, room.gap, room.jacobian, room.rate, room.bias, room.slope)
-    room.force_q[:], room.force_v[:] = 0.0, 0.0
-    room.right[:len(rest)] = rest
+        loops, q, v, work.still, work.gap, work.jacobian, work.rate, work.bias, work.slope)
+    work.force_q[:], work.force_v[:] = 0.0, 0.0
+    work.right[:len(rest)] = rest
     for k in range(len(arrays.inputs)):
-        room.right[arrays.inputs[k]] += torque[k]
-    add_forces(arrays, values, q[0], v[0], room.right, room.force_q, room.force_v)
-    fill_saddle(mass, room.jacobian[0], room.bias[0], room.work, room.right)
-    if not invert(room.work, rank, room.inverse):
+        work.right[arrays.inputs[k]] += torque[k]
+    add_forces(arrays, values, q[0], v[0], work.right, work.force_q, work.force_v)
+    fill_saddle(mass, work.jacobian[0], work.bias[0], work.saddle, work.right)
+    if not invert(work.saddle, rank, work.inverse):
         return False
-    apply(room.inverse, room.right, response)
+    apply(work.inverse, work.right, response)
     return True
 
 
 @njit(**_INSIDE)
 def _differentiate(
-    loops: ConstraintArrays, arrays: ForceArrays, q: np.ndarray, v: np.ndarray, room: _Room,
+    loops: ConstraintArrays, arrays: ForceArrays, q: np.ndarray, v: np.ndarray, work: _Workspace,
     response: np.ndarray, by_q: np.ndarray, by_v: np.ndarray, by_torque: np.ndarray,
 ) -> None:
     """Derivatives of the sample that was solved just before."""
     n = q.shape[1]
     constrain(
-        loops, q, v, response[:, :n], room.gap, room.jacobian, room.rate, room.bias, room.slope)
-    room.curvature[:, :] = 0.0
-    add_curvature(loops, q[0], response[0, n:], room.curvature)
+        loops, q, v, response[:, :n], work.gap, work.jacobian, work.rate, work.bias, work.slope)
+    work.curvature[:, :] = 0.0
+    add_curvature(loops, q[0], response[0, n:], work.curvature)
     by_q[:, :] = 0.0
     by_v[:, :] = 0.0
-    add_product(-1.0, room.inverse, 0, room.curvature, by_q)
-    add_product(-1.0, room.inverse, n, room.slope[0], by_q)
-    add_product(-2.0, room.inverse, n, room.rate[0], by_v)
+    add_product(-1.0, work.inverse, 0, work.curvature, by_q)
+    add_product(-1.0, work.inverse, n, work.slope[0], by_q)
+    add_product(-2.0, work.inverse, n, work.rate[0], by_v)
     for i in range(len(by_q)):
         for j in range(n):
-            by_q[i, j] += room.inverse[i, j] * room.force_q[j]
-            by_v[i, j] += room.inverse[i, j] * room.force_v[j]
+            by_q[i, j] += work.inverse[i, j] * work.force_q[j]
+            by_v[i, j] += work.inverse[i, j] * work.force_v[j]
         for k in range(len(arrays.inputs)):
-            by_torque[i, k] = room.inverse[i, arrays.inputs[k]]
+            by_torque[i, k] = work.inverse[i, arrays.inputs[k]]
 
 
 def _compiled(sources: str) -> Callable[..., int]:
@@ -137,22 +138,22 @@ def _compiled(sources: str) -> Callable[..., int]:
     ) -> int:
         sources  # noqa: B018
         n = q.shape[1]
-        room = _room(n, len(loops.kind), by_values.shape[2])
+        work = _workspace(n, len(loops.kind), by_values.shape[2])
         for s in range(len(q)):
             here = slice(s, s + 1)
             if not _balance(
-                loops, arrays, rank, values, mass, rest, q[here], v[here], torque[s], room,
+                loops, arrays, rank, values, mass, rest, q[here], v[here], torque[s], work,
                 response[s]
             ):
                 return s
             _differentiate(
-                loops, arrays, q[here], v[here], room, response[here], by_q[s], by_v[s],
+                loops, arrays, q[here], v[here], work, response[here], by_q[s], by_v[s],
                 by_torque[s])
             if by_values.shape[2]:
-                room.rows[:, :] = 0.0
-                regress(arrays, q[s], v[s], response[s, :n], room.rows)
+                work.rows[:, :] = 0.0
+                regress(arrays, q[s], v[s], response[s, :n], work.rows)
                 by_values[s, :, :] = 0.0
-                add_product(-1.0, room.inverse, 0, room.rows, by_values[s])
+                add_product(-1.0, work.inverse, 0, work.rows, by_values[s])
         return -1
 
     return respond

@@ -145,16 +145,16 @@ class RobotReading(SensorFactor):
         """Write what readings are off by; see ``NodeFactor``."""
         mechanism, places = point.mechanism, point.layout.places
         assert data is not None and isinstance(mechanism, RobotMechanism)
-        chosen = np.flatnonzero(point.sought.matrix.any(axis=1))
+        chosen = np.flatnonzero(point.free_parameters.matrix.any(axis=1))
         reading = self.sensor.read(
             mechanism.model.robot, point['q'], point['v'],
             point['a'] if self.sensor.needs_acceleration else None,
-            values=point.sought.values(point.values), columns=chosen)
+            values=point.free_parameters.values(point.values), columns=chosen)
         rows[:, :, places['q']] = reading.by_position
         rows[:, :, places['v']] = reading.by_velocity
         if reading.by_acceleration is not None:
             rows[:, :, places['a']] = reading.by_acceleration
         if reading.by_parameters is not None and len(point.values):
             rows[:, :, point.layout.size:-1] = (
-                reading.by_parameters @ point.sought.matrix[chosen])
+                reading.by_parameters @ point.free_parameters.matrix[chosen])
         rows[:, :, -1] = reading.value - data

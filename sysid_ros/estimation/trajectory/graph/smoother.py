@@ -97,9 +97,9 @@ class FixedLagSmoother:
         self._judged = _judged(graph)
         self._parameters = graph.parameters.values(self.values)
         self.iterations = 0
-        self._told: list[Mapping[str, np.ndarray] | None] = [None]
+        self._readings: list[Mapping[str, np.ndarray] | None] = [None]
         self._program: Program | None = None
-        self._room: Window | None = None
+        self._workspace: Window | None = None
         self._inertia: tuple[np.ndarray, np.ndarray] | None = None
         self._solve()
 
@@ -139,13 +139,13 @@ class FixedLagSmoother:
 
     def _grow(self, readings: Mapping[str, np.ndarray] | None) -> None:
         """Take a step while the window is not full."""
-        told = [*self._told, readings]
-        chain = self.graph.chain(range(len(told)))
-        for step, known in enumerate(told):
+        every = [*self._readings, readings]
+        chain = self.graph.chain(range(len(every)))
+        for step, known in enumerate(every):
             self._read(chain, step, known)
         new = self._prediction @ self._last_two()
         states = chain.near(np.vstack([self.states, new]))
-        self._chain, self._told, self.states = chain, told, states
+        self._chain, self._readings, self.states = chain, every, states
         self._solve()
         if len(self.states) == self.window:
             self._program = window_program(self._chain, self._prediction, self._judged)
@@ -165,24 +165,24 @@ class FixedLagSmoother:
         assert isinstance(mechanism, PlanarMechanism)
         if self._inertia is None:
             self._inertia = mechanism.inertia(values)
-        if self._room is None:
+        if self._workspace is None:
             memory, (here, between, found, slope, states, basis) = self._memory, self._rows
-            self._room = Window(
+            self._workspace = Window(
                 self.states.copy(), memory.information, memory.gradient, memory.anchor,
                 memory.directions, basis.copy(), states.copy(), here, between, found, slope,
                 self._chain.basis(self.states).copy())
         taken, ended = advance(
             self._program, mechanism.loops, mechanism.forces,
             len(mechanism.coordinates) + mechanism.rank, values, *self._inertia,
-            self._first, self.max_iterations, self.tolerance, self._room, smoothed)
+            self._first, self.max_iterations, self.tolerance, self._workspace, smoothed)
         self._first += taken
-        self.states = self._room.states
+        self.states = self._workspace.states
         if ended >= 0:
             self.iterations += ended
         elif ended == WORSE:
             # Damped steps are seldom needed, and taken one by one.
             self._chain.shift(self._first)
-            self.states, self._room = self._chain.near(self.states), None
+            self.states, self._workspace = self._chain.near(self.states), None
             self._solve()
         else:
             raise EstimationError(
@@ -297,11 +297,11 @@ class FixedLagSmoother:
             chain[:, diagonal, diagonal] *= 1.0 + damping
             corner[np.arange(k), np.arange(k)] *= 1.0 + damping
         linked = self._eliminate(chain, corner)
-        sought = self.graph.parameters
+        free_parameters = self.graph.parameters
         upper = np.triu(corner[:, :-1])
         shift = bounded_minimum(
-            upper + np.triu(upper, 1).T, corner[:, -1], sought.lower - self.values,
-            sought.upper - self.values)
+            upper + np.triu(upper, 1).T, corner[:, -1], free_parameters.lower - self.values,
+            free_parameters.upper - self.values)
         if shift is None:
             raise EstimationError(
                 'the parameters are not determined', where=self._where(),

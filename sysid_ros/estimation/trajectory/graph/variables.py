@@ -72,7 +72,7 @@ class Layout:
         return {name: states[:, place] for name, place in self.places.items()}
 
 
-class Sought(NamedTuple):
+class FreeParameters(NamedTuple):
     """Parameters that are sought with the motion: k combinations of a mechanism's p ones.
 
     Attributes:
@@ -91,15 +91,15 @@ class Sought(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
 
-    def values(self, sought: np.ndarray) -> np.ndarray:
+    def values(self, free_parameters: np.ndarray) -> np.ndarray:
         """All parameters ``(p,)`` from the sought ones ``(k,)``."""
-        return np.asarray(self.origin + self.matrix @ sought)
+        return np.asarray(self.origin + self.matrix @ free_parameters)
 
 
-def nothing_sought(mechanism: Mechanism) -> Sought:
+def no_free_parameters(mechanism: Mechanism) -> FreeParameters:
     """Parameters as they are."""
     none, values = np.zeros(0), mechanism.parameters.values
-    return Sought((), np.zeros((len(values), 0)), values, none, none, none)
+    return FreeParameters((), np.zeros((len(values), 0)), values, none, none, none)
 
 
 class Point:
@@ -109,16 +109,16 @@ class Point:
         mechanism: The mechanism.
         layout: Where variables lie.
         states: Shape ``(N, size)``.
-        sought: Which parameters are sought.
+        free_parameters: Which parameters are sought.
         values: These, shape ``(k,)``.
     """
 
     def __init__(
-        self, mechanism: Mechanism, layout: Layout, states: np.ndarray, sought: Sought,
-        values: np.ndarray,
+        self, mechanism: Mechanism, layout: Layout, states: np.ndarray,
+        free_parameters: FreeParameters, values: np.ndarray,
     ) -> None:
         self.mechanism, self.layout, self.states = mechanism, layout, states
-        self.sought, self.values = sought, values
+        self.free_parameters, self.values = free_parameters, values
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A variable, shape ``(N, ...)``; zero where the graph does not hold it."""
@@ -135,7 +135,8 @@ class Point:
     def response(self, torque: np.ndarray) -> Response:
         """How torques ``(N, u)`` accelerate the mechanism."""
         return self.mechanism.response(
-            self.sought.values(self.values), self['q'], self['v'], torque, self.sought.matrix)
+            self.free_parameters.values(self.values), self['q'], self['v'], torque,
+            self.free_parameters.matrix)
 
     def remember(self, other: Point) -> None:
         """Take over what another point of the same states knows, but for parameters."""

@@ -49,10 +49,10 @@ def window_program(
                     if isinstance(factor, Dynamics) and data is not None), None)
     if torques is None:
         torques = np.zeros((chain.declared.steps, len(mechanism.torques)))
-    sought = at['torque'] if dynamics and dynamics[0].torque is None else -1
+    free_torque = at['torque'] if dynamics and dynamics[0].torque is None else -1
     return Program(
         np.array([at.get(name, -1) for name in ('q', 'v', 'a')]), _kinds(chain.exact),
-        _kinds(chain.soft), np.array([at.get('ddz' if independent else 'a', -1), sought]),
+        _kinds(chain.soft), np.array([at.get('ddz' if independent else 'a', -1), free_torque]),
         np.array(mechanism.independent if independent else range(len(mechanism.coordinates))),
         *_linear(chain.exact, layout.size), *_linear(chain.soft, layout.size), torques,
         chain.soft_pairs.here, chain.soft_pairs.after, chain.soft_pairs.whole_constant,

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from sysid_ros.dynamics.acceleration import linearised_accelerations
 from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.courses import Hold
+from sysid_ros.dynamics.variational.driven_trajectory import Hold
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.variational.identified import Identified
 

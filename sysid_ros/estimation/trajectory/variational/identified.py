@@ -70,7 +70,7 @@ def identified(found: Found) -> Identified:
     if np.linalg.eigvalsh(scaled)[0] <= _NOTHING:
         raise EstimationError(
             'the recordings do not tell all parameters',
-            found=', '.join(entry.name for entry in problem.sought),
+            found=', '.join(entry.name for entry in problem.free_parameters),
             fix='Record motion that bends the object in more ways, or seek fewer parameters')
     noises = [playback.noise for playback in problem.playbacks]
     if None in noises:
@@ -78,7 +78,8 @@ def identified(found: Found) -> Identified:
     else:
         covariance = propagated(problem, point, information)
     return Identified(
-        found, tuple(entry.name for entry in problem.sought), np.exp(point.logs), covariance)
+        found, tuple(entry.name for entry in problem.free_parameters), np.exp(point.logs),
+        covariance)
 
 
 def _as_residuals_show(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.courses import DiscreteMotion, DrivenCourse
+from sysid_ros.dynamics.variational.driven_trajectory import DiscreteMotion, DrivenTrajectory
 from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.errors import EstimationError, RecordingError
@@ -16,7 +16,7 @@ from sysid_ros.estimation.trajectory.variational.costs import Compared, Cost
 
 
 @dataclass(frozen=True)
-class Sought:
+class FreeParameter:
     """A positive parameter that is sought.
 
     Attributes:
@@ -66,10 +66,10 @@ class Playback:
     """A recording that is played back.
 
     Attributes:
-        course: Its start, measured torques, and what holds the arm near its measured motion.
+        trajectory: Its start, measured torques, and what holds the arm near its measured motion.
         costs: What the simulated motion is compared with.
         noise: How noisy its inputs were; None where that is not known.
-        held: Joints that stood where the course starts while everything else hung at rest: the
+        held: Joints that stood where the trajectory starts while everything else hung at rest: the
             others start where springs and weight balance, which is found for every trial. None
             where the start is known as it is.
 
@@ -77,33 +77,33 @@ class Playback:
         RecordingError: Torques and measurements have not as many nodes.
     """
 
-    course: DrivenCourse
+    trajectory: DrivenTrajectory
     costs: tuple[Cost, ...]
     noise: InputNoise | None = None
     held: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        nodes = len(self.course.torque)
+        nodes = len(self.trajectory.torque)
         for cost in self.costs:
             if cost.nodes != nodes:
                 raise RecordingError(
                     'torques and measurements have not as many nodes', found=cost.nodes,
                     allowed=nodes)
-        if not np.isfinite(self.course.torque).all():
+        if not np.isfinite(self.trajectory.torque).all():
             raise RecordingError('the torques are not known at all nodes')
 
-    def started(self, integrator: VariationalIntegrator, values: np.ndarray) -> DrivenCourse:
-        """The course from where it starts with some parameter values, shape ``(p,)``.
+    def started(self, integrator: VariationalIntegrator, values: np.ndarray) -> DrivenTrajectory:
+        """The trajectory from where it starts with some parameter values, shape ``(p,)``.
 
         Raises:
             EstimationError: There is no place of rest.
         """
         if self.held is None:
-            return self.course
-        rest = resting(integrator, values, self.course.start[0], self.held)
+            return self.trajectory
+        rest = resting(integrator, values, self.trajectory.start[0], self.held)
         start, slopes = (
             np.stack([x, np.zeros_like(x)]) for x in (rest.positions, rest.slopes))
-        return replace(self.course, start=start, start_slopes=slopes)
+        return replace(self.trajectory, start=start, start_slopes=slopes)
 
 
 class Point(NamedTuple):
@@ -112,14 +112,14 @@ class Point(NamedTuple):
     Attributes:
         logs: Logarithms of the sought parameters, shape ``(k,)``.
         cost: Half the sum of squares; infinite where a motion ended early.
-        courses: One for each recording, from where it starts.
+        trajectories: One for each recording, from where it starts.
         motions: One for each recording.
         compared: One for each recording and cost; empty where a motion ended early.
     """
 
     logs: np.ndarray
     cost: float
-    courses: tuple[DrivenCourse, ...]
+    trajectories: tuple[DrivenTrajectory, ...]
     motions: tuple[DiscreteMotion, ...]
     compared: tuple[tuple[Compared, ...], ...]
 
@@ -134,32 +134,32 @@ class PlaybackProblem:
     Attributes:
         integrator: Simulates; differentiates by the members of the sought parameters.
         values: Parameter values of the model, shape ``(p,)``.
-        sought: The k parameters.
+        free_parameters: The k parameters.
         playbacks: The recordings.
         schedules: Least number of steps of every interval, one array for each recording.
     """
 
     integrator: VariationalIntegrator
     values: np.ndarray
-    sought: tuple[Sought, ...]
+    free_parameters: tuple[FreeParameter, ...]
     playbacks: tuple[Playback, ...]
     schedules: tuple[np.ndarray, ...] | None = field(default=None)
 
     @property
     def first(self) -> np.ndarray:
         """Logarithms that the search begins at, shape ``(k,)``."""
-        return np.log([entry.start for entry in self.sought])
+        return np.log([entry.start for entry in self.free_parameters])
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the bounds, shape ``(k,)`` each."""
-        return (np.log([entry.lower for entry in self.sought]),
-                np.log([entry.upper for entry in self.sought]))
+        return (np.log([entry.lower for entry in self.free_parameters]),
+                np.log([entry.upper for entry in self.free_parameters]))
 
     def at(self, logs: np.ndarray) -> np.ndarray:
         """Parameter values of the model, shape ``(p,)``."""
         values = np.array(self.values, dtype=float)
-        for group, log in zip(self.integrator.sought, logs, strict=True):
+        for group, log in zip(self.integrator.free_parameters, logs, strict=True):
             values[list(group)] = np.exp(log)
         return values
 
@@ -174,32 +174,32 @@ class PlaybackProblem:
             EstimationError: There is no place of rest where the search begins.
         """
         values, cost = self.at(logs), 0.0
-        courses, motions, compared = list[DrivenCourse](), list[DiscreteMotion](), []
+        trajectories, motions, compared = list[DrivenTrajectory](), list[DiscreteMotion](), []
         for number, playback in enumerate(self.playbacks):
             schedule = None if self.schedules is None else [self.schedules[number]]
             try:
-                courses.append(playback.started(self.integrator, values))
+                trajectories.append(playback.started(self.integrator, values))
             except EstimationError:
                 # A trial without a place of rest is one that cannot be simulated.
                 if np.array_equal(logs, self.first):
                     raise
-                return Point(logs, np.inf, tuple(courses), tuple(motions), ())
+                return Point(logs, np.inf, tuple(trajectories), tuple(motions), ())
             motion = self.integrator.run(
-                values, courses[-1:], schedules=schedule, derivatives=derivatives)[0]
+                values, trajectories[-1:], schedules=schedule, derivatives=derivatives)[0]
             motions.append(motion)
             if not motion.status.ok:
-                return Point(logs, np.inf, tuple(courses), tuple(motions), ())
+                return Point(logs, np.inf, tuple(trajectories), tuple(motions), ())
             compared.append(tuple(part.compare(motion.positions) for part in playback.costs))
             cost += sum(part.cost for part in compared[-1])
-        return Point(logs, cost, tuple(courses), tuple(motions), tuple(compared))
+        return Point(logs, cost, tuple(trajectories), tuple(motions), tuple(compared))
 
     def gradient(self, point: Point) -> np.ndarray:
         """Gradient of the cost by the logarithms, by the adjoint, shape ``(k,)``."""
-        values, total = self.at(point.logs), np.zeros(len(self.sought))
-        for course, motion, parts in zip(
-                point.courses, point.motions, point.compared, strict=True):
+        values, total = self.at(point.logs), np.zeros(len(self.free_parameters))
+        for trajectory, motion, parts in zip(
+                point.trajectories, point.motions, point.compared, strict=True):
             total += self.integrator.adjoint(
-                values, course, motion,
+                values, trajectory, motion,
                 np.sum([part.gradient for part in parts], axis=0)).values
         return total * np.exp(point.logs)
 
@@ -219,7 +219,7 @@ class PlaybackProblem:
     def ended(self, point: Point) -> str:
         """How the motion that ended early did, in words."""
         motion = point.motions[-1]
-        time = motion.reached * self.playbacks[len(point.motions) - 1].course.step
+        time = motion.reached * self.playbacks[len(point.motions) - 1].trajectory.step
         return f'{motion.status.value} It came to {time:.3g} s of recording {len(point.motions)}.'
 
     def scheduled(self, point: Point) -> PlaybackProblem:
@@ -229,30 +229,30 @@ class PlaybackProblem:
             taken = tuple(
                 np.maximum(old, new) for old, new in zip(self.schedules, taken, strict=True))
         return PlaybackProblem(
-            self.integrator, self.values, self.sought, self.playbacks, taken)
+            self.integrator, self.values, self.free_parameters, self.playbacks, taken)
 
 
 def playback_problem(
     integrator: VariationalIntegrator, parameters: Mapping[str, float],
-    sought: Sequence[Sought], playbacks: Sequence[Playback],
+    free_parameters: Sequence[FreeParameter], playbacks: Sequence[Playback],
 ) -> PlaybackProblem:
     """Put a problem together.
 
     Args:
         integrator: With settings as wanted; what it differentiates by is set here.
         parameters: Known values of the model by name; the prior where left out.
-        sought: What is sought.
+        free_parameters: What is sought.
         playbacks: The recordings.
 
     Raises:
         ParameterError: The model has no such parameter.
         EstimationError: There is no recording, or nothing is sought, or something twice.
     """
-    if not (playbacks and sought):
+    if not (playbacks and free_parameters):
         raise EstimationError('there is nothing to seek, or nothing to find it in')
     own = integrator.model.parameters
-    groups = tuple(tuple(own.index(name) for name in entry.members) for entry in sought)
-    every = [name for entry in sought for name in entry.members]
+    groups = tuple(tuple(own.index(name) for name in entry.members) for entry in free_parameters)
+    every = [name for entry in free_parameters for name in entry.members]
     twice = sorted({name for name in every if every.count(name) > 1})
     if twice:
         raise EstimationError(
@@ -262,4 +262,4 @@ def playback_problem(
         integrator.model, integrator.closures, integrator.assembly, groups, 0,
         integrator.rule, integrator.forces, integrator.substeps, integrator.most_substeps)
     return PlaybackProblem(
-        made, own.with_values(dict(parameters)).values, tuple(sought), tuple(playbacks))
+        made, own.with_values(dict(parameters)).values, tuple(free_parameters), tuple(playbacks))

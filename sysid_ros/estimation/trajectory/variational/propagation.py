@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.courses import Hold
+from sysid_ros.dynamics.variational.driven_trajectory import Hold
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
@@ -50,22 +50,22 @@ def propagated(
                 np.einsum('tm,tmn->tn', gain[:, :, k], part.by_position)
                 for gain, part in zip(gains, parts, strict=True))
             found = problem.integrator.adjoint(
-                values, point.courses[number], motion, weights)
+                values, point.trajectories[number], motion, weights)
             own = [gain[:, :, k] for gain in gains]
-            effects.append(_effect(playback, own, found.by_torque, found.by_push))
+            effects.append(_effect(playback, own, found.by_torque, found.by_interval_torque))
         table = np.array(effects)
         covariance += table @ table.T
     return covariance
 
 
 def _effect(
-    playback: Playback, own: list[np.ndarray], by_torque: np.ndarray, by_push: np.ndarray
+    playback: Playback, own: list[np.ndarray], by_torque: np.ndarray, by_interval_torque: np.ndarray
 ) -> np.ndarray:
     """What every number of unit variance does to a parameter, side by side."""
     if playback.noise is None:
         raise EstimationError('the recording does not say how noisy its torques are')
     pieces = [(by_torque * playback.noise.torque).ravel()]
-    hold, told = playback.course.hold, False
+    hold, told = playback.trajectory.hold, False
     for cost, direct in zip(playback.costs, own, strict=True):
         change = -direct.copy()
         # Residuals of the last node are as many times noisier as they count more.
@@ -75,7 +75,7 @@ def _effect(
             same = [int(np.flatnonzero(cost.joints == joint)[0]) for joint in hold.joints]
             known = np.isfinite(cost.measured[:, same])
             by_reference = _by_reference(
-                hold, playback.noise, playback.course.step, by_torque, by_push)
+                hold, playback.noise, playback.trajectory.step, by_torque, by_interval_torque)
             change[:, same] += np.where(known, by_reference * cost.sigma[same], 0.0)
             told = True
         pieces.append(change.ravel())
@@ -87,7 +87,8 @@ def _effect(
 
 
 def _by_reference(
-    hold: Hold, noise: InputNoise, step: float, by_torque: np.ndarray, by_push: np.ndarray
+    hold: Hold, noise: InputNoise, step: float, by_torque: np.ndarray,
+    by_interval_torque: np.ndarray
 ) -> np.ndarray:
     """Derivatives by measured positions of the held joints, through their reference."""
     if len(hold.stiffness) > 1:
@@ -95,7 +96,7 @@ def _by_reference(
             'noise is followed through constant gains only', found='gains that change in time',
             fix='Leave the noise out; the covariance is then taken from the residuals')
     found = by_torque[:, hold.joints] @ hold.stiffness[0]
-    pushed = by_push[:, hold.joints] @ hold.damping[0] / step
-    found[1:] += pushed
-    found[:-1] -= pushed
+    damped = by_interval_torque[:, hold.joints] @ hold.damping[0] / step
+    found[1:] += damped
+    found[:-1] -= damped
     return np.asarray(noise.smoothing(found))

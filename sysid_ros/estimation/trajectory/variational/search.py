@@ -77,7 +77,7 @@ class Found:
         lower, upper = self.problem.bounds
         near = (self.point.logs - lower < _AT_BOUND) | (upper - self.point.logs < _AT_BOUND)
         return tuple(
-            entry.name for entry, at in zip(self.problem.sought, near, strict=True) if at)
+            entry.name for entry, at in zip(self.problem.free_parameters, near, strict=True) if at)
 
 
 #: Told of every step.
@@ -140,7 +140,7 @@ def gauss_newton(
         small = better and point.cost - trial.cost <= tolerance * point.cost
         if better:
             point, problem = trial, problem.scheduled(trial)
-        log.append(_told(problem, point, gradient, progress))
+        log.append(_logged_step(problem, point, gradient, progress))
         if small and damping <= _FREE:
             status = SearchStatus.CONVERGED
             break
@@ -153,7 +153,7 @@ def gauss_newton(
 
 def normal_equations(problem: PlaybackProblem, point: Point) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Newton's Hessian ``(k, k)`` and the gradient ``(k,)`` by logarithms."""
-    count = len(problem.sought)
+    count = len(problem.free_parameters)
     hessian, gradient = np.zeros((count, count)), np.zeros(count)
     for values, slopes in problem.rows(point):
         rows, right = slopes.reshape(-1, count), values.reshape(-1)
@@ -170,7 +170,7 @@ def _free(
     return np.flatnonzero(~held)
 
 
-def _told(
+def _logged_step(
     problem: PlaybackProblem, point: Point, gradient: np.ndarray, progress: Progress | None,
     simulations: int = 1,
 ) -> Step:
@@ -296,7 +296,7 @@ def _descend(
         after = problem.gradient(trial)
         if memory:
             _remember(pairs, trial.logs - point.logs, after - gradient, memory)
-        log.append(_told(problem, trial, gradient, progress, tried + 1))
+        log.append(_logged_step(problem, trial, gradient, progress, tried + 1))
         point, gradient, length = trial, after, length / line.shorter
         problem = problem.scheduled(point)
     return _ended(Found(status, problem, point, tuple(log)))

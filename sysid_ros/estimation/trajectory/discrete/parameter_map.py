@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import ModelError
-from sysid_ros.estimation.trajectory.discrete.machine import (
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     DRIVE_FIELDS,
     STRIBECK_VELOCITY,
-    Amounts,
-    Sought,
+    BodyParameters,
+    FreeParameterMap,
 )
 
 # Below this angle in [rad] series replace what would be divided by it.
@@ -21,7 +21,7 @@ TILT = ('gravity.tilt_x', 'gravity.tilt_y', 'gravity.tilt_z')
 
 
 @dataclass(frozen=True, eq=False)
-class Makeup:
+class ParameterMap:
     """How p parameters make up, linearly, those of compiled steps.
 
     Attributes:
@@ -36,8 +36,10 @@ class Makeup:
     parameter: np.ndarray
     factor: np.ndarray
 
-    def amounts(self, values: np.ndarray, bodies: int, gravity: np.ndarray) -> Amounts:
-        """Parameter values as compiled steps work with them; see :meth:`Mechanism.amounts`."""
+    def body_parameters(
+        self, values: np.ndarray, bodies: int, gravity: np.ndarray
+    ) -> BodyParameters:
+        """Values for compiled steps; see :meth:`Mechanism.body_parameters`."""
         flat = self.base.copy()
         np.add.at(flat, self.source, self.factor * values[self.parameter])
         first, last = 10 * bodies, len(flat) - len(TILT)
@@ -47,9 +49,9 @@ class Makeup:
                 "Stribeck's velocity is not above zero", found=drives[:, STRIBECK_VELOCITY].min(),
                 allowed='above zero', fix='Bound it from below')
         turned, slope = _turned(flat[last:], gravity)
-        return Amounts(flat[:first].reshape(bodies, 10), drives.copy(), turned, slope)
+        return BodyParameters(flat[:first].reshape(bodies, 10), drives.copy(), turned, slope)
 
-    def sought(self, chosen: np.ndarray) -> Sought:
+    def of_free(self, chosen: np.ndarray) -> FreeParameterMap:
         """How some of the parameters make them up.
 
         Args:
@@ -59,7 +61,7 @@ class Makeup:
         inside = chosen[chosen < len(column)]
         column[inside] = np.flatnonzero(chosen < len(column))
         used = column[self.parameter] >= 0
-        return Sought(
+        return FreeParameterMap(
             self.source[used], column[self.parameter[used]], self.factor[used])
 
 

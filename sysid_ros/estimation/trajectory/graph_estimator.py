@@ -15,18 +15,18 @@ from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezo
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
-from sysid_ros.estimation.trajectory.graph.variables import Sought
+from sysid_ros.estimation.trajectory.graph.variables import FreeParameters
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
-from sysid_ros.estimation.trajectory.problem import Stretch, TrajectoryProblem
+from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 
 # Part of their own curvature that is added to states that nothing determines.
 _BREATH = 1e-14
-# Steps of stretches are the same if they differ by this part.
+# Steps of segments are the same if they differ by this part.
 _SAME = 1e-6
 
 
@@ -70,7 +70,7 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         """What is known with the motion as it is; see :class:`TrajectoryLeastSquares`.
 
         Raises:
-            EstimationError: Readings are not on the nodes, or stretches have different steps.
+            EstimationError: Readings are not on the nodes, or segments have different steps.
         """
         graph = self._graph(problem)
         states = self._states(problem, graph, motion)
@@ -82,7 +82,8 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         if eliminated is not None:
             information = eliminated.information
             scores = eliminated.scores(chain.residuals(states, free))
-        return self._told(problem, graph, states, problem.parameters.values, TrajectorySolution(
+        return self._assemble_solution(problem, graph, states, problem.parameters.values,
+            TrajectorySolution(
             values=problem.parameters.values, status=Status.CONVERGED, iterations=(),
             positions=(), velocities=(), residuals=(), information=information, scores=scores))
 
@@ -96,20 +97,20 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             LevenbergMarquardt(
                 max_iterations=self.max_iterations, tolerance=self.tolerance, damping=1e-8),
             progress)
-        return self._told(problem, graph, found.states, found.parameters, replace(
+        return self._assemble_solution(problem, graph, found.states, found.parameters, replace(
             start, values=found.parameters, status=found.status, iterations=found.iterations))
 
     def _graph(self, problem: TrajectoryProblem) -> FactorGraph:
-        """All stretches as one graph, whose integrators do not reach from one to the next."""
-        mechanism, stretches = RobotMechanism(problem.model), problem.stretches
-        steps = np.array([stretch.step for stretch in stretches])
+        """All segments as one graph, whose integrators do not reach from one to the next."""
+        mechanism, segments = RobotMechanism(problem.model), problem.segments
+        steps = np.array([segment.step for segment in segments])
         if np.ptp(steps) > _SAME * steps[0]:
             raise EstimationError(
                 'stretches of one graph have different steps', found=steps.tolist(),
                 fix='Resample the recording')
         ends = np.cumsum(self._counts(problem))
         inside = np.setdiff1d(np.arange(ends[-1] - 1), ends - 1).tolist()
-        torque = np.vstack([self._between(stretch.torque) for stretch in stretches])
+        torque = np.vstack([self._between(segment.torque) for segment in segments])
         factors: list[Factor] = [
             Trapezoidal('q', self.integration, at=inside),
             Trapezoidal('v', self.integration, at=inside),
@@ -120,13 +121,13 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             factors.append(Prior('torque', torque, noise, title='torque'))
         parameters, free = problem.parameters, problem.free
         matrix = np.eye(len(parameters))[:, free]
-        sought = Sought(
+        free_parameters = FreeParameters(
             tuple(parameters.names[k] for k in free), matrix,
             np.where(parameters.free, 0.0, parameters.values), parameters.values[free],
             parameters.lower[free], parameters.upper[free])
         return FactorGraph(
             mechanism, float(steps[0]) / self.refinement, int(ends[-1]),
-            [*factors, *self._readings(problem)], sought)
+            [*factors, *self._readings(problem)], free_parameters)
 
     def _states(
         self, problem: TrajectoryProblem, graph: FactorGraph, motion: TrajectorySolution | None
@@ -137,13 +138,13 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         q, v = (
             np.vstack([self._between(piece) for piece in part])
             for part in zip(*pairs, strict=True))
-        torque = np.vstack([self._between(stretch.torque) for stretch in problem.stretches])
+        torque = np.vstack([self._between(segment.torque) for segment in problem.segments])
         a = accelerations(problem.model, problem.parameters.values, q, v, torque)
         return graph.states({'q': q, 'v': v, 'a': a, 'torque': torque})
 
     def _counts(self, problem: TrajectoryProblem) -> list[int]:
-        """Steps of the graph in each stretch."""
-        return [(len(stretch.t) - 1) * self.refinement + 1 for stretch in problem.stretches]
+        """Steps of the graph in each segment."""
+        return [(len(segment.t) - 1) * self.refinement + 1 for segment in problem.segments]
 
     def _between(self, values: np.ndarray) -> np.ndarray:
         """Values at nodes, and along straight lines at the steps between them."""
@@ -154,20 +155,20 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         return np.column_stack([np.interp(fine, nodes, column) for column in values.T])
 
     def _readings(self, problem: TrajectoryProblem) -> list[Factor]:
-        """A factor for each sensor of each stretch, said for the steps it read at."""
+        """A factor for each sensor of each segment, said for the steps it read at."""
         counts = self._counts(problem)
         factors: list[Factor] = []
-        for first, stretch in zip(
-            np.cumsum([0, *counts[:-1]]), problem.stretches, strict=True
+        for first, segment in zip(
+            np.cumsum([0, *counts[:-1]]), problem.segments, strict=True
         ):
-            for observation in stretch.observations:
-                nodes = _nodes(stretch, observation.sensor, observation.t)
+            for observation in segment.observations:
+                nodes = _nodes(segment, observation.sensor, observation.t)
                 values = np.full((sum(counts), observation.sensor.width), np.nan)
                 values[first + self.refinement * nodes] = observation.values
                 factors.append(RobotReading(observation.sensor, values, observation.sigma))
         return factors
 
-    def _told(
+    def _assemble_solution(
         self, problem: TrajectoryProblem, graph: FactorGraph, states: np.ndarray,
         values: np.ndarray, solution: TrajectorySolution,
     ) -> TrajectorySolution:
@@ -178,24 +179,24 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             [part[::self.refinement] for part in np.split(motion[name], ends)]
             for name in ('q', 'v', 'a'))
         residuals = []
-        for k, stretch in enumerate(problem.stretches):
+        for k, segment in enumerate(problem.segments):
             residuals.append(tuple(
                 observation.values - observation.sensor.read(
                     problem.model.robot, *(
-                        part[k][_nodes(stretch, observation.sensor, observation.t)]
+                        part[k][_nodes(segment, observation.sensor, observation.t)]
                         for part in (q, v, a)), values=values, columns=problem.free).value
-                for observation in stretch.observations))
+                for observation in segment.observations))
         return replace(
             solution, positions=tuple(q), velocities=tuple(v), residuals=tuple(residuals))
 
 
-def _nodes(stretch: Stretch, sensor: Sensor, t: np.ndarray) -> np.ndarray:
+def _nodes(segment: Segment, sensor: Sensor, t: np.ndarray) -> np.ndarray:
     """The nodes that readings are on, shape ``(K,)``.
 
     Raises:
         EstimationError: One is between nodes.
     """
-    between = Between.of(stretch, t)
+    between = Between.of(segment, t)
     if not between.on_nodes:
         raise EstimationError(
             'readings lie between the nodes of a graph', where=sensor.name,

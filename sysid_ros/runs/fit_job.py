@@ -31,7 +31,7 @@ Report = Callable[[str, float], None]
 _BEGINNINGS = (0.0, 0.05, 0.45, 0.8)
 
 
-def carry_out(job: FitJob, report: Report) -> dict[str, Any]:
+def fit_job(job: FitJob, report: Report) -> dict[str, Any]:
     """Fit, judge, and leave a run folder with its provenance.
 
     Args:
@@ -57,7 +57,7 @@ def carry_out(job: FitJob, report: Report) -> dict[str, Any]:
     return result
 
 
-def carry_out_judgement(job: JudgementJob, report: Report) -> dict[str, Any]:
+def judgement_job(job: JudgementJob, report: Report) -> dict[str, Any]:
     """Judge an estimate again by its recordings.
 
     Args:

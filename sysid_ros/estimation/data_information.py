@@ -8,7 +8,7 @@ from sysid_ros.estimation.estimate import ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
 
 
-def collected_information(
+def data_information(
     problem: RegressionProblem, residuals: ResidualStatistics
 ) -> np.ndarray:
     r"""Information :math:`\sum_j \frac{m_j}{N_j \sigma_j^2} \Gamma_j^T \Gamma_j` of fitted rows.

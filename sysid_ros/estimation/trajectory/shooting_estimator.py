@@ -1,4 +1,4 @@
-"""The estimator by shooting: stretches are simulated until parameters and starts fit."""
+"""The estimator by shooting: segments are simulated until parameters and starts fit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ROUGH, _ROUGHLY = 0.3, 1e-3
 
 @dataclass(frozen=True)
 class SimulatedLeastSquares(TrajectoryLeastSquares):
-    """Least squares for the starts of stretches and the parameters, motion being simulated.
+    """Least squares for the starts of segments and the parameters, motion being simulated.
 
     Args:
         prior_strength: As for all.
         estimate_noise: As for all.
         starts: Whether starts are ``'estimated'`` or taken as ``'recorded'``.
         substeps: Steps of the integration from node to node.
-        horizon: Longest piece to simulate in [s]; None for whole stretches.
+        horizon: Longest piece to simulate in [s]; None for whole segments.
         max_iterations: Most simulations with derivatives.
         tolerance: Relative decrease of the cost that ends it.
 
@@ -87,10 +87,10 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """The problem with the starts of a motion, unless recorded ones are to be taken."""
         if self.starts == 'recorded':
             return problem
-        return replace(problem, stretches=tuple(
-            replace(stretch, start=np.array([q[0], v[0]]))
-            for stretch, q, v in zip(
-                problem.stretches, motion.positions, motion.velocities, strict=True)))
+        return replace(problem, segments=tuple(
+            replace(segment, start=np.array([q[0], v[0]]))
+            for segment, q, v in zip(
+                problem.segments, motion.positions, motion.velocities, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -23,34 +23,34 @@ from sysid_ros.dynamics import (
 )
 from sysid_ros.dynamics.tables import copy, copy_row, copy_table
 from sysid_ros.dynamics.tree_arrays import TreeValues
-from sysid_ros.dynamics.variational import balance as balance_module
 from sysid_ros.dynamics.variational import (
     closures,
+    discrete_lagrangian,
     lagrangian,
     linear_solve,
     step,
     system,
 )
-from sysid_ros.dynamics.variational.balance import (
+from sysid_ros.dynamics.variational.closures import stiffen
+from sysid_ros.dynamics.variational.discrete_lagrangian import (
     ALL,
     VALUES,
     Drive,
     Quadrature,
-    balance,
     differentiate_state,
+    discrete_euler_lagrange,
 )
-from sysid_ros.dynamics.variational.closures import stiffen
 from sysid_ros.dynamics.variational.linear_solve import solve_transposed
 from sysid_ros.dynamics.variational.step import (
     DONE,
     SINGULAR,
     UNSTABLE,
-    StepRoom,
+    StepWorkspace,
     advance,
-    carry,
     close_at,
     damp,
     prepare,
+    propagate_derivatives,
     sound,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem
@@ -58,7 +58,7 @@ from sysid_ros.dynamics.variational.system import DiscreteSystem
 #: Files that are compiled into these calls.
 SOURCES = (
     by_reference, compiled, sample_regressor, spatial_vectors, tree_arrays, tree_dynamics,
-    tree_terms, balance_module, closures, lagrangian, linear_solve, step, system, tables)
+    tree_terms, discrete_lagrangian, closures, lagrangian, linear_solve, step, system, tables)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
 
@@ -79,18 +79,18 @@ class Steps(NamedTuple):
 
 @njit(**INSIDE)
 def _interval(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, work: StepWorkspace,
     steps: Steps, first: int, node: int, count: int, h: float, last: float, margin: float,
     level: int,
 ) -> int:
     """Take the steps of one interval; how that ended."""
-    part, inner, terms, amplitudes = 1.0 / count, room.balance, system.terms, values.amplitudes
-    q, v, p, speed, tables = inner.q, inner.v, room.p, room.speed, inner.tree.tables
-    held, stiffness, trial = room.held, room.closures.stiffness, room.trial
-    jacobian, multipliers = room.closures.jacobian, room.multipliers
+    part, inner, terms, amplitudes = 1.0 / count, work.lagrangian, system.terms, values.amplitudes
+    q, v, p, speed, tables = inner.q, inner.v, work.p, work.speed, inner.tree.tables
+    held, stiffness, trial = work.held, work.closures.stiffness, work.trial
+    jacobian, multipliers = work.closures.jacobian, work.multipliers
     for k in range(count):
         ended = advance(
-            system, values, drive, rule, room, node, k * part, part, h * part, level)
+            system, values, drive, rule, work, node, k * part, part, h * part, level)
         if ended != DONE:
             return ended
         if len(held):
@@ -102,9 +102,9 @@ def _interval(
         for j in range(len(multipliers)):
             steps.multipliers[done, j] = multipliers[j]
         if level == ALL:
-            if not prepare(room, h * part):
+            if not prepare(work, h * part):
                 return SINGULAR
-            carry(inner, room.matrix, room.order, room.columns, room.slopes)
+            propagate_derivatives(inner, work.matrix, work.order, work.columns, work.slopes)
         for j in range(len(v)):
             q[0, j], p[0, j] = q[1, j], p[1, j]
             speed[1, j], speed[0, j] = speed[0, j], v[j]
@@ -114,22 +114,22 @@ def _interval(
 
 
 @njit(**INSIDE)
-def _look_around(system: DiscreteSystem, values: TreeValues, room: StepRoom) -> None:
-    """What belongs to the state in the room."""
-    inner, frames, closures = room.balance, room.frames, room.closures
-    q, speed, at, v = inner.q, room.speed, inner.at, inner.v
+def _evaluate_state(system: DiscreteSystem, values: TreeValues, work: StepWorkspace) -> None:
+    """What belongs to the state in the workspace."""
+    inner, frames, closures = work.lagrangian, work.frames, work.closures
+    q, speed, at, v = inner.q, work.speed, inner.at, inner.v
     for j in range(len(v)):
         at[j], v[j] = q[0, j], speed[0, j]
     differentiate_state(system, values, inner)
     close_at(system, frames, closures, at)
-    stiffen(system, frames, closures, room.multipliers)
-    copy_table(closures.jacobian, room.held)
+    stiffen(system, frames, closures, work.multipliers)
+    copy_table(closures.jacobian, work.held)
 
 
 @njit(**INSIDE)
-def _write(room: StepRoom, node: int, states: np.ndarray, slopes: np.ndarray) -> None:
+def _write(work: StepWorkspace, node: int, states: np.ndarray, slopes: np.ndarray) -> None:
     """Keep the state and its derivatives."""
-    q, p, own = room.balance.q, room.p, room.slopes
+    q, p, own = work.lagrangian.q, work.p, work.slopes
     for j in range(states.shape[2]):
         states[node, 0, j], states[node, 1, j] = q[0, j], p[0, j]
         for c in range(slopes.shape[3]):
@@ -139,30 +139,30 @@ def _write(room: StepRoom, node: int, states: np.ndarray, slopes: np.ndarray) ->
 
 @njit(**INSIDE)
 def _simulate(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, work: StepWorkspace,
     saved: np.ndarray, steps: Steps, h: float, most: int, margin: float, states: np.ndarray,
     slopes: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Look at the state in the room, and simulate from it."""
+    """Look at the state in the workspace, and simulate from it."""
     level = ALL if slopes.shape[3] else VALUES
     # No number that is known here, or the steps would be compiled once more for it.
     total, current, last = min(most, 0), 1, 0.0
-    held, stiffness, trial = room.held, room.closures.stiffness, room.trial
-    terms, amplitudes, tables = system.terms, values.amplitudes, room.balance.tree.tables
-    room.made_for[0] = 0.0
-    _look_around(system, values, room)
-    copy_row(room.balance.q, 0, steps.q, 0)
+    held, stiffness, trial = work.held, work.closures.stiffness, work.trial
+    terms, amplitudes, tables = system.terms, values.amplitudes, work.lagrangian.tree.tables
+    work.made_for[0] = 0.0
+    _evaluate_state(system, values, work)
+    copy_row(work.lagrangian.q, 0, steps.q, 0)
     for node in range(len(steps.taken)):
-        copy(room.state, saved)
-        _write(room, node, states, slopes)
+        copy(work.state, saved)
+        _write(work, node, states, slopes)
         count = max(steps.taken[node], current)
         while True:
             ended = _interval(
-                system, values, drive, rule, room, steps, total, node, count, h, last,
+                system, values, drive, rule, work, steps, total, node, count, h, last,
                 margin, level)
             if ended == DONE:
                 break
-            copy(saved, room.state)
+            copy(saved, work.state)
             if 2 * count > most:
                 return ended, node, total
             count *= 2
@@ -176,7 +176,7 @@ def _simulate(
                     tables[0], stiffness, held, trial, 2.0 * last, last, _CALM * margin)
             if calm:
                 current = count // 2
-    _write(room, len(steps.taken), states, slopes)
+    _write(work, len(steps.taken), states, slopes)
     return DONE, len(steps.taken), total
 
 
@@ -186,26 +186,26 @@ def _simulation(sources: str) -> Callable[..., tuple[int, int, int]]:
     @njit(**ENTRY)
     def simulate(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
-        room: StepRoom, saved: np.ndarray, steps: Steps, h: float, most: int, margin: float,
+        work: StepWorkspace, saved: np.ndarray, steps: Steps, h: float, most: int, margin: float,
         states: np.ndarray, slopes: np.ndarray,
     ) -> tuple[int, int, int]:
         sources  # noqa: B018
         return _simulate(
-            system, values, drive, rule, room, saved, steps, h, most, margin, states, slopes)
+            system, values, drive, rule, work, saved, steps, h, most, margin, states, slopes)
 
     return simulate
 
 
 @njit(**INSIDE)
-def _go_back(
-    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, room: StepRoom,
+def _adjoint_pass(
+    system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature, work: StepWorkspace,
     steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray, state: np.ndarray,
-    gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
+    gradient: np.ndarray, by_torque: np.ndarray, by_interval_torque: np.ndarray,
 ) -> bool:
     """Carry derivatives of a cost by states back over the steps; False where singular."""
     inner, frames, closed, multipliers = (
-        room.balance, room.frames, room.closures, room.multipliers)
-    q, matrix, order, index = inner.q, room.matrix, room.order, 0
+        work.lagrangian, work.frames, work.closures, work.multipliers)
+    q, matrix, order, index = inner.q, work.matrix, work.order, 0
     second, mixed, first = inner.second_by_end, inner.second_by_start, inner.first_by_start
     by_parameters = inner.by_parameters
     # Any number, not the one that is known here, or all would be compiled once more for it.
@@ -215,7 +215,7 @@ def _go_back(
     gradient[:] = 0.0
     state[:] = 0.0
     by_torque[:] = 0.0
-    by_push[:] = 0.0
+    by_interval_torque[:] = 0.0
     for node in range(len(steps.taken) - 1, -1, -1):
         _add_to(by_states[node + 1], state)
         count = steps.taken[node]
@@ -224,20 +224,20 @@ def _go_back(
             copy_row(steps.q, index, q, 0)
             copy_row(steps.q, index + 1, q, 1)
             copy(steps.multipliers[index], multipliers)
-            balance(
+            discrete_euler_lagrange(
                 system, values, drive, rule, inner, node, k / count, 1.0 / count, h / count,
                 level)
             close_at(system, frames, closed, q[0])
-            copy_table(closed.jacobian, room.held)
+            copy_table(closed.jacobian, work.held)
             stiffen(system, frames, closed, multipliers)
             close_at(system, frames, closed, q[1])
-            if not prepare(room, h / count):
+            if not prepare(work, h / count):
                 return False
-            _solve_back(second, matrix, order, right, state)
-            _push_back(
+            _adjoint_solve(second, matrix, order, right, state)
+            _torque_gradient(
                 rule, node, k / count, 1.0 / count, h / count, right, state, by_torque,
-                by_push)
-            _step_back(first, mixed, by_parameters, right, state, gradient)
+                by_interval_torque)
+            _adjoint_step(first, mixed, by_parameters, right, state, gradient)
     _add_to(by_states[0], state)
     return True
 
@@ -248,13 +248,14 @@ def _adjoint(sources: str) -> Callable[..., bool]:
     @njit(**ENTRY)
     def adjoint(
         system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
-        room: StepRoom, steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray,
-        state: np.ndarray, gradient: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
+        work: StepWorkspace, steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray,
+        state: np.ndarray, gradient: np.ndarray, by_torque: np.ndarray,
+        by_interval_torque: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
-        return _go_back(
-            system, values, drive, rule, room, steps, h, by_states, right, state, gradient,
-            by_torque, by_push)
+        return _adjoint_pass(
+            system, values, drive, rule, work, steps, h, by_states, right, state, gradient,
+            by_torque, by_interval_torque)
 
     return adjoint
 
@@ -267,7 +268,7 @@ def _add_to(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(**INSIDE)
-def _solve_back(
+def _adjoint_solve(
     second_by_end: np.ndarray, matrix: np.ndarray, order: np.ndarray, right: np.ndarray,
     state: np.ndarray,
 ) -> None:
@@ -283,23 +284,23 @@ def _solve_back(
 
 
 @njit(**INSIDE)
-def _push_back(
+def _torque_gradient(
     rule: Quadrature, node: int, begin: float, part: float, h: float, right: np.ndarray,
-    state: np.ndarray, by_torque: np.ndarray, by_push: np.ndarray,
+    state: np.ndarray, by_torque: np.ndarray, by_interval_torque: np.ndarray,
 ) -> None:
     """Add what torques do in a step: at the nodes around, and in the whole interval."""
-    for k in range(len(rule.place)):
-        at = begin + rule.place[k] * part
+    for k in range(len(rule.point)):
+        at = begin + rule.point[k] * part
         for j in range(state.shape[1]):
-            push = rule.weight[k] * h * (
+            torque_part = rule.weight[k] * h * (
                 rule.after[k] * state[1, j] - rule.before[k] * right[j])
-            by_torque[node, j] += (1.0 - at) * push
-            by_torque[node + 1, j] += at * push
-            by_push[node, j] += push
+            by_torque[node, j] += (1.0 - at) * torque_part
+            by_torque[node + 1, j] += at * torque_part
+            by_interval_torque[node, j] += torque_part
 
 
 @njit(**INSIDE)
-def _step_back(
+def _adjoint_step(
     first_by_start: np.ndarray, second_by_start: np.ndarray, by_parameters: np.ndarray,
     right: np.ndarray, state: np.ndarray, gradient: np.ndarray,
 ) -> None:
@@ -322,9 +323,9 @@ def _step_back(
 _DIGEST = hashlib.sha256(b''.join(
     Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest()
 # Named tuples come by reference.
-#: Simulate from the state in the room; fills states ``(N + 1, 2, n)``, positions before momenta,
-#: their derivatives ``(N + 1, 2, n, w)``, and the steps. How it ended, at which node, and after
-#: how many steps.
+#: Simulate from the state in the workspace; fills states ``(N + 1, 2, n)``, positions before
+#: momenta, their derivatives ``(N + 1, 2, n, w)``, and the steps. How it ended, at which node, and
+#: after how many steps.
 simulate: Callable[..., Any] = _simulation(_DIGEST)
 #: Carry derivatives of a cost by the states ``(N + 1, 2, n)`` back over the steps; fills its
 #: gradient by the parameters ``(k,)``, by the first state ``(2, n)``, by torques at the nodes

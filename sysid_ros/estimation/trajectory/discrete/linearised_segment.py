@@ -1,4 +1,4 @@
-r"""Compiled: the linearised residuals of a stretch of motion, and what steps make of them.
+r"""Compiled: the linearised residuals of a segment of motion, and what steps make of them.
 
 Missing impulses tell the next state from the one before,
 
@@ -24,7 +24,7 @@ _COMPILED = {
 }
 
 
-class Course(NamedTuple):
+class LinearisedSegment(NamedTuple):
     """Linearised residuals of K steps of b bodies with p parameters; n = 6 b.
 
     Attributes:
@@ -53,36 +53,36 @@ class Course(NamedTuple):
 
 
 @njit(**_COMPILED)
-def change_units(h: float, turns: np.ndarray, course: Course) -> None:
+def change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> None:
     """Count poses in units of the velocity that leads to them, in place.
 
     Args:
         h: Time between nodes in [s].
         turns: Derivatives of the angular velocity between poses by the rotation before and
             after, shape ``(K, 2, b, 3, 3)``.
-        course: Slopes and rows by poses in [m] and [rad]; these are changed, ``before`` and
+        segment: Slopes and rows by poses in [m] and [rad]; these are changed, ``before`` and
             ``units`` filled.
     """
-    steps, bodies = course.before.shape[:2]
+    steps, bodies = segment.before.shape[:2]
     for k in range(steps + 1):
         for body in range(bodies):
-            unit = course.units[k, body]
+            unit = segment.units[k, body]
             if k == 0:
                 unit[:] = 0.0
                 for c in range(3):
                     unit[c, c] = h
             else:
                 _invert(turns[k - 1, 1, body], unit)
-                _scale(h, unit, 12 * (bodies + body), course.pairs[
-                    course.first_pair[k - 1]:course.first_pair[k]])
-            _scale(h, unit, 12 * body, course.rows[course.first_row[k]:course.first_row[k + 1]])
+                _scale(h, unit, 12 * (bodies + body), segment.pairs[
+                    segment.first_pair[k - 1]:segment.first_pair[k]])
+            _scale(h, unit, 12 * body, segment.rows[segment.first_row[k]:segment.first_row[k + 1]])
             if k < steps:
-                _scale(h, unit, 12 * body, course.pairs[
-                    course.first_pair[k]:course.first_pair[k + 1]])
-                _scale(h, unit, 12 * body, course.slopes[k])
+                _scale(h, unit, 12 * body, segment.pairs[
+                    segment.first_pair[k]:segment.first_pair[k + 1]])
+                _scale(h, unit, 12 * body, segment.slopes[k])
                 for r in range(3):
                     for c in range(3):
-                        course.before[k, body, r, c] = (
+                        segment.before[k, body, r, c] = (
                             turns[k, 0, body, r, 0] * unit[0, c]
                             + turns[k, 0, body, r, 1] * unit[1, c]
                             + turns[k, 0, body, r, 2] * unit[2, c])
@@ -116,19 +116,20 @@ def _scale(h: float, unit: np.ndarray, first: int, rows: np.ndarray) -> None:
 
 @njit(**_COMPILED)
 def step_along(
-    course: Course, k: int, mean: np.ndarray, moved: np.ndarray, one: float, after: np.ndarray
+    segment: LinearisedSegment, k: int, mean: np.ndarray, moved: np.ndarray, one: float,
+    after: np.ndarray
 ) -> None:
     """The state that a step leads to without noise, in place; ``one`` is 0 for its slope."""
-    n, whole = len(course.weights), len(mean)
+    n, whole = len(segment.weights), len(mean)
     for i in range(n):
-        p, weight, row, total = i + 6 * (i // 6), course.weights[i], course.slopes[k, i], 0.0
+        p, weight, row, total = i + 6 * (i // 6), segment.weights[i], segment.slopes[k, i], 0.0
         for j in range(whole):
             total += row[j] * mean[j]
         for j in range(len(moved)):
             total += row[whole + j] * moved[j]
-        after[p + 6] = total - one * course.missing[k, i] / weight
-        after[p] = total - _turned(course.before[k], i, mean) - (
-            one * course.missing[k, n + i] / weight)
+        after[p + 6] = total - one * segment.missing[k, i] / weight
+        after[p] = total - _turned(segment.before[k], i, mean) - (
+            one * segment.missing[k, n + i] / weight)
     for j in range(whole):
         mean[j] = after[j]
 
@@ -147,18 +148,18 @@ def _turned(before: np.ndarray, i: int, state: np.ndarray) -> float:
 
 @njit(**_COMPILED)
 def _left(
-    course: Course, k: int, here: np.ndarray, after: np.ndarray, moved: np.ndarray, one: float,
-    room: np.ndarray, left: np.ndarray,
+    segment: LinearisedSegment, k: int, here: np.ndarray, after: np.ndarray, moved: np.ndarray,
+    one: float, work: np.ndarray, left: np.ndarray,
 ) -> None:
     """Weighted missing impulses after steps of two states, shape ``(2 n,)``, or their change."""
-    n, mean, ahead = len(course.weights), room[0], room[1]
+    n, mean, ahead = len(segment.weights), work[0], work[1]
     for j in range(2 * n):
         mean[j] = here[j]
-    step_along(course, k, mean, moved, one, ahead)
+    step_along(segment, k, mean, moved, one, ahead)
     for i in range(n):
         p = i + 6 * (i // 6)
-        left[i] = course.weights[i] * (after[p + 6] - mean[p + 6])
-        left[n + i] = course.weights[i] * (after[p] - mean[p])
+        left[i] = segment.weights[i] * (after[p + 6] - mean[p + 6])
+        left[n + i] = segment.weights[i] * (after[p] - mean[p])
 
 
 @njit(**_COMPILED)
@@ -184,85 +185,85 @@ def _read_pair(
 
 
 @njit(**_COMPILED)
-def cost_after(course: Course, states: np.ndarray, moved: np.ndarray) -> float:
-    """Half the squares of the residuals of a stretch after a step, if all is linear.
+def cost_after(segment: LinearisedSegment, states: np.ndarray, moved: np.ndarray) -> float:
+    """Half the squares of the residuals of a segment after a step, if all is linear.
 
     Args:
-        course: The stretch.
-        states: Step of the states in units of the course, shape ``(K + 1, 2 n)``.
+        segment: The segment.
+        states: Step of the states in units of the segment, shape ``(K + 1, 2 n)``.
         moved: Step of the parameters, shape ``(p,)``.
     """
-    total, whole, last = 0.0, states.shape[1], course.rows.shape[1] - 1
-    room, left = np.empty((2, whole)), np.empty(whole)
+    total, whole, last = 0.0, states.shape[1], segment.rows.shape[1] - 1
+    work, left = np.empty((2, whole)), np.empty(whole)
     for k in range(len(states)):
-        for r in range(course.first_row[k], course.first_row[k + 1]):
-            rest = _read(course.rows[r], states[k], moved) + course.rows[r, last]
+        for r in range(segment.first_row[k], segment.first_row[k + 1]):
+            rest = _read(segment.rows[r], states[k], moved) + segment.rows[r, last]
             total += rest * rest
-        if k < len(course.missing):
-            for r in range(course.first_pair[k], course.first_pair[k + 1]):
-                rest = _read_pair(course.pairs[r], states[k], states[k + 1], moved)
-                rest += course.pairs[r, whole + last]
+        if k < len(segment.missing):
+            for r in range(segment.first_pair[k], segment.first_pair[k + 1]):
+                rest = _read_pair(segment.pairs[r], states[k], states[k + 1], moved)
+                rest += segment.pairs[r, whole + last]
                 total += rest * rest
-            _left(course, k, states[k], states[k + 1], moved, 1.0, room, left)
+            _left(segment, k, states[k], states[k + 1], moved, 1.0, work, left)
             for j in range(whole):
                 total += left[j] * left[j]
     return 0.5 * total
 
 
 @njit(**_COMPILED)
-def add_scores(course: Course, states: np.ndarray, scores: np.ndarray) -> None:
+def add_scores(segment: LinearisedSegment, states: np.ndarray, scores: np.ndarray) -> None:
     """Add each node's share of the gradient by the parameters, the states adapted to them.
 
     Args:
-        course: The stretch.
-        states: How states follow the parameters, in units of the course, ``(p, K + 1, 2 n)``.
+        segment: The segment.
+        states: How states follow the parameters, in units of the segment, ``(p, K + 1, 2 n)``.
         scores: Is added to, shape ``(K + 1, p)``.
     """
-    count, whole, last = len(states), states.shape[2], course.rows.shape[1] - 1
-    room, left, moved = np.empty((2, whole)), np.empty(whole), np.zeros(count)
+    count, whole, last = len(states), states.shape[2], segment.rows.shape[1] - 1
+    work, left, moved = np.empty((2, whole)), np.empty(whole), np.zeros(count)
     for m in range(count):
         moved[:] = 0.0
         moved[m] = 1.0
         for k in range(states.shape[1]):
-            for r in range(course.first_row[k], course.first_row[k + 1]):
-                scores[k, m] += course.rows[r, last] * _read(course.rows[r], states[m, k], moved)
-            if k < len(course.missing):
-                for r in range(course.first_pair[k], course.first_pair[k + 1]):
-                    scores[k, m] += course.pairs[r, whole + last] * _read_pair(
-                        course.pairs[r], states[m, k], states[m, k + 1], moved)
-                _left(course, k, states[m, k], states[m, k + 1], moved, 0.0, room, left)
+            for r in range(segment.first_row[k], segment.first_row[k + 1]):
+                scores[k, m] += segment.rows[r, last] * _read(segment.rows[r], states[m, k], moved)
+            if k < len(segment.missing):
+                for r in range(segment.first_pair[k], segment.first_pair[k + 1]):
+                    scores[k, m] += segment.pairs[r, whole + last] * _read_pair(
+                        segment.pairs[r], states[m, k], states[m, k + 1], moved)
+                _left(segment, k, states[m, k], states[m, k + 1], moved, 0.0, work, left)
                 for j in range(whole):
-                    scores[k, m] += course.missing[k, j] * left[j]
+                    scores[k, m] += segment.missing[k, j] * left[j]
 
 
 @njit(**_COMPILED)
 def steepest(
-    course: Course, first: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
+    segment: LinearisedSegment, first: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
 ) -> float:
     """Largest slope of the cost by a state over the root of its curvature.
 
     Args:
-        course: The stretch.
+        segment: The segment.
         first: Gradient and curvature of what else there is of the first state, ``(2, 2 n)``.
         gradient: That by the parameters is added to, shape ``(p,)``.
         curvature: Likewise.
     """
-    n, whole, largest = len(course.weights), first.shape[1], 0.0
+    n, whole, largest = len(segment.weights), first.shape[1], 0.0
     here, after, own = first.copy(), np.zeros((2, whole)), np.zeros((2, len(gradient)))
-    for k in range(len(course.first_row) - 1):
+    for k in range(len(segment.first_row) - 1):
         after[:] = 0.0
-        for r in range(course.first_row[k], course.first_row[k + 1]):
-            value = course.rows[r, -1]
-            _slope_of_row(value, course.rows[r], 0, here)
-            _slope_of_row(value, course.rows[r], whole, own)
-        if k < len(course.missing):
-            for r in range(course.first_pair[k], course.first_pair[k + 1]):
-                value = course.pairs[r, -1]
-                _slope_of_row(value, course.pairs[r], 0, here)
-                _slope_of_row(value, course.pairs[r], whole, after)
-                _slope_of_row(value, course.pairs[r], 2 * whole, own)
+        for r in range(segment.first_row[k], segment.first_row[k + 1]):
+            value = segment.rows[r, -1]
+            _slope_of_row(value, segment.rows[r], 0, here)
+            _slope_of_row(value, segment.rows[r], whole, own)
+        if k < len(segment.missing):
+            for r in range(segment.first_pair[k], segment.first_pair[k + 1]):
+                value = segment.pairs[r, -1]
+                _slope_of_row(value, segment.pairs[r], 0, here)
+                _slope_of_row(value, segment.pairs[r], whole, after)
+                _slope_of_row(value, segment.pairs[r], 2 * whole, own)
             for i in range(n):
-                _slope_of_step(course, k, i, here, after, own)
+                _slope_of_step(segment, k, i, here, after, own)
         for j in range(whole):
             if here[1, j] > 0.0:
                 largest = max(largest, np.abs(here[0, j]) / np.sqrt(here[1, j]))
@@ -283,12 +284,12 @@ def _slope_of_row(value: float, row: np.ndarray, first: int, target: np.ndarray)
 
 @njit(**_COMPILED)
 def _slope_of_step(
-    course: Course, k: int, i: int, here: np.ndarray, after: np.ndarray, own: np.ndarray
+    segment: LinearisedSegment, k: int, i: int, here: np.ndarray, after: np.ndarray, own: np.ndarray
 ) -> None:
     """Add what one number of both missing impulses of a step does to slopes and curvatures."""
-    n, whole, row = len(course.weights), here.shape[1], course.slopes[k, i]
-    w, p = course.weights[i], i + 6 * (i // 6)
-    speed, pose = w * course.missing[k, i], w * course.missing[k, n + i]
+    n, whole, row = len(segment.weights), here.shape[1], segment.slopes[k, i]
+    w, p = segment.weights[i], i + 6 * (i // 6)
+    speed, pose = w * segment.missing[k, i], w * segment.missing[k, n + i]
     after[0, p + 6] += speed
     after[1, p + 6] += w * w
     after[0, p] += pose
@@ -302,17 +303,17 @@ def _slope_of_step(
     for t in range(1 if i % 6 < 3 else 3):
         column, turn = p, -1.0
         if i % 6 >= 3:
-            column, turn = 12 * (i // 6) + 3 + t, course.before[k, i // 6, i % 6 - 3, t]
+            column, turn = 12 * (i // 6) + 3 + t, segment.before[k, i // 6, i % 6 - 3, t]
         here[0, column] += pose * turn
         here[1, column] += w * w * turn * (turn - 2.0 * row[column])
 
 
 @njit(**_COMPILED)
-def to_steps(h: float, course: Course, states: np.ndarray) -> None:
-    """Steps of states in units of a course, ``(K + 1, 2 n)``, to [m] and [rad], in place."""
+def to_steps(h: float, segment: LinearisedSegment, states: np.ndarray) -> None:
+    """Steps of states in units of a segment, ``(K + 1, 2 n)``, to [m] and [rad], in place."""
     for k in range(len(states)):
         for body in range(states.shape[1] // 12):
-            unit, first = course.units[k, body], 12 * body
+            unit, first = segment.units[k, body], 12 * body
             for c in range(3):
                 states[k, first + c] *= h
             x, y, z = states[k, first + 3], states[k, first + 4], states[k, first + 5]

@@ -1,4 +1,4 @@
-"""What compiled steps of multibody dynamics work on: a machine, its parameter values, and room."""
+"""Mechanism, parameter values and workspace of compiled multibody steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRIVE_FIELDS = (
  OFFSET) = range(len(DRIVE_FIELDS))
 
 
-class Machine(NamedTuple):
+class MechanismArrays(NamedTuple):
     """Bodies and what is between them; b bodies, m rows of constraints, f drives.
 
     Attributes:
@@ -41,7 +41,7 @@ class Machine(NamedTuple):
     averaged: bool
 
 
-class Amounts(NamedTuple):
+class BodyParameters(NamedTuple):
     """Parameter values.
 
     Attributes:
@@ -59,8 +59,8 @@ class Amounts(NamedTuple):
     gravity_slope: np.ndarray
 
 
-class Room(NamedTuple):
-    r"""Room for one step; n = 6 b coordinates.
+class Workspace(NamedTuple):
+    r"""Workspace for one step; n = 6 b coordinates.
 
     Attributes:
         positions: Of the bodies in [m], shape ``(b, 3)``.
@@ -83,13 +83,13 @@ class Room(NamedTuple):
         sign: Which way the impulse of a row points, shape ``(m,)``.
         slip: Which way a drive slips, 0 where it sticks, shape ``(f,)``.
         active: Rows, and drives that stick, in the linear problem, shape ``(m + f,)``.
-        pushed: :math:`L^{-1} G^\top`, by rows, drives behind, shape ``(m + f, n)``.
-        felt: :math:`G U^{-1}`, likewise.
+        by_lower: :math:`L^{-1} G^\top`, by rows, drives behind, shape ``(m + f, n)``.
+        by_upper: :math:`G U^{-1}`, likewise.
         schur: LU factors of what is left of the problem, shape ``(m + f, m + f)``.
         pivot: Their pivots, shape ``(m + f,)``.
         impulse: Of rows and drives, shape ``(m + f,)``.
         velocity: The next velocity u, shape ``(n,)``.
-        left: Room for solutions, shape ``(n + m + f + 12,)``.
+        left: Workspace for solutions, shape ``(n + m + f + 12,)``.
     """
 
     positions: np.ndarray
@@ -109,8 +109,8 @@ class Room(NamedTuple):
     sign: np.ndarray
     slip: np.ndarray
     active: np.ndarray
-    pushed: np.ndarray
-    felt: np.ndarray
+    by_lower: np.ndarray
+    by_upper: np.ndarray
     schur: np.ndarray
     pivot: np.ndarray
     impulse: np.ndarray
@@ -118,7 +118,7 @@ class Room(NamedTuple):
     left: np.ndarray
 
 
-class Sought(NamedTuple):
+class FreeParameterMap(NamedTuple):
     """How the k parameters that are sought make up those of a machine.
 
     Attributes:
@@ -133,10 +133,10 @@ class Sought(NamedTuple):
     factor: np.ndarray
 
 
-def room_for(bodies: int, rows: int, drives: int) -> Room:
-    """Room for steps of a machine, its modes at rest: contacts push, nothing slips."""
+def workspace_for(bodies: int, rows: int, drives: int) -> Workspace:
+    """Workspace for steps of a machine, its modes at rest: contacts push, nothing slips."""
     n, every = 6 * bodies, rows + drives
-    return Room(
+    return Workspace(
         positions=np.zeros((bodies, 3)), rotations=np.zeros((bodies, 3, 3)),
         inertia=np.zeros((bodies, 4, 3)), mass=np.zeros((n, n)), momentum=np.zeros(n),
         gap=np.zeros(rows),
@@ -144,7 +144,7 @@ def room_for(bodies: int, rows: int, drives: int) -> Room:
         slope=np.zeros((every, 12, 12)), stable=np.zeros((3, every)), right=np.zeros(every),
         bound=np.zeros((drives, 4)), speed=np.zeros(drives),
         pushing=np.ones(rows, dtype=bool), sign=np.ones(rows), slip=np.zeros(drives),
-        active=np.zeros(every, dtype=np.int64), pushed=np.zeros((every, n)),
-        felt=np.zeros((every, n)),
+        active=np.zeros(every, dtype=np.int64), by_lower=np.zeros((every, n)),
+        by_upper=np.zeros((every, n)),
         schur=np.zeros((every, every)), pivot=np.zeros(every, dtype=np.int64),
         impulse=np.zeros(every), velocity=np.zeros(n), left=np.zeros(n + every + 12))

@@ -54,7 +54,7 @@ class HandedOver:
     notes: tuple[str, ...]
 
 
-def keep_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
+def revert_to_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
     """Put the prior back for what an estimate does not know.
 
     Args:

@@ -35,14 +35,14 @@ from sysid_ros.dynamics.spatial_vectors import power, six
 from sysid_ros.dynamics.tables import clear, clear_pile
 from sysid_ros.dynamics.tree_arrays import TreeValues
 from sysid_ros.dynamics.variational.lagrangian import (
-    LagrangianRoom,
+    LagrangianWorkspace,
+    add_direction,
+    add_outer_product,
     along,
-    curve,
+    evaluate_lagrangian,
     inertial_column,
-    lagrangian_room,
-    look,
-    push,
-    push_square,
+    lagrangian_second_derivatives,
+    lagrangian_workspace,
 )
 from sysid_ros.dynamics.variational.system import DiscreteSystem, JointTerms
 
@@ -54,13 +54,13 @@ class Quadrature(NamedTuple):
     """Where the Lagrangian of a step is looked at.
 
     Attributes:
-        place: Parts of the way, shape ``(m,)``, as the next three.
+        point: Parts of the way, shape ``(m,)``, as the next three.
         weight: What they count.
         before: Share of the forces that acts at the beginning of the step.
         after: Share that acts at its end.
     """
 
-    place: np.ndarray
+    point: np.ndarray
     weight: np.ndarray
     before: np.ndarray
     after: np.ndarray
@@ -86,11 +86,11 @@ class Drive(NamedTuple):
     damping: np.ndarray
 
 
-class BalanceRoom(NamedTuple):
-    """Room for one step's balance of momentum.
+class EulerLagrangeWorkspace(NamedTuple):
+    """Workspace for one step's balance of momentum.
 
     Attributes:
-        tree: Room for one configuration.
+        tree: Workspace for one configuration.
         q: Positions at the beginning and the end of the step, shape ``(2, n)``.
         v: Velocity from one to the other, shape ``(n,)``, as the next two.
         at: Positions that are looked at.
@@ -103,7 +103,7 @@ class BalanceRoom(NamedTuple):
         by_parameters: Of both by k parameters, shape ``(2, k, n)``.
     """
 
-    tree: LagrangianRoom
+    tree: LagrangianWorkspace
     q: np.ndarray
     v: np.ndarray
     at: np.ndarray
@@ -116,8 +116,8 @@ class BalanceRoom(NamedTuple):
     by_parameters: np.ndarray
 
 
-def balance_room(system: DiscreteSystem, columns: int) -> BalanceRoom:
-    """Room for the steps of a system.
+def euler_lagrange_workspace(system: DiscreteSystem, columns: int) -> EulerLagrangeWorkspace:
+    """Workspace for the steps of a system.
 
     Args:
         system: The system.
@@ -125,55 +125,55 @@ def balance_room(system: DiscreteSystem, columns: int) -> BalanceRoom:
     """
     joints = system.tree.coupling.shape[1]
     square, vector = (joints, joints), (joints,)
-    return BalanceRoom(lagrangian_room(system), *(np.zeros(shape) for shape in (
+    return EulerLagrangeWorkspace(lagrangian_workspace(system), *(np.zeros(shape) for shape in (
         (2, joints), vector, vector, vector, (2, joints), square, square, square, square,
         (2, columns, joints))))
 
 
 @njit(**INSIDE)
-def balance(
+def discrete_euler_lagrange(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
-    room: BalanceRoom, node: int, begin: float, part: float, h: float, level: int,
+    work: EulerLagrangeWorkspace, node: int, begin: float, part: float, h: float, level: int,
 ) -> None:
-    """Momenta that a step from ``room.q[0]`` to ``room.q[1]`` begins and ends with.
+    """Momenta that a step from ``work.q[0]`` to ``work.q[1]`` begins and ends with.
 
     Args:
         system: What moves.
         values: Its parameter values.
         drive: What drives it.
         rule: The quadrature.
-        room: Is filled.
+        work: Is filled.
         node: Number of the interval.
         begin: Which part of it has passed at the beginning of the step.
         part: Which part of it the step takes.
         h: How long that is in [s].
         level: What to find.
     """
-    tree, terms, amplitudes, q, v = room.tree, system.terms, values.amplitudes, room.q, room.v
-    at, force, momentum = room.at, room.force, room.momentum
+    tree, terms, amplitudes, q, v = work.tree, system.terms, values.amplitudes, work.q, work.v
+    at, force, momentum = work.at, work.force, work.momentum
     joints, tables = tree.joints, tree.tables
-    newton, first, second = room.newton, room.first_by_start, room.second_by_end
-    mixed = room.second_by_start
+    newton, first, second = work.newton, work.first_by_start, work.second_by_end
+    mixed = work.second_by_start
     for j in range(len(v)):
         v[j] = (q[1, j] - q[0, j]) / h
-    _begin(room, level)
-    for k in range(len(rule.place)):
-        c, w = rule.place[k], rule.weight[k]
+    _begin(work, level)
+    for k in range(len(rule.point)):
+        c, w = rule.point[k], rule.weight[k]
         before, after = w * rule.before[k], w * rule.after[k]
         for j in range(len(v)):
             at[j] = q[0, j] + c * (q[1, j] - q[0, j])
-        look(system, values, tree, at, v)
+        evaluate_lagrangian(system, values, tree, at, v)
         _feed(drive, at, v, force, node, begin + c * part)
         for m in range(len(amplitudes)):
             if terms.signal[m] != POSITION and terms.signal[m] != ACCELERATION:
-                push(terms, m, -amplitudes[m] * _friction(terms, m, v)[0], force)
+                add_direction(terms, m, -amplitudes[m] * _friction(terms, m, v)[0], force)
         for j in range(len(v)):
             slope, thrust = h * joints[1, j], h * force[j]
             momentum[0, j] += w * ((1.0 - c) * slope - joints[0, j]) + before * thrust
             momentum[1, j] += w * (c * slope + joints[0, j]) + after * thrust
         if level < NEWTON:
             continue
-        curve(system, amplitudes, tree)
+        lagrangian_second_derivatives(system, amplitudes, tree)
         _add_newton(tables, newton, c, w, h)
         _add_rates(terms, amplitudes, v, -before, newton)
         _add_gains(drive, newton, node, before, -c * h, -1.0)
@@ -185,19 +185,19 @@ def balance(
             _add_gains(drive, first, node, before, (c - 1.0) * h, 1.0)
             _add_gains(drive, second, node, after, -c * h, -1.0)
             _add_gains(drive, mixed, node, after, (c - 1.0) * h, 1.0)
-            differentiate_by_parameters(system, values, room, h, c, w, before, after)
+            differentiate_by_parameters(system, values, work, h, c, w, before, after)
 
 
 @njit(**INSIDE)
-def _begin(room: BalanceRoom, level: int) -> None:
+def _begin(work: EulerLagrangeWorkspace, level: int) -> None:
     """Make zero what places are added to."""
-    clear(room.momentum)
+    clear(work.momentum)
     if level >= NEWTON:
-        clear(room.newton)
+        clear(work.newton)
     if level == ALL:
-        for table in (room.first_by_start, room.second_by_end, room.second_by_start):
+        for table in (work.first_by_start, work.second_by_end, work.second_by_start):
             clear(table)
-        clear_pile(room.by_parameters)
+        clear_pile(work.by_parameters)
 
 
 @njit(**INSIDE)
@@ -251,12 +251,12 @@ def _add_slopes(
     d = 1.0 - c
     for i in range(len(first)):
         for j in range(len(first)):
-            inertia, bend = tables[0, i, j] / h, h * tables[2, i, j]
+            inertia, second_derivative = tables[0, i, j] / h, h * tables[2, i, j]
             both = tables[1, i, j] + tables[1, j, i]
-            first[i, j] += w * (d * d * bend - d * both + inertia)
-            second[i, j] += w * (c * c * bend + c * both + inertia)
+            first[i, j] += w * (d * d * second_derivative - d * both + inertia)
+            second[i, j] += w * (c * c * second_derivative + c * both + inertia)
             mixed[i, j] += w * (
-                c * d * bend + d * tables[1, i, j] - c * tables[1, j, i] - inertia)
+                c * d * second_derivative + d * tables[1, i, j] - c * tables[1, j, i] - inertia)
 
 
 @njit(**INSIDE)
@@ -267,7 +267,7 @@ def _add_rates(
     for k in range(len(amplitudes)):
         kind = terms.signal[k]
         if kind != POSITION and kind != ACCELERATION and kind != ONE:
-            push_square(terms, k, share * amplitudes[k] * _friction(terms, k, v)[1], table)
+            add_outer_product(terms, k, share * amplitudes[k] * _friction(terms, k, v)[1], table)
 
 
 @njit(**INSIDE)
@@ -293,26 +293,28 @@ def _add_gains(
 
 
 @njit(**INSIDE)
-def differentiate_state(system: DiscreteSystem, values: TreeValues, room: BalanceRoom) -> None:
-    """Momentum and slope of the Lagrangian at ``room.at`` and ``room.v``, and all derivatives.
+def differentiate_state(
+    system: DiscreteSystem, values: TreeValues, work: EulerLagrangeWorkspace
+) -> None:
+    """Momentum and slope of the Lagrangian at ``work.at`` and ``work.v``, and all derivatives.
 
     Those by parameters are of all forces at rest, then of the momentum.
 
     Args:
         system: What moves.
         values: Its parameter values.
-        room: Its ``tree`` and ``by_parameters`` are filled.
+        work: Its ``tree`` and ``by_parameters`` are filled.
     """
-    by_parameters, tree = room.by_parameters, room.tree
-    look(system, values, tree, room.at, room.v)
-    curve(system, values.amplitudes, tree)
+    by_parameters, tree = work.by_parameters, work.tree
+    evaluate_lagrangian(system, values, tree, work.at, work.v)
+    lagrangian_second_derivatives(system, values.amplitudes, tree)
     clear_pile(by_parameters)
-    differentiate_by_parameters(system, values, room, 1.0, 0.0, 1.0, 1.0, 0.0)
+    differentiate_by_parameters(system, values, work, 1.0, 0.0, 1.0, 1.0, 0.0)
 
 
 @njit(**INSIDE)
 def differentiate_by_parameters(
-    system: DiscreteSystem, values: TreeValues, room: BalanceRoom, h: float, c: float,
+    system: DiscreteSystem, values: TreeValues, work: EulerLagrangeWorkspace, h: float, c: float,
     w: float, before: float, after: float,
 ) -> None:
     """Add the derivatives of both momenta by parameters at a place that was looked at.
@@ -320,21 +322,22 @@ def differentiate_by_parameters(
     Args:
         system: What moves.
         values: Its parameter values.
-        room: Its ``by_parameters`` are added to.
+        work: Its ``by_parameters`` are added to.
         h: Duration of the step in [s].
         c: The place.
         w: Its weight.
         before: Share of the forces at the beginning, times the weight.
         after: Share at the end, likewise.
     """
-    terms, slots, sought, at, v = system.terms, values.slots, values.sought, room.at, room.v
-    column, out = system.tree.column, room.by_parameters
-    for i in range(len(sought)):
-        if sought[i]:
+    terms, slots, free_bodies, at, v = (
+        system.terms, values.slots, values.free_bodies, work.at, work.v)
+    column, out = system.tree.column, work.by_parameters
+    for i in range(len(free_bodies)):
+        if free_bodies[i]:
             for k in range(10):
                 slot = slots[column[i] + k]
                 if slot >= 0:
-                    _add_inertial(system, room.tree, out, i, k, slot, h, c, w)
+                    _add_inertial(system, work.tree, out, i, k, slot, h, c, w)
     first = len(slots) - len(terms.signal)
     for k in range(len(terms.signal)):
         slot, kind = slots[first + k], terms.signal[k]
@@ -349,19 +352,19 @@ def differentiate_by_parameters(
         else:
             drag = -h * _friction(terms, k, v)[0]
             early, late = before * drag, after * drag
-        push(terms, k, early, out[0, slot])
-        push(terms, k, late, out[1, slot])
+        add_direction(terms, k, early, out[0, slot])
+        add_direction(terms, k, late, out[1, slot])
 
 
 @njit(**INSIDE)
 def _add_inertial(
-    system: DiscreteSystem, room: LagrangianRoom, out: np.ndarray, i: int, k: int, slot: int,
+    system: DiscreteSystem, work: LagrangianWorkspace, out: np.ndarray, i: int, k: int, slot: int,
     h: float, c: float, w: float,
 ) -> None:
     """What an inertial parameter of body i does at the joints that carry it."""
-    tree, coupled, axis, change = system.tree, system.coupled, room.axis, room.change
+    tree, coupled, axis, change = system.tree, system.coupled, work.axis, work.change
     parent, coupling, j = tree.parent, tree.coupling, i
-    momentum, weight = inertial_column(tree.gravity, room.pose, room.twist, i, k)
+    momentum, weight = inertial_column(tree.gravity, work.pose, work.twist, i, k)
     while j >= 0:
         screw = six(axis, j)
         own = w * power(screw, momentum)

@@ -11,13 +11,13 @@ import numpy as np
 from sysid_ros.errors import ParameterError, did_you_mean
 from sysid_ros.estimation.trajectory.graph.factors import NodeFactor, Sigma
 from sysid_ros.estimation.trajectory.graph.mechanism import Mechanism
-from sysid_ros.estimation.trajectory.graph.variables import Point, Sought
+from sysid_ros.estimation.trajectory.graph.variables import FreeParameters, Point
 from sysid_ros.robot.parameters import ParameterSet
 
 
-def sought_parameters(
+def free_parameters_of(
     mechanism: Mechanism, names: Sequence[str], *, shapes_held: bool = False
-) -> Sought:
+) -> FreeParameters:
     """Parameters to be sought with the motion, from their values on.
 
     Args:
@@ -40,7 +40,7 @@ def sought_parameters(
         if shapes_held and name.endswith('.mass'):
             matrix[:, column] = _proportions(parameters, name)
     start = parameters.values[index]
-    return Sought(
+    return FreeParameters(
         tuple(names), matrix, parameters.values - matrix @ start, start,
         parameters.lower[index], parameters.upper[index])
 
@@ -104,11 +104,11 @@ class ParameterPrior(NodeFactor):
         """
         size = point.layout.size
         for row, name in enumerate(self.names):
-            if name not in point.sought.names:
+            if name not in point.free_parameters.names:
                 raise ParameterError(
                     'a prior is given for what is not sought', found=repr(name),
-                    allowed=', '.join(point.sought.names),
-                    fix=did_you_mean(name, point.sought.names))
-            column = point.sought.names.index(name)
+                    allowed=', '.join(point.free_parameters.names),
+                    fix=did_you_mean(name, point.free_parameters.names))
+            column = point.free_parameters.names.index(name)
             rows[:, row, size + column] = 1.0
             rows[:, row, -1] = point.values[column] - np.asarray(self.value)[row]

@@ -155,7 +155,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             return (f'Whether steps are short enough cannot be told: {error}',)
         return too_long(
             moved, np.sqrt(np.diagonal(estimate.base_covariance)), estimate.base_names,
-            max(stretch.step for stretch in problem.stretches))
+            max(segment.step for segment in problem.segments))
 
     def moved_by_steps(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -226,7 +226,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
 
         Returns:
             Covariances of positions and velocities at the nodes, in that order, shape
-            ``(N + 1, 2 n, 2 n)`` for each stretch.
+            ``(N + 1, 2 n, 2 n)`` for each segment.
 
         Raises:
             EstimationError: The data do not determine the motion.

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.balance import Drive
+from sysid_ros.dynamics.variational.discrete_lagrangian import Drive
 from sysid_ros.errors import RecordingError
 
 
@@ -72,7 +72,7 @@ class Hold:
 
 
 @dataclass(frozen=True, eq=False)
-class DrivenCourse:
+class DrivenTrajectory:
     """Where a motion starts, and what drives it.
 
     Attributes:
