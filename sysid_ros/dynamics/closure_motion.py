@@ -132,7 +132,7 @@ def fill_slopes(
     Args:
         model: The tree.
         loops: What closes its loops.
-        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.slopes`.
+        tree: After :func:`~sysid_ros.dynamics.tree_dynamics.differentiate_torque`.
         work: Its ``rate``, ``slope`` and ``swirl`` are filled.
     """
     for table in (work.rate, work.slope, work.swirl):
@@ -202,7 +202,7 @@ def _axis_at(model: SampleModel, tree: TreeWorkspace, j: int, p: Vector) -> Spat
 
 @njit(**INSIDE)
 def _end_positions(loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int) -> None:
-    """Where the places of a closure are in the world, and the way between them."""
+    """Positions of both ends of a closure in the world, and their difference."""
     pose, ends = tree.pose, work.ends
     for end in range(2):
         body = loops.held[c, end]
@@ -314,7 +314,7 @@ def _add_second_derivatives(
     model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int,
     force: Vector, moment: Vector,
 ) -> None:
-    """Add how what ends do per unit of joints turns with the joints before them."""
+    """Add second derivatives of the positions and rotations of ends, times force and moment."""
     table, last = work.curvature, loops.first[c + 1]
     for entry in range(loops.first[c], last):
         column, by, end, j = _step_of(loops, entry)
@@ -339,7 +339,7 @@ def _add_rod_rotation(
     model: SampleModel, loops: LoopArrays, tree: TreeWorkspace, work: ClosureWorkspace, c: int,
     pull: float
 ) -> None:
-    """Add how a rod's row turns with the rod."""
+    """Add what the rotation of a rod adds to the second derivatives of its length."""
     first, last = loops.first[c], loops.first[c + 1]
     for entry in range(first, last):
         _, by, end, j = _step_of(loops, entry)

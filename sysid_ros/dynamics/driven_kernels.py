@@ -136,7 +136,7 @@ def driven_workspace(system: DrivenSystem, columns: int) -> DrivenWorkspace:
 
 @njit(**INSIDE)
 def _couple(system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.ndarray) -> bool:
-    """Find G and all velocities; False where the driven joints do not determine the others."""
+    """Coupling G = dq/dq_a and all velocities; False where q_a does not determine them."""
     tree, jacobian, augmented = work.tree, work.closures.jacobian, work.augmented
     for i in range(len(system.tree.parent)):
         position = system.tree.coupling_offset[i]
@@ -201,7 +201,7 @@ def _accelerate(
 
 @njit(**INSIDE)
 def _driven_mass_matrix(work: DrivenWorkspace) -> bool:
-    """Find and invert the mass matrix of the driven joints; False where it is singular."""
+    """Mass matrix of the driven joints G^T M G and its inverse; False where it is singular."""
     _multiply(work.tree.mass, work.coupling, work.weighted)
     n = len(work.square)
     work.square[:] = 0.0

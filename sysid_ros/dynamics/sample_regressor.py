@@ -185,7 +185,7 @@ def fill_samples(
 def _forward_kinematics(
     model: SampleModel, work: SampleWorkspace, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> None:
-    """Pose and motion of all bodies."""
+    """Forward kinematics of all bodies: poses, velocities and accelerations."""
     for i in range(len(model.parent)):
         position, speed, rate = model.coupling_offset[i], 0.0, 0.0
         for j in range(len(q)):
@@ -200,7 +200,7 @@ def _forward_kinematics(
 
 @njit(**_COMPILED)
 def body_forward_kinematics(model: SampleModel, work: SampleWorkspace, i: int) -> None:
-    """Pose of a body, by Rodrigues' formula, from that of its parent."""
+    """Forward kinematics of a body from its parent's pose, by Rodrigues' formula."""
     x, turns = model.axis[i], model.revolute[i]
     angle = work.motion[0, i] if turns else 0.0
     c, s = np.cos(angle), np.sin(angle)

@@ -78,7 +78,7 @@ def rollout_workspace(model: SampleModel, columns: int, width: int) -> RolloutWo
 def _state_derivative(
     model: SampleModel, values: TreeValues, work: RolloutWorkspace, q: np.ndarray, v: np.ndarray
 ) -> bool:
-    """Rates of change of the stage and of its derivatives; False where it cannot move."""
+    """Time derivatives of a stage's state and sensitivities; False where it cannot move."""
     tree, by = work.tree, work.stage_by
     joints, width = len(q), by.shape[2]
     if not accelerate(model, values, tree, q, v, work.torque):
@@ -197,7 +197,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
     return simulate
 
 
-#: Simulate from the state in the workspace: torques at nodes ``(N + 1, n)``, time from node to node
+#: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, time from node to node
 #: in [s] and steps in between; fills states ``(N + 1, 3, n)`` and derivatives
 #: ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it ended early.
 simulate = _compiled(hashlib.sha256(b''.join(

@@ -41,12 +41,12 @@ class TreeWorkspace(NamedTuple):
         swing: Their second change :math:`\ddot\psi`.
         twist: Of the bodies.
         rate: Spatial accelerations of the bodies without those of the joints.
-        joint_rate: What those of the joints add.
+        joint_rate: What accelerations of the joints add.
         wrench: Force on each body without accelerations of the joints.
         load: Force on all that a joint carries.
         own: Mass, first and second moments of each body in the world, shape ``(b, 10)``.
-        composite: The same of all that a joint carries.
-        momenta: Momentum and D of all that a joint carries, shape ``(b, 12)``.
+        composite: The same of the composite body: all that the joint of a body carries.
+        momenta: Momentum and D of the composite body of each joint, shape ``(b, 12)``.
         pairs: Mass matrix and derivatives of the torque by position and by velocity, body by
             body, shape ``(3, b, b)``.
         mass: Mass matrix, shape ``(n, n)``; its lower Cholesky factor once solved with.

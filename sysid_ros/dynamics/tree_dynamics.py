@@ -59,7 +59,7 @@ def accelerate(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> bool:
-    """Find the acceleration of one sample; whether the mass matrix is positive definite.
+    """Forward dynamics: solve M(q) a = tau - bias; whether M is positive definite.
 
     Args:
         model: The model.
@@ -81,7 +81,7 @@ def mass_matrix_and_bias(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> None:
-    """Find the mass matrix, and as ``acceleration`` the torque that is left to accelerate it.
+    """Mass matrix M by CRBA and, as ``acceleration``, tau - bias by RNEA without acceleration.
 
     Arguments are those of :func:`accelerate`.
     """
@@ -106,7 +106,7 @@ def mass_matrix_and_bias(
 def differentiate(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
 ) -> None:
-    """Derivatives of the acceleration that was found just before; arguments as there."""
+    """Derivatives of the acceleration that :func:`accelerate` found; its arguments."""
     differentiate_torque(model, values, work, q, v)
     for table in (work.by_position, work.by_velocity, work.by_parameters):
         solve_negative(work.mass, table)
@@ -147,7 +147,7 @@ def differentiate_torque(
 def body_forward_kinematics(
     model: SampleModel, pose: np.ndarray, screw: np.ndarray, i: int, position: float
 ) -> None:
-    """Pose and axis of body i, by Rodrigues' formula, from the pose of the one before."""
+    """Forward kinematics of body i from its parent's pose, by Rodrigues' formula."""
     before, turns = model.parent[i], model.revolute[i]
     x, y, z = three(model.axis, i, 0)
     shift, frame = three(model.translation, i, 0), model.rotation
@@ -202,7 +202,7 @@ def body_inertia_in_world(
 
 @njit(**INSIDE)
 def _rnea_forward(model: SampleModel, work: TreeWorkspace, i: int, speed: float) -> None:
-    """Twist, acceleration without that of the joints, and force of body i."""
+    """RNEA, forward pass: twist, bias acceleration and force of body i."""
     before, z, nought = model.parent[i], three(work.screw, i, 0), (0.0, 0.0, 0.0)
     axis = (nought, z)
     if model.revolute[i]:
@@ -231,7 +231,7 @@ def ground(model: SampleModel) -> Spatial:
 
 @njit(**INSIDE)
 def _rnea_crba_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
-    """Torque and mass matrix of joint i by all that it carries."""
+    """RNEA and CRBA, backward pass: torque of joint i, and its rows of the mass matrix."""
     axis, j = six(work.axis, i), i
     force, weight = power(axis, six(work.load, i)), inertia_times(work.composite, i, axis)
     for k in range(len(work.acceleration)):
@@ -245,7 +245,7 @@ def _rnea_crba_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None
 
 @njit(**INSIDE)
 def add_to_parent(table: np.ndarray, parent: int, i: int) -> None:
-    """Add what a body has to what the one before it has."""
+    """Add the row of body i to that of its parent."""
     if parent >= 0:
         for k in range(table.shape[1]):
             table[parent, k] += table[i, k]
@@ -253,7 +253,7 @@ def add_to_parent(table: np.ndarray, parent: int, i: int) -> None:
 
 @njit(**INSIDE)
 def _rnea_derivatives_forward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
-    """Accelerate body i by the joints; its force, and how its axis swings."""
+    """RNEA derivatives, forward pass: acceleration and force of body i, second rate of its axis."""
     before, rate, nought = model.parent[i], 0.0, (0.0, 0.0, 0.0)
     for j in range(len(work.acceleration)):
         rate += model.coupling[i, j] * work.acceleration[j]
@@ -271,7 +271,7 @@ def _rnea_derivatives_forward(model: SampleModel, work: TreeWorkspace, i: int) -
 
 @njit(**INSIDE)
 def _momentum_and_coriolis(work: TreeWorkspace, i: int) -> None:
-    """Momentum and D of body i alone."""
+    """Momentum of body i, and its matrix D for Coriolis terms."""
     own, momenta, (spin, slide) = work.own, work.momenta, six(work.twist, i)
     x, y, z = three(own, i, 1)
     rows = (
@@ -285,7 +285,7 @@ def _momentum_and_coriolis(work: TreeWorkspace, i: int) -> None:
 
 @njit(**INSIDE)
 def _rnea_derivatives_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
-    """Derivatives of the torque of bodies i and j by each other's position and velocity."""
+    """RNEA derivatives, backward pass: torques of bodies i and j by q and v of each other."""
     axis, drift, composite = six(work.axis, i), six(work.drift, i), work.composite
     weight, row = inertia_times(composite, i, axis), axis_times_coriolis(work.momenta, i, axis)
     by_q = both(

@@ -222,7 +222,7 @@ def _add_second_derivatives(
     body: int, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray, pairs: np.ndarray,
     end: int, force: Vector, moment: Vector,
 ) -> None:
-    """Second derivatives of one end, which a body carries."""
+    """Add second derivatives of one end's position and rotation, times force and moment."""
     sign, p, j = 2.0 * end - 1.0, three(ends, end, 0), body
     while j >= 0:
         turn, slide = six(axis, j)
@@ -261,7 +261,7 @@ def _add_rod_rotation(
     bodies: np.ndarray, parent: np.ndarray, axis: np.ndarray, ends: np.ndarray,
     rod_jacobian: np.ndarray, pairs: np.ndarray, c: int, pull: float,
 ) -> None:
-    """What a rod's turning adds."""
+    """Add what the rotation of a rod adds to its geometric stiffness."""
     clear(rod_jacobian)
     for end in range(2):
         p, j, sign = three(ends, end, 0), bodies[c, end], 2.0 * end - 1.0

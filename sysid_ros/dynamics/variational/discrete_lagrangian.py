@@ -87,7 +87,7 @@ class Drive(NamedTuple):
 
 
 class EulerLagrangeWorkspace(NamedTuple):
-    """Workspace for one step's balance of momentum.
+    """Workspace for the discrete Euler-Lagrange equations of one step.
 
     Attributes:
         tree: Workspace for one configuration.
@@ -135,7 +135,7 @@ def discrete_euler_lagrange(
     system: DiscreteSystem, values: TreeValues, drive: Drive, rule: Quadrature,
     work: EulerLagrangeWorkspace, node: int, begin: float, part: float, h: float, level: int,
 ) -> None:
-    """Momenta that a step from ``work.q[0]`` to ``work.q[1]`` begins and ends with.
+    """Discrete Euler-Lagrange terms D1 Ld + F⁻ and D2 Ld + F⁺ of a step, with derivatives.
 
     Args:
         system: What moves.

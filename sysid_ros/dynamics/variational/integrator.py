@@ -224,7 +224,7 @@ class VariationalIntegrator:
         self, known: TreeValues, trajectory: DrivenTrajectory, work: StepWorkspace,
         least: np.ndarray, width: int,
     ) -> DiscreteMotion:
-        """Simulate from the state in the workspace."""
+        """Rollout from the state in the workspace."""
         nodes, most = len(trajectory.torque), max(self.most_substeps, int(least.max(initial=1)))
         capacity = most * len(least)
         steps = Steps(

@@ -130,7 +130,7 @@ def evaluate_lagrangian(
     system: DiscreteSystem, values: TreeValues, work: LagrangianWorkspace, q: np.ndarray,
     v: np.ndarray,
 ) -> None:
-    """Momentum and slope of the Lagrangian at a configuration.
+    """First derivatives of the Lagrangian: momenta dL/dv and forces dL/dq.
 
     Args:
         system: What moves.
@@ -172,7 +172,7 @@ def evaluate_lagrangian(
 def lagrangian_second_derivatives(
     system: DiscreteSystem, amplitudes: np.ndarray, work: LagrangianWorkspace
 ) -> None:
-    """Derivatives of what :func:`evaluate_lagrangian` has found.
+    """Second derivatives of the Lagrangian: mass matrix, W and d²L/dq².
 
     Args:
         system: What moves.
@@ -198,7 +198,7 @@ def lagrangian_second_derivatives(
 
 @njit(**INSIDE)
 def forward_kinematics(system: DiscreteSystem, frames: Frames, q: np.ndarray) -> None:
-    """Place all bodies and their joints' axes, for what depends on nothing else.
+    """Forward kinematics: poses of all bodies and spatial axes of their joints.
 
     Args:
         system: What moves.
@@ -260,7 +260,7 @@ def _joint_momentum_and_force(
     gravity: np.ndarray, composite: np.ndarray, axis: np.ndarray, change: np.ndarray,
     momenta: np.ndarray, bodies: np.ndarray, i: int,
 ) -> None:
-    """Momentum and slope of joint i by all that it carries."""
+    """Momentum dL/dv and force dL/dq of joint i, from its composite body."""
     momentum, screw = six(momenta, i), six(axis, i)
     shift = _shift(composite, i, screw)
     bodies[0, i] = power(screw, momentum)

@@ -1,4 +1,4 @@
-"""Motion by variational integrators: whole simulations and adjoints as compiled calls."""
+"""Rollouts of variational integrators and their discrete adjoints as compiled calls."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _interval(
 
 @njit(**INSIDE)
 def _evaluate_state(system: DiscreteSystem, values: TreeValues, work: StepWorkspace) -> None:
-    """What belongs to the state in the workspace."""
+    """Lagrangian, closures and geometric stiffness at the state in the workspace."""
     inner, frames, closures = work.lagrangian, work.frames, work.closures
     q, speed, at, v = inner.q, work.speed, inner.at, inner.v
     for j in range(len(v)):
@@ -143,7 +143,7 @@ def _simulate(
     saved: np.ndarray, steps: Steps, h: float, most: int, margin: float, states: np.ndarray,
     slopes: np.ndarray,
 ) -> tuple[int, int, int]:
-    """Look at the state in the workspace, and simulate from it."""
+    """Rollout: evaluate the state in the workspace, and simulate from it."""
     level = ALL if slopes.shape[3] else VALUES
     # No number that is known here, or the steps would be compiled once more for it.
     total, current, last = min(most, 0), 1, 0.0
@@ -202,7 +202,7 @@ def _adjoint_pass(
     steps: Steps, h: float, by_states: np.ndarray, right: np.ndarray, state: np.ndarray,
     gradient: np.ndarray, by_torque: np.ndarray, by_interval_torque: np.ndarray,
 ) -> bool:
-    """Carry derivatives of a cost by states back over the steps; False where singular."""
+    """Discrete adjoint: gradient of a cost, step by step backwards; False where singular."""
     inner, frames, closed, multipliers = (
         work.lagrangian, work.frames, work.closures, work.multipliers)
     q, matrix, order, index = inner.q, work.matrix, work.order, 0
@@ -288,7 +288,7 @@ def _torque_gradient(
     rule: Quadrature, node: int, begin: float, part: float, h: float, right: np.ndarray,
     state: np.ndarray, by_torque: np.ndarray, by_interval_torque: np.ndarray,
 ) -> None:
-    """Add what torques do in a step: at the nodes around, and in the whole interval."""
+    """Add the gradient by torques in a step: at the nodes around, and in the interval."""
     for k in range(len(rule.point)):
         at = begin + rule.point[k] * part
         for j in range(state.shape[1]):
@@ -304,7 +304,7 @@ def _adjoint_step(
     first_by_start: np.ndarray, second_by_start: np.ndarray, by_parameters: np.ndarray,
     right: np.ndarray, state: np.ndarray, gradient: np.ndarray,
 ) -> None:
-    """Carry the adjoint of the state over a step, from its end to its beginning."""
+    """Adjoint of the state at the beginning of a step from that at its end."""
     joints = state.shape[1]
     for j in range(joints):
         state[0, j] = 0.0

@@ -73,7 +73,7 @@ class StepWorkspace(NamedTuple):
     """Workspace for one step from a state to the next.
 
     Attributes:
-        lagrangian: Workspace for its balance.
+        lagrangian: Workspace for its discrete Euler-Lagrange equations.
         frames: Workspace for the bodies at a node.
         closures: Workspace for the closures there.
         p: Momenta at the beginning and the end, shape ``(2, n)``.
@@ -353,10 +353,10 @@ def propagate_derivatives(
     inner: EulerLagrangeWorkspace, matrix: np.ndarray, order: np.ndarray, columns: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
-    """Carry the derivatives of the state over a step, after :func:`prepare`.
+    """Propagate forward sensitivities of the state over a step, after :func:`prepare`.
 
     Args:
-        inner: Workspace for the balance of the step.
+        inner: Workspace for its discrete Euler-Lagrange equations.
         matrix: Of the equations, decomposed, shape ``(n + r, n + r)``.
         order: Exchanges of its rows, shape ``(n + r,)``.
         columns: Workspace for right-hand sides, shape ``(w, n + r)``.
