@@ -1,4 +1,4 @@
-"""What recordings at hand tell already, for the design of the next motion."""
+"""Information of recordings at hand, for the design of the next motion."""
 
 from __future__ import annotations
 

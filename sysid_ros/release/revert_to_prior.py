@@ -55,7 +55,7 @@ class HandedOver:
 
 
 def revert_to_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
-    """Put the prior back for what an estimate does not know.
+    """Revert parameters that the data does not determine to the prior.
 
     Args:
         model: Torque model that the estimate was fitted with.

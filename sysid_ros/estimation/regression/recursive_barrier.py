@@ -28,7 +28,7 @@ _Ten = tuple[float, float, float, float, float, float, float, float, float, floa
 def add_barrier_derivatives(
     prior: Prior, theta: np.ndarray, work: Workspace, alpha: float, damping: float, first: int
 ) -> None:
-    r"""Add the curvature of R to the matrix, and take its gradient off the right-hand side.
+    r"""Add the Hessian of R to the matrix, and subtract its gradient from the right-hand side.
 
     Args:
         prior: The divergence.

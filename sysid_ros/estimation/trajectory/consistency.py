@@ -26,7 +26,7 @@ from sysid_ros.robot.parameters import ParameterSet
 
 @dataclass(frozen=True, eq=False)
 class QuadraticModel:
-    """What a cost is to second order, the states adapted to the parameters.
+    """Quadratic model of a cost over base parameters, states eliminated.
 
     Attributes:
         grouping: Makes r base parameters of the k free ones, shape ``(r, k)``.

@@ -31,7 +31,7 @@ _SHARED = 1e-7
 
 @njit(**INSIDE)
 def delassus_factors(work: Workspace) -> None:
-    """Directions times the inverse of either factor of the mass matrix, and how drives give."""
+    """Factors of the Delassus matrix G M^-1 G^T for M = L U, and the compliance of drives."""
     n, m, mass = len(work.velocity), len(work.gap), work.mass
     for k in range(len(work.by_lower)):
         for r in range(n):
@@ -49,7 +49,7 @@ def delassus_factors(work: Workspace) -> None:
 
 @njit(**INSIDE)
 def solve_contact_modes(arrays: MechanismArrays, work: Workspace) -> bool:
-    """Find the modes, beginning with those that are there, and the solution.
+    """Contact modes by active-set iteration from those that are there, and the solution.
 
     Args:
         arrays: The bodies and constraints.
@@ -112,7 +112,7 @@ def activate(arrays: MechanismArrays, work: Workspace) -> int:
 
 @njit(**INSIDE)
 def _schur(arrays: MechanismArrays, work: Workspace, count: int) -> None:
-    r"""What is left of the problem for the impulses.
+    r"""Delassus matrix of the active rows, with friction by load and compliance.
 
     :math:`G \tilde M^{-1} (G - \sum_j d_j \mu_j (s \rho) \hat G_j)^\top + \Sigma`.
     """

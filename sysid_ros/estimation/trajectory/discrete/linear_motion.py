@@ -103,7 +103,7 @@ class SegmentLeastSquares:
         return root.T @ root, start
 
     def filtered(self, easing: float, covariances: np.ndarray) -> QuadraticModel:
-        """What the segment tells of parameters, its states adapted.
+        """Quadratic model of the cost over parameters, states eliminated by a Kalman filter.
 
         Args:
             easing: Variance of a reading that weighs one.
@@ -136,7 +136,7 @@ class SegmentLeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticModel:
-    """What a filtered segment tells of p parameters.
+    """Quadratic model of a segment's cost over p parameters, states eliminated.
 
     Attributes:
         segment: The segment.

@@ -17,7 +17,7 @@ DRIVE_FIELDS = (
 
 
 class MechanismArrays(NamedTuple):
-    """Bodies and what is between them; b bodies, m rows of constraints, f drives.
+    """A mechanism as arrays: b bodies, m rows of constraints, f drives.
 
     Attributes:
         rows: Constraints of positions and, behind them, the directions in which joints move, or
@@ -119,7 +119,7 @@ class Workspace(NamedTuple):
 
 
 class FreeParameterMap(NamedTuple):
-    """How the k parameters that are sought make up those of a machine.
+    """Linear map from the k free parameters to those of a mechanism.
 
     Attributes:
         source: Places among mass and moments of all bodies, then those of drives, then the tilt,

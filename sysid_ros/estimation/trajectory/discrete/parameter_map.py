@@ -1,4 +1,4 @@
-"""How named parameters make up those that compiled steps of a mechanism work with."""
+"""Linear map from named parameters to those that compiled steps of a mechanism work with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TILT = ('gravity.tilt_x', 'gravity.tilt_y', 'gravity.tilt_z')
 
 @dataclass(frozen=True, eq=False)
 class ParameterMap:
-    """How p parameters make up, linearly, those of compiled steps.
+    """Linear map from p named parameters to those of compiled steps.
 
     Attributes:
         base: What the latter are without the former, shape ``(s,)``.

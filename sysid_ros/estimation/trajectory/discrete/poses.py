@@ -20,7 +20,7 @@ _SMALL = 1e-3
 
 @njit(**_COMPILED)
 def integrate_poses(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> None:
-    """The state after a step with the next velocity.
+    """Integrate poses over a step with the next velocity, rotations by the exponential map.
 
     Args:
         h: Length of the step in [s].

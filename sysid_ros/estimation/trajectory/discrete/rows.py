@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 def evaluate_row(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, direction: np.ndarray
 ) -> float:
-    """Value and direction of a row.
+    """Evaluate a row: its value and Jacobian.
 
     Args:
         rows: All rows.
@@ -103,7 +103,7 @@ def evaluate_row(
 def row_second_derivative(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray, slope: np.ndarray
 ) -> None:
-    r"""How a row's direction changes with the poses of its bodies.
+    r"""Second derivative of a row by the poses of its bodies.
 
     Args:
         rows: All rows.
@@ -151,7 +151,7 @@ def second_derivative_along(
     rows: Rows, k: int, positions: np.ndarray, rotations: np.ndarray,
     speeds: tuple[Vector, Vector, Vector, Vector], moved: tuple[Vector, Vector, Vector, Vector],
 ) -> float:
-    """What a row's speed changes by as poses of its bodies do, without its slope.
+    """Directional second derivative of a row along a motion of its bodies.
 
     Args:
         rows: All rows.

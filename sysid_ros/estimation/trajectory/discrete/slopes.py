@@ -184,7 +184,7 @@ def _by_motion(
 def _add_geometric_stiffness(
     arrays: MechanismArrays, k: int, factor: float, work: Workspace, table: np.ndarray
 ) -> None:
-    """Add an impulse times the slope of its direction, as minus the derivative of F has it."""
+    """Add geometric stiffness: an impulse times the second derivative of its row."""
     if factor == 0.0:
         return
     bodies = (arrays.rows.first[k], arrays.rows.second[k])

@@ -118,7 +118,7 @@ def turn(state: np.ndarray, body: int, work: Workspace) -> None:
 def _mass_matrix_and_momentum(
     parameters: BodyParameters, h: float, state: np.ndarray, body: int, work: Workspace
 ) -> None:
-    """Mass matrix and momentum of a body, with gravity."""
+    """Mass matrix of a body, and its momentum plus the impulse of gravity."""
     own, first = parameters.bodies, 6 * body
     m = own[body, 0]
     rotate, world = work.rotations, work.inertia
