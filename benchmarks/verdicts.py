@@ -45,6 +45,9 @@ TRACED, REFUSED, ACCUSED = 0.005, 0.03, 0.01
 CRASH = 'crash: '
 # The same with a recording of a load of known mass, which tells one scale of all efforts.
 KNOWN = {f'{name}, known load': fault for name, fault in TRACELESS.items() if 'effort' in name}
+# Without weight every torque is in proportion to a squared frequency: a clock is one scale of all
+# efforts, which has no trace. Counted with the traced faults, and told apart beside them.
+WEIGHTLESS = {'two joints': tuple(name for name in FAULTS if name.startswith('clock'))}
 CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data}
 EVERY = CLEAN | FAULTS | PAIRS | STILL | TRACELESS | KNOWN
 
@@ -196,6 +199,10 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
         ('of all: crashes', EVERY, 0.0, lambda one: one.crashed),
     ):
         those = [one for one in outcomes if one.fault in kind]
+        if kind is FAULTS:
+            unseen = [one for one in those if one.fault in WEIGHTLESS.get(one.robot, ())]
+            print(f'{sum(map(count, unseen))} of {len(unseen)} clocks of robots without weight '
+                  f'are wrong, and {sum(map(count, those))} of all {len(those)} traced faults')
         if those:
             part = sum(map(count, those)) / len(those)
             figures.append({
