@@ -17,7 +17,7 @@ MAX_LINES = 420
 LAYERS = (
     {'errors'},
     {'data_folder', 'pipelines', 'settings'},
-    {'compiled'},
+    {'compiled', 'kernel_indexes'},
     {'robot'},
     {'dynamics'},
     {'excitation', 'recording'},

@@ -15,6 +15,7 @@ from types import ModuleType
 import sysid_ros
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import SysidError
+from sysid_ros.kernel_indexes import remove_unreadable_indexes
 
 _VERBS = ('model', 'excite', 'fit', 'validate', 'payload', 'export', 'replay', 'compile', 'demo')
 
@@ -89,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else arguments
     options = parser(named_verbs(given)).parse_args(given)
+    remove_unreadable_indexes()
     try:
         return int(options.run(options))
     except SysidError as error:

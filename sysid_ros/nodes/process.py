@@ -18,6 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from sysid_ros.errors import SysidError
+from sysid_ros.kernel_indexes import remove_unreadable_indexes
 from sysid_ros.nodes.node import SysidNode, now
 
 # Longest time that a node may take to come to rest, and longest sleep between looks at signals.
@@ -38,6 +39,7 @@ def run(make_node: Callable[[], SysidNode[Any]], arguments: Sequence[str] | None
     Returns:
         The exit code: 0 after a signal, 1 when the node cannot start.
     """
+    remove_unreadable_indexes()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     signals: list[int] = []
 
