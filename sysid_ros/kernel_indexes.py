@@ -8,9 +8,11 @@ on the index in place of compiling anew. Sources are looked at once after each c
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-import pickle
+import pickletools
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -81,16 +83,38 @@ def _unreadable(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _is_readable(index: Path) -> bool:
-    """Whether all classes that an index names are there: version first, then signatures."""
+    """Whether all classes of this package that an index names are there."""
+    content = _read(index)
     try:
-        with index.open('rb') as file:
-            pickle.load(file)
-            pickle.load(file)
-    except OSError:
-        return True
-    except Exception:  # whatever else keeps Numba from reading it
+        return content is None or all(
+            hasattr(import_module(module), name.partition('.')[0])
+            for module, name in _named_classes(content) if module.startswith('sysid_ros.'))
+    except (ImportError, ValueError, IndexError):
         return False
-    return True
+
+
+def _named_classes(content: bytes) -> Iterator[tuple[str, str]]:
+    """Module and name of what pickles, one after the other, refer to; nothing is unpickled."""
+    stream = io.BytesIO(content)
+    while stream.tell() < len(content):
+        texts: list[str] = []
+        memory: list[str] = []
+        pushed = ''
+        for code, argument, _ in pickletools.genops(stream):
+            if code.name == 'GLOBAL':
+                module, _, name = str(argument).partition(' ')
+                yield module, name
+            elif code.name == 'STACK_GLOBAL':
+                yield texts[-2], texts[-1]
+            elif code.name == 'MEMOIZE':
+                memory.append(pushed)
+            pushed = ''
+            if code.name in ('BINGET', 'LONG_BINGET'):
+                pushed = memory[int(str(argument))]
+            elif isinstance(argument, str):
+                pushed = argument
+            if pushed:
+                texts.append(pushed)
 
 
 def _removed(index: Path) -> bool:

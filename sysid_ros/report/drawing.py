@@ -7,8 +7,8 @@ only, or no process can be started or one fails, figures are drawn here: they ar
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -57,9 +57,9 @@ class Drawing:
             # By a file: a pipe would be full until the figure before is done.
             file = Path(self._folder.name) / str(len(self._figures))
             try:
-                with file.open('wb') as stream:
-                    pickle.dump(self._figures[-1], stream, protocol=pickle.HIGHEST_PROTOCOL)
-                _input(self._process).write(f'{file}\n'.encode())
+                figure.write(file)
+                _input(self._process).write(
+                    json.dumps([str(file), str(self._figures[-1][0])]).encode() + b'\n')
             except OSError:
                 self._end()
 
@@ -100,9 +100,9 @@ def _input(process: subprocess.Popen[bytes]) -> BinaryIO:
 
 
 def main() -> None:
-    """Draw the figures of files that are named on standard input, one a line."""
+    """Draw figures; a line of standard input names the file of one and the PNG to write."""
     from sysid_ros.report.joint_axes import draw  # while what is to be drawn is still computed
 
     for line in sys.stdin.buffer:
-        with Path(line.decode().rstrip('\n')).open('rb') as stream:
-            draw(*pickle.load(stream))  # noqa: S301 (of the process that started this one)
+        file, path = json.loads(line)
+        draw(path, JointStrips.read(Path(file)))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,3 +71,47 @@ class JointStrips:
     strips: tuple[Strip, ...]
     margin: float = 0.0
     ticks: tuple[np.ndarray, tuple[str, ...]] | None = None
+
+    def write(self, file: Path) -> None:
+        """Write it as arrays, and one text that says where each belongs."""
+        arrays: list[np.ndarray] = []
+
+        def kept(array: np.ndarray | None) -> int | None:
+            if array is None:
+                return None
+            arrays.append(array)
+            return len(arrays) - 1
+
+        layout = {
+            'title': self.title, 'along': self.along, 'margin': self.margin,
+            'ticks': None if self.ticks is None else [kept(self.ticks[0]), list(self.ticks[1])],
+            'strips': [{
+                'name': strip.name, 'unit': strip.unit, 'shaded': kept(strip.shaded),
+                'band': strip.band, 'reach': strip.reach,
+                'curves': [
+                    [kept(one.x), kept(one.y), one.colour, one.width, one.label]
+                    for one in strip.curves],
+            } for strip in self.strips],
+        }
+        with file.open('wb') as stream:
+            np.savez(stream, *arrays, layout=np.array(json.dumps(layout)))
+
+    @classmethod
+    def read(cls, file: Path) -> JointStrips:
+        """What :meth:`write` has written."""
+        with np.load(file, allow_pickle=False) as content:
+            layout = json.loads(str(content['layout']))
+            return cls(
+                title=layout['title'], along=layout['along'], margin=layout['margin'],
+                ticks=layout['ticks'] and (
+                    content[f'arr_{layout["ticks"][0]}'], tuple(layout['ticks'][1])),
+                strips=tuple(_strip(one, lambda k: content[f'arr_{k}'])
+                             for one in layout['strips']))
+
+
+def _strip(layout: dict[str, Any], array: Callable[[int], np.ndarray]) -> Strip:
+    shaded = layout['shaded']
+    return Strip(
+        layout['name'], layout['unit'], tuple(
+            Curve(array(x), array(y), *rest) for x, y, *rest in layout['curves']),
+        None if shaded is None else array(shaded), layout['band'], layout['reach'])
