@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording import butterworth
-from sysid_ros.recording.decimation import LEAST_STEP, Decimation, Samples
+from sysid_ros.recording.decimation import LEAST_BLOCK, LEAST_STEP, Decimation, Samples
 from sysid_ros.recording.filter_kernels import filter_both_ways
 from sysid_ros.settings import StrictSettings
 
@@ -86,7 +86,7 @@ class LowPass(StrictSettings):
             RecordingError: The segment holds a non-finite sample, or is not
                 longer than the filter.
         """
-        if keep is not None and _step(keep) >= LEAST_STEP:
+        if keep is not None and _is_worth_it(_step(keep), np.shape(values)[1:]):
             return self.rows(lambda part: values[part], len(values), rate, keep)
         sections = _sections(self.cutoff, self.order, rate)
         pad = self._pad(len(values), rate)
@@ -124,11 +124,10 @@ class LowPass(StrictSettings):
             ConfigurationError: As for :meth:`apply`.
             RecordingError: As for :meth:`apply`.
         """
-        step = _step(keep)
-        if step < LEAST_STEP:
+        step, shape = _step(keep), samples(slice(0, 1)).shape[1:]
+        if not _is_worth_it(step, shape):
             return self.apply(samples(slice(0, length)), rate, keep)
         pad = self._pad(length, rate)
-        shape = samples(slice(0, 1)).shape[1:]
         filtered = Decimation(self.order, self.cutoff, rate, pad, step).rows(samples, length, keep)
         _require_finite(filtered)
         return filtered.reshape(len(keep), *shape)
@@ -192,6 +191,11 @@ class LowPass(StrictSettings):
 
         window = 2 * int(_FARTHER * self.support(rate)) + 1
         return np.asarray(minimum_filter1d(speeds, window, axis=0)[index])
+
+
+def _is_worth_it(step: int, shape: tuple[int, ...]) -> bool:
+    """Whether signals of a shape are faster filtered a block of samples at a time."""
+    return step >= LEAST_STEP and step * math.prod(shape) >= LEAST_BLOCK
 
 
 def _step(index: np.ndarray) -> int:
