@@ -16,7 +16,7 @@ MAX_LINES = 420
 # Bottom first. A part imports from the layers below its own, never from its neighbours.
 LAYERS = (
     {'errors'},
-    {'data_folder', 'pipelines', 'settings'},
+    {'data_folder', 'decomposition', 'pipelines', 'settings'},
     {'compiled', 'kernel_indexes'},
     {'robot'},
     {'dynamics'},

@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from sysid_ros.decomposition import svd
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.payload_estimate import PayloadEstimate
@@ -348,7 +349,7 @@ def _eliminated(rows: np.ndarray, target: np.ndarray) -> _Solution:
     rest = np.column_stack([load, target])
     rest = rest - basis @ (basis.T @ rest)
     reduced = scipy.linalg.qr(rest, mode='r')[0][:10]
-    left, values, directions = np.linalg.svd(reduced[:, :10])
+    left, values, directions = svd(reduced[:, :10])
     largest = np.linalg.norm(load)
     count = int(np.sum(values > _LOAD_RANK * largest))
     step = directions[:count].T @ ((left[:, :count].T @ reduced[:, 10]) / values[:count])
@@ -373,7 +374,7 @@ def _nearest_body(solution: _Solution, reference: np.ndarray) -> tuple[np.ndarra
     real = FeasibleSet(
         names=('load',), constant=-_MARGIN * np.eye(4)[None], slopes=slopes[None],
         matrix=np.zeros((0, 10)), bound=np.zeros(0), labels=(), steps=np.array([[0, 10]]))
-    left, weights, directions = np.linalg.svd(solution.rows)
+    left, weights, directions = svd(solution.rows)
     told = weights > 0.0
     weights, directions = weights[told], directions[told]
     target = left[:, told].T @ solution.target

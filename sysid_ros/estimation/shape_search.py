@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
+from sysid_ros.decomposition import svd
 from sysid_ros.dynamics.nonlinear_terms import NonlinearTerm, ShapedFriction
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
@@ -316,7 +317,7 @@ class _Split:
         size = np.linalg.norm(rows, axis=0)
         size = np.where(size > 0.0, size, 1.0)
         orthonormal, triangle = np.linalg.qr(rows / size)
-        left, values, right = np.linalg.svd(triangle, full_matrices=False)
+        left, values, right = svd(triangle, full_matrices=False)
         kept = values > _RANK_TOLERANCE * values.max(initial=0.0)
         steps_of = (right[kept] / values[kept, None]).T / size[:, None]
         return cls(orthonormal @ left[:, kept], steps_of, target)

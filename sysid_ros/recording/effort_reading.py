@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
+from sysid_ros.decomposition import svd
 from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.dynamics.terms import Stiffness
 from sysid_ros.dynamics.torque_model import TorqueModel
@@ -112,7 +113,7 @@ class Reading:
         self._bare = _triangle(own)
         triangle = _triangle(stack)
         width = spread.shape[1]
-        left, gains, _ = np.linalg.svd(triangle[:, :width])
+        left, gains, _ = svd(triangle[:, :width])
         self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
         turned = left.T @ triangle[:, width:]
         drag, self._prior, self.tau = turned[:, :-2], turned[:, -2], turned[:, -1]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.decomposition import svd
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
 
@@ -64,7 +65,7 @@ class Conditioning:
         active = size > _ZERO_COLUMN * size.max(initial=0.0)
         if not active.any():
             return cls(1.0, ())
-        _, values, directions = np.linalg.svd(rows[:, active] / size[active], full_matrices=False)
+        _, values, directions = svd(rows[:, active] / size[active], full_matrices=False)
         last = np.flatnonzero(values > _RANK_TOLERANCE * values[0])[-1]
         share = np.abs(directions[last])
         order = np.argsort(-share, kind='stable')[:_ALIKE]

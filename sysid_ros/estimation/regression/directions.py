@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sysid_ros.decomposition import svd
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.leave_one_out import leave_one_out
 from sysid_ros.estimation.regression.sandwich import noise_information
@@ -57,7 +58,7 @@ class DataDirections:
     @cached_property
     def _decomposition(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows, _ = self._weighted
-        return np.linalg.svd(rows[:, self.problem.base.independent] @ self.steps)
+        return svd(rows[:, self.problem.base.independent] @ self.steps)
 
     @cached_property
     def _weighted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
+from sysid_ros.decomposition import svd
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.joint_factors import JointFactors
@@ -247,9 +248,9 @@ class InstrumentedFit:
         # In the directions of the regressor, so that instruments that are missing are seen.
         instruments = scipy.linalg.solve_triangular(
             triangle, (instruments @ steps).T, trans='T').T
-        basis, sizes, _ = np.linalg.svd(instruments, full_matrices=False)
+        basis, sizes, _ = svd(instruments, full_matrices=False)
         basis = basis[:, sizes > _MISSING * sizes[0]]
-        left, cosines, right = np.linalg.svd(basis.T @ own)
+        left, cosines, right = svd(basis.T @ own)
         cosines = np.pad(cosines, (0, len(right) - len(cosines)))
         # Instruments that tell nothing are not solved with; the caller looks at the strength.
         safe = np.maximum(cosines, np.finfo(float).eps)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sysid_ros.decomposition import svd
+
 # A direction of which the rest of the rows tells less than this part is told by one group alone.
 _ALONE = 1e-7
 
@@ -33,7 +35,7 @@ def leave_one_out(
     moves, alone = [], []
     for gram, score in zip(grams, scores, strict=True):
         rest = np.eye(len(scale)) - inverse @ (gram / np.outer(scale, scale))
-        left, values, right = np.linalg.svd(rest)
+        left, values, right = svd(rest)
         told = values > _ALONE * max(values[0], 1.0)
         step = (left.T @ (inverse @ (score / scale)))[told] / values[told]
         moves.append(-right[told].T @ step / scale)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.decomposition import svd
 from sysid_ros.dynamics.base_parameters import BaseParameters
 from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimate import Status
@@ -82,7 +83,7 @@ def consistent_values(
     here = np.linalg.solve(own, (values - reference)[parameters.free])
     root = np.linalg.cholesky(cost.information)
     rows = root.T @ cost.grouping @ own
-    left, weights, right = np.linalg.svd(rows, full_matrices=False)
+    left, weights, right = svd(rows, full_matrices=False)
     target = left.T @ (rows @ here - np.linalg.solve(root, cost.gradient))
     quadratic = _Quadratic(
         problem.model, parameters, parameters.free, reference, steps, problem.base,

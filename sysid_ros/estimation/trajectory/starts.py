@@ -19,6 +19,7 @@ import scipy.sparse
 from scipy.linalg import solveh_banded
 from scipy.optimize import brentq
 
+from sysid_ros.decomposition import svd
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
@@ -126,7 +127,7 @@ def _rows(robot: RobotModel, segment: Segment) -> list[_Row]:
 def _require_observed(robot: RobotModel, rows: list[_Row], segment: Segment) -> None:
     told = [row.weights for row in rows if row.order == 0 and len(row.t) > 1]
     matrix = np.array(told).reshape(-1, len(robot.joint_names))
-    _, sizes, axes = np.linalg.svd(matrix)
+    _, sizes, axes = svd(matrix)
     rank = int((sizes > 1e-9 * sizes.max(initial=1.0)).sum())
     # Motion along these directions changes no encoder.
     hidden = np.abs(axes[rank:]).max(axis=0, initial=0.0) > 1e-9
