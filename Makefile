@@ -21,8 +21,8 @@ PYTEST_ARGS ?=
 # What test-installed and test-jazzy run.
 TESTS ?= test
 # What test-processors runs, and for which kinds of processors.
-NUMERICAL ?= $(addprefix test/,contract dynamics estimation evaluation excitation faults recording \
-  reproduction robot)
+NUMERICAL ?= $(addprefix test/,contract demo estimation evaluation excitation faults mechanics \
+  numerics recording reproduction robot)
 PROCESSORS ?= Prescott Sandybridge Haswell Zen SkylakeX generic
 # How many modules of test-processes run at a time: much of their time they wait.
 WORKERS ?= 3

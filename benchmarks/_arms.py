@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
 _LENGTH = 0.3

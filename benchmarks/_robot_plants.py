@@ -29,7 +29,7 @@ class UrdfPlant:
         self._data = self._model.createData()
         self._follow = _mimics(xml)
 
-    def place(self, inertials: np.ndarray) -> None:
+    def set_inertials(self, inertials: np.ndarray) -> None:
         """Give every moving body its inertial parameters, shape ``(b, 10)``."""
         for name in set(self.joints) - set(self._robot.pinocchio_model.names):
             # Part of the body that carries it.
@@ -119,7 +119,7 @@ class MjcfPlant:
         self._degrees = model.jnt_dofadr[self._joints]
         self._data = mujoco.MjData(model)
 
-    def place(self, inertials: np.ndarray) -> None:
+    def set_inertials(self, inertials: np.ndarray) -> None:
         """Give every moving body its inertial parameters, shape ``(b, 10)``."""
         compiler, robot, bodies = self._spec.compiler, self._robot, self._spec.bodies
         compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO

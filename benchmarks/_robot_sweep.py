@@ -10,19 +10,19 @@ import _robot_plants as plants
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.dynamics.base_motion import BaseMotion
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.recording.align import align
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.base_motion import BaseMotion
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.floating_base import MeasuredWrench, floating_base_dataset
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.inertia import inertial_parameters, pseudo_inertia
@@ -118,7 +118,7 @@ def _through(robot: RobotModel, path: Path, outcome: Outcome) -> None:
         plants.UrdfPlant(path.read_text(), robot) if urdf
         else plants.MjcfPlant(plants.original_spec(path), robot, free))
     truth = _truth(robot, rng)
-    plant.place(truth)
+    plant.set_inertials(truth)
     model = TorqueModel(robot, TermSettings().described(robot).build(robot))
     friction: dict[str, np.ndarray] = {}
     data = _recorded(robot, plant, rng, friction)
@@ -130,7 +130,7 @@ def _through(robot: RobotModel, path: Path, outcome: Outcome) -> None:
     export = export_description(robot, parameters)
     verify_export(robot, parameters, export, states=10)
     identified = np.array([parameters.inertial(body) for body in robot.body_names])
-    plant.place(identified)
+    plant.set_inertials(identified)
     (_reload_urdf if urdf else _reload_mjcf)(robot, plant, export.xml, path, free, outcome)
     if not outcome.fitted < FITTED:
         outcome.reason = f'held-out error {outcome.fitted:.2%}'

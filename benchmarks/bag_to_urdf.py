@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import runpy
 import shutil
 import statistics
 import subprocess
@@ -24,14 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 import pinocchio as pin
 from _seven_joints import arm
 
-from sysid_ros.dynamics.regressor import inertial_regressor
+from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.recording.write import write_bag_in_blocks
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.recording.bag.write import write_bag_in_blocks
 
 RATE, BLOCK, SEED, HOLDOUT = 1000.0, 60.0, 0, 0.2
 SECONDS, TIME_BAR, MEMORY_BAR = 60.0, 2.5, 1.0
@@ -43,8 +44,6 @@ AGREEMENT = 1e-9
 # Resolution of the encoders in [bit] and torque noise in parts of the torque.
 BITS, NOISE = 20, 0.01
 
-HERE = Path(__file__).parent
-SimulatedArm = runpy.run_path(str(HERE.parent / 'test' / 'simulated_arm.py'))['SimulatedArm']
 
 SETTINGS = """\
 automatic: false

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from _arms import serial
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 
 COUNTS, MANY = (2, 3, 5, 8), 400
 SECONDS, RATE, NOISE = 10.0, 20.0, 0.03

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 from _one_core import median_times
 
-from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
+from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals
 
 STATES, PARAMETERS, STEPS = 24, 13, 4000
 LONG = (25_000, 50_000, 100_000)

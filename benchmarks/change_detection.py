@@ -14,24 +14,27 @@ import _one_core  # noqa: F401
 # isort: on
 import argparse
 import json
-import runpy
 import time
-from pathlib import Path
 
 import numpy as np
+import payload
 
-from sysid_ros.dynamics.base_parameters import base_parameters
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.change_detection import ChangeDetector
-from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.online.change_detection import ChangeDetector
+from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
+from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.inertia import inertial_parameters
 
 LOADS, TRIALS, NOISE, RATE, SLOW_RATE = (0.5, 1.0, 2.0), 20, 0.02, 1000.0, 50.0
 DETECTION_BAR, MASS_BAR, ALARM_BAR = 2.0, 3.0, 1.0 / 20.0
 AFTER = 2.0
 
-payload = runpy.run_path(str(Path(__file__).parent / 'payload.py'))
 
 
 class Arm:
@@ -39,18 +42,18 @@ class Arm:
 
     def __init__(self) -> None:
         self.random = np.random.default_rng(0)
-        robot = payload['arm']()
+        robot = payload.arm()
         terms = (ViscousFriction(), CoulombFriction(), TorqueOffset(), Armature())
         self.model = TorqueModel(robot, terms)
         self.truth = np.concatenate([
-            payload['off'](robot, self.random).ravel(), payload['VISCOUS'], payload['COULOMB'],
-            np.zeros(7), payload['ARMATURE']])
+            payload.off(robot, self.random).ravel(), payload.VISCOUS, payload.COULOMB,
+            np.zeros(7), payload.ARMATURE])
         q, v, a = self.motion(np.arange(0.0, 60.0, 1.0 / RATE))
         tau = self.model.torque(self.truth, q, v, a)
         self.noise = NOISE * np.sqrt(np.mean(tau**2, axis=0))
         state = RecursiveLeastSquares(max_iterations=1).start(self.model, self.noise)
         state.extend(q, v, a, self.noisy(tau))
-        if not state.settle():
+        if not state.converge():
             raise SystemExit('the fit to commit did not converge')
         own = np.searchsorted(state.free, base_parameters(self.model).independent)
         self.committed, self.known = state.theta, state.information[np.ix_(own, own)]
@@ -59,7 +62,7 @@ class Arm:
         """A new random motion of five sines per joint."""
         pace = 2.0 * np.pi * self.random.uniform(0.05, 0.5, (7, 5))
         phase = self.random.uniform(0.0, 2.0 * np.pi, (7, 5))
-        size = self.random.uniform(0.3, 1.0, (7, 5)) * 0.25 * payload['REACH'][:, None]
+        size = self.random.uniform(0.3, 1.0, (7, 5)) * 0.25 * payload.REACH[:, None]
         angle = pace * t[:, None, None] + phase
         return ((size * np.sin(angle)).sum(axis=2), (size * pace * np.cos(angle)).sum(axis=2),
                 -(size * pace**2 * np.sin(angle)).sum(axis=2))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import runpy
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import coarse_encoders as coarse
 from sysid_ros.estimation.estimator import make_estimator
 
 RUNS, SECONDS = 40, 6.0
 BIAS_BAR, COVERAGE_BAR = 1.0, 0.90
 
-coarse = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[1] / 'test' / 'coarse_encoders.py')))
 
 
 def main() -> None:

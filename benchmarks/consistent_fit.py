@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import statistics
 import sys
 import time
@@ -19,17 +18,23 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import _one_core  # noqa: F401 (pins this process to a core)
+import _support  # noqa: F401
 import cvxpy as cp
 import numpy as np
+from _seven_joints import arm
 
-from sysid_ros.dynamics.configuration import RobotSettings
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as golden
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
 from sysid_ros.estimation.regression.weighting import weighted_directions
+from sysid_ros.mechanics.configuration import RobotSettings
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 
 PROJECT = Path(__file__).resolve().parents[1]
 REPEATS = 5
@@ -38,15 +43,13 @@ BARS = {'lmi': 8.0, 'entropic': 1.5}
 SPEED_UP = 3.0
 SAME = 1e-6
 
-golden = runpy.run_path(str(PROJECT / 'test' / 'golden_problems.py'))
-arm = runpy.run_path(str(Path(__file__).parent / 'regressor.py'))['arm']
 
 
 def simulated(noise, samples):
     """Noisy rows of a seven-joint arm whose bodies are some 10 % off the prior."""
     model = TorqueModel(arm(), (ViscousFriction(), CoulombFriction(), TorqueOffset()))
-    truth = golden['true_parameters'](model)
-    return golden['Golden'](model, truth, samples).problem(noise)
+    truth = golden.true_parameters(model)
+    return golden.Golden(model, truth, samples).problem(noise)
 
 
 def kuka():
@@ -58,8 +61,7 @@ def kuka():
     run = Identification.load(PROJECT / 'test' / 'reproduction' / 'kuka_run1.yaml', folder)
     robot = RobotSettings.model_validate({'urdf': 'kuka_lwr4.urdf'})
     run = replace(run, settings=run.settings.model_copy(update={'robot': robot}))
-    model = run.model()
-    return run.problem(model, run.dataset(model))
+    return Measurement.read(FitSetup.of(run)).problem()
 
 
 class Reference:
@@ -69,7 +71,7 @@ class Reference:
         weights, known, self.target = directions.principal_rows
         self.matrix, self.allowed = weights[:, None] * known, allowed
         self.name, self.strength = name, strength
-        self.definition = golden['Divergence'](self.matrix, self.target, allowed)
+        self.definition = golden.Divergence(self.matrix, self.target, allowed)
 
     def value(self, z):
         """The objective, in squared standard deviations of the torque noise."""

@@ -18,34 +18,37 @@ from _one_core import median_times
 
 # isort: on
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import _support  # noqa: F401
 import mujoco
 import numpy as np
 
-from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import closed_robots as robots
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.excitation.basis import FourierBasis
-from sysid_ros.excitation.design import Designer, DesignSettings
-from sysid_ros.excitation.information import Information
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.recording.align import align
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from sysid_ros.excitation.design.basis import FourierBasis
+from sysid_ros.excitation.design.design import Designer, DesignSettings
+from sysid_ros.excitation.design.information import Information
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 
-PROJECT = Path(__file__).resolve().parents[1]
-robots = runpy.run_path(str(PROJECT / 'test' / 'closed_robots.py'))
-MOTORS = robots['LEG_MOTORS']
+MOTORS = robots.LEG_MOTORS
 TIMED, SECONDS, RATE, SUBSTEPS, NOISE, BITS = 10.0, 60.0, 1000.0, 4, 0.01, 14
 STEP = 2 * np.pi / 2**BITS
 HARMONICS, FASTEST = 5, 10.0
@@ -64,7 +67,7 @@ FILTER = ParallelFilter(cutoff=6.0, decimate_to=15.0)
 def model_of(reach: dict[str, float] | None = None) -> TorqueModel:
     """The leg with friction, offset and drive inertia at its motors, with its ranges or others."""
     terms = (ViscousFriction(), CoulombFriction(), TorqueOffset(), Armature())
-    return TorqueModel(robots['leg'](reach), terms)
+    return TorqueModel(robots.leg(reach), terms)
 
 
 def truth_and_prior(model: TorqueModel, seed: int) -> tuple[np.ndarray, ParameterSet]:
@@ -82,7 +85,7 @@ def truth_and_prior(model: TorqueModel, seed: int) -> tuple[np.ndarray, Paramete
 def plant(model: TorqueModel) -> mujoco.MjModel:
     """The leg in MuJoCo, with the ranges of a model."""
     reach = dict(zip(model.robot.joint_names, model.robot.limits.upper, strict=True))
-    return mujoco.MjModel.from_xml_string(robots['leg_mjcf'](
+    return mujoco.MjModel.from_xml_string(robots.leg_mjcf(
         options=f'timestep="{1 / (RATE * SUBSTEPS)}" integrator="implicitfast" '
         'iterations="200" tolerance="1e-12"', reach=reach))
 
@@ -212,9 +215,9 @@ def figure(name: str, value: float, unit: str, bar: float, **more: Any) -> dict[
 
 def gamma() -> list[dict[str, Any]]:
     """Time to solve the loops of the leg along a motion."""
-    robot = robots['leg']()
+    robot = robots.leg()
     chain = closed_chain(robot)
-    q, v, a = robots['smooth_motion'](robot, np.arange(10_000) / RATE)
+    q, v, a = robots.smooth_motion(robot, np.arange(10_000) / RATE)
     random = np.random.default_rng(0).uniform(robot.limits.lower, robot.limits.upper, q.shape)
     times = median_times(
         lambda: chain.positions(q), lambda: chain.motion(q, v, a), lambda: chain.positions(random))

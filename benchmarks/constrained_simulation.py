@@ -16,17 +16,15 @@ import _one_core  # noqa: F401
 
 # isort: on
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
+import constrained as leg
 import numpy as np
 
-from sysid_ros.dynamics.closed_chain import ClosedChain, closed_chain
 from sysid_ros.evaluation.simulation import simulate
-from sysid_ros.recording.align import align
+from sysid_ros.mechanics.closures.closed_chain import ClosedChain, closed_chain
+from sysid_ros.recording.processing.align import align
 
-leg = runpy.run_path(str(Path(__file__).parent / 'constrained.py'))
 PIECES, HORIZON, BAR = 31, 0.5, 1.2
 # The edges of the filters are cut off from the recording.
 SECONDS = (PIECES + 1) * HORIZON
@@ -47,13 +45,13 @@ def all_joints(chain: ClosedChain, path: np.ndarray) -> np.ndarray:
 
 def figures() -> list[dict[str, Any]]:
     """Errors of the simulation by all parameters."""
-    model = leg['model_of']()
+    model = leg.model_of()
     chain = closed_chain(model.robot)
-    truth, prior = leg['truth_and_prior'](model, 1)
-    fitted = leg['recorded'](model, truth, leg['SECONDS'], 3)
-    found = leg['identified'](model, prior, fitted)[1].parameters
-    held_out = leg['recorded'](model, truth, SECONDS, 4)
-    dataset = align(held_out, model.robot.joint_names, leg['PROCESSING'])
+    truth, prior = leg.truth_and_prior(model, 1)
+    fitted = leg.recorded(model, truth, leg.SECONDS, 3)
+    found = leg.identified(model, prior, fitted)[1].parameters
+    held_out = leg.recorded(model, truth, SECONDS, 4)
+    dataset = align(held_out, model.robot.joint_names, leg.PROCESSING)
     candidates = {'prior': prior.prior, 'identified': found.values, 'truth': truth}
     paths, relative, trouble = {}, {}, {}
     for name, values in candidates.items():

@@ -15,14 +15,12 @@ import _one_core  # noqa: F401
 
 # isort: on
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
+import constrained as leg
 import numpy as np
 
-leg = runpy.run_path(str(Path(__file__).parent / 'constrained.py'))
-RATE, MOTORS = leg['RATE'], leg['MOTORS']
+RATE, MOTORS = leg.RATE, leg.MOTORS
 SPEEDS, SECONDS, BAR = (1.8, 3.0, 5.0), 6.0, 1.2
 # Part of each range that the sines have.
 PART = 0.8
@@ -41,16 +39,16 @@ def sines(model, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def figures() -> list[dict[str, Any]]:
     """Tracking by all parameters at all speeds."""
-    model = leg['model_of']()
-    truth, prior = leg['truth_and_prior'](model, 1)
-    recording = leg['recorded'](model, truth, leg['SECONDS'], 3)
-    found = leg['identified'](model, prior, recording)[1].parameters
+    model = leg.model_of()
+    truth, prior = leg.truth_and_prior(model, 1)
+    recording = leg.recorded(model, truth, leg.SECONDS, 3)
+    found = leg.identified(model, prior, recording)[1].parameters
     known = {'truth': truth, 'identified': found.values, 'described': prior.prior}
     results = []
     for speed in SPEEDS:
         reference, errors = sines(model, speed), {}
         for name, values in known.items():
-            measured, torque = leg['followed'](
+            measured, torque = leg.followed(
                 model, reference, model.torque(values, *reference), encoders=True, limited=False)
             errors[name] = np.degrees(measured - reference[0])
             most = np.abs(torque / model.robot.limits.effort).max()

@@ -25,7 +25,7 @@ import numpy as np  # noqa: E402
 import yaml  # noqa: E402
 from _plants import Plant, published  # noqa: E402
 
-from sysid_ros.estimation.identification import Identification  # noqa: E402
+from sysid_ros.estimation.fit_setup import FitSetup  # noqa: E402
 from sysid_ros.evaluation.study import Study  # noqa: E402
 from sysid_ros.robot.model import RobotModel  # noqa: E402
 
@@ -52,8 +52,7 @@ def fitted(case: tuple[str, int]) -> dict[str, list[bool]]:
                 'format': 'npz', 'file': 'first.npz', 'time': {'array': 't'},
                 'position': {'array': 'q'}, 'effort': {'array': 'tau'},
                 'joints': list(plant.joints)}}))
-        identification = Identification.load(Path(folder) / 'first.yaml')
-        study = Study.load(identification, identification.model())
+        study = Study.load(FitSetup.load(Path(folder) / 'first.yaml'))
         estimate = study.fit('entropic').estimate
     truth = _truth(plant, estimate.parameters.names, estimate.parameters.values)
     deviation, values = estimate.standard_deviation, estimate.parameters.values

@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
@@ -78,7 +79,7 @@ def figures(
 def choice(name: str, identification: Identification, stop: float) -> dict[str, Any]:
     """Time to choose among the friction models, compiled."""
     asked = identification.with_fit(friction_selection=FrictionSelection())
-    measured = Measurement.read(asked, asked.model())
+    measured = Measurement.read(FitSetup.of(asked))
     choose_friction(measured, stop)
     begin = time.perf_counter()
     found = choose_friction(measured, stop)

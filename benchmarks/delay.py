@@ -9,16 +9,16 @@ differentiated.
 from __future__ import annotations
 
 import json
-import runpy
 import time
-from pathlib import Path
 
+import _support  # noqa: F401
 import numpy as np
 
-from sysid_ros.recording.align import align
-from sysid_ros.recording.delay import estimate_delays
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from support.simulated_arm import SimulatedArm
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.delay import estimate_delays
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
 
 RUNS, SECONDS, BAR = 20, 20.0, 0.2
 CASES = (
@@ -27,8 +27,6 @@ CASES = (
     ('1 kHz, 16-bit encoders', 1000.0, 16, LowPass(cutoff=30.0)),
 )
 
-SimulatedArm = runpy.run_path(
-    str(Path(__file__).parents[1] / 'test' / 'simulated_arm.py'))['SimulatedArm']
 
 
 def recover(rate, bits, position_filter):

@@ -11,15 +11,12 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 
 # isort: on
 import json
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
 
+import _support  # noqa: F401
 import numpy as np
 
-PROJECT = Path(__file__).resolve().parents[1]
-pendulum = SimpleNamespace(
-    **runpy.run_path(str(PROJECT / 'test' / 'friction_pendulum.py')))
+from support import friction_pendulum as pendulum
+
 SECONDS, SEEDS, ENERGY_BAR = 14.0, 2, 5.0
 # What the paper has on its real pendulum (Table 3).
 PUBLISHED = {'viscous': 1.92e-6, 'dry': 1.48e-6, 'Stribeck': 1.20e-6}

@@ -18,17 +18,17 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 # isort: on
 import argparse
 import json
-import runpy
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from support import stepper_scenes as scenes
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import evaluate_rows_at
 from sysid_ros.estimation.trajectory.discrete.mechanism import Mechanism
@@ -36,8 +36,6 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import workspace_
 from sysid_ros.estimation.trajectory.discrete.stepper import complement
 from sysid_ros.robot.inertia import inertia_matrix
 
-TEST = Path(__file__).parents[1] / 'test'
-scenes = SimpleNamespace(**runpy.run_path(str(TEST / 'stepper_scenes.py')))
 truth = scenes.truth
 H, STEPS, TIMED = 1e-3, 100_000, 4000
 # Of the greatest kinetic energy; in [m] of mechanisms of a quarter of one; in [µs].
@@ -65,7 +63,7 @@ def energies(mechanism: Mechanism, states: np.ndarray) -> tuple[np.ndarray, np.n
     return kinetic, potential
 
 
-def course(mechanism: Mechanism, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def energy_and_gap(mechanism: Mechanism, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Change of energy as a part of the greatest kinetic one, and the worst gap, by steps."""
     motion = scenes.stepped(mechanism, start, STEPS, H)
     kinetic, potential = energies(mechanism, motion.states)
@@ -83,10 +81,10 @@ def long_runs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     plant = truth.Furuta(friction=(truth.Friction(), truth.Friction()))
     damping = 0.25 * H
     return {
-        'Furuta pendulum': course(
+        'Furuta pendulum': energy_and_gap(
             scenes.furuta(plant, damping=damping),
             scenes.half_a_step_before(plant, [0.0, np.pi - 0.03], [0.0, 0.0], H)),
-        'four-bar': course(
+        'four-bar': energy_and_gap(
             scenes.four_bar(damping=damping), scenes.four_bar_state(0.7, 4.0))}
 
 

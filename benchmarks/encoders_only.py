@@ -15,18 +15,18 @@ from dataclasses import replace
 import _one_core  # noqa: F401
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import accelerations
-from sysid_ros.dynamics.base_parameters import random_motion
-from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.assessment import assess, determined_parameters
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.recording.align import align
-from sysid_ros.recording.processing import Processing
+from sysid_ros.mechanics.base_parameters import random_motion
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.acceleration import accelerations
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.robot.model import RobotModel
 

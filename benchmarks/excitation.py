@@ -18,16 +18,16 @@ import numpy as np
 import pinocchio as pin
 from _arms import branched, serial
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.excitation.basis import FourierBasis
-from sysid_ros.excitation.clearance import Box, BoxClearance
-from sysid_ros.excitation.constraints import Constraint
-from sysid_ros.excitation.design import Designer, DesignSettings
+from sysid_ros.excitation.design.basis import FourierBasis
+from sysid_ros.excitation.design.constraints import Constraint
+from sysid_ros.excitation.design.design import Designer, DesignSettings
+from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation, Motion
-from sysid_ros.excitation.information import Information
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.preparation import stopping_time
-from sysid_ros.excitation.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.geometry.clearance import Box, BoxClearance
+from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.playback.preparation import stopping_time
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.torque_model import TorqueModel
 
 RIVALS, NOISES, SEEDS = 2000, 50, 50
 DURATION = 10.0

@@ -14,7 +14,6 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 # isort: on
 import json
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -23,9 +22,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 
-PROJECT = Path(__file__).resolve().parents[1]
+from support import flexible_experiment as experiment
+
 SEEDS, LINKS, REPEATS = 20, (6, 12, 24, 48), 5
 PUBLISHED = 219.05 * 60.0
 WITHIN, INSIDE, COVERED, WARM, COLD, SPEEDUP = 0.02, 19, 17, 2.0, 10.0, 6000.0
@@ -42,11 +43,6 @@ def figure(name: str, value: float, unit: str, bar: float | None = None, sign: s
         'bar': None if bar is None else f'{sign} {bar:g} {unit}'.strip(), 'ok': bool(ok)} | more
 
 
-def experiment() -> SimpleNamespace:
-    return SimpleNamespace(
-        **runpy.run_path(str(PROJECT / 'test' / 'flexible_experiment.py')))
-
-
 def seconds_of(work: Any) -> float:
     """Processor time of work in [s], the least of some, after it was compiled."""
     times = []
@@ -57,12 +53,12 @@ def seconds_of(work: Any) -> float:
     return min(times[1:])
 
 
-def identify(setup: SimpleNamespace, table: Any, playback: Any) -> Any:
+def identify(table: Any, playback: Any) -> Any:
     """The whole identification, from the recording to intervals."""
     from sysid_ros.estimation.trajectory.variational.identified import identified
     from sysid_ros.estimation.trajectory.variational.search import gauss_newton
 
-    found = gauss_newton(setup.problem_of(table, playback))
+    found = gauss_newton(experiment.problem_of(table, playback))
     if not found.status.ok:
         raise SystemExit(found.status.value)
     return identified(found)
@@ -74,11 +70,10 @@ def cold(recording: str) -> None:
     Args:
         recording: File of the positions and torques that were recorded.
     """
-    setup = experiment()
     with np.load(recording) as real:
         playback = SimpleNamespace(**real)
-    table = setup.bench()
-    identify(setup, table, setup.recorded(table, playback, 0))
+    table = experiment.bench()
+    identify(table, experiment.recorded(table, playback, 0))
     print(time.process_time())
 
 
@@ -97,19 +92,19 @@ def fresh(real: Any) -> list[dict[str, Any]]:
     return figures
 
 
-def accuracy(setup: SimpleNamespace, table: Any, real: Any) -> list[dict[str, Any]]:
+def accuracy(table: Any, real: Any) -> list[dict[str, Any]]:
     """Errors and intervals over seeds of noise, the level of the noise being told or not."""
     errors, inside, times = [], {False: [], True: []}, []
     for seed in range(SEEDS):
         for told in (False, True):
-            playback = setup.recorded(table, real, seed, told=told)
+            playback = experiment.recorded(table, real, seed, told=told)
             begin = time.process_time()
-            result = identify(setup, table, playback)
+            result = identify(table, playback)
             times.append(time.process_time() - begin)
             intervals = result.intervals()
             inside[told].append(
-                np.all((intervals - setup.TRUTH[:, None]) * [-1.0, 1.0] > 0.0, axis=1))
-        errors.append(np.log(result.values / setup.TRUTH))
+                np.all((intervals - experiment.TRUTH[:, None]) * [-1.0, 1.0] > 0.0, axis=1))
+        errors.append(np.log(result.values / experiment.TRUTH))
     errors = np.array(errors)
     print(f'errors of kappa_theta and kappa_psi: mean {100 * errors.mean(axis=0)} %, standard '
           f'deviation {100 * errors.std(axis=0)} %, largest {100 * np.abs(errors).max(axis=0)} %')
@@ -127,7 +122,7 @@ def accuracy(setup: SimpleNamespace, table: Any, real: Any) -> list[dict[str, An
     ]
 
 
-def searches(setup: SimpleNamespace, table: Any, playback: Any) -> list[dict[str, Any]]:
+def searches(table: Any, playback: Any) -> list[dict[str, Any]]:
     """Convergence of the three searches, and a plot of it where asked for."""
     from sysid_ros.estimation.trajectory.variational.search import (
         gauss_newton,
@@ -136,7 +131,7 @@ def searches(setup: SimpleNamespace, table: Any, playback: Any) -> list[dict[str
     )
     from sysid_ros.report.playback_figure import convergence_figure
 
-    problem, logs, figures = setup.problem_of(table, playback), {}, []
+    problem, logs, figures = experiment.problem_of(table, playback), {}, []
     for name, search in (
             ('Gauss-Newton', gauss_newton), ('L-BFGS', lbfgs),
             ('steepest descent', steepest_descent)):
@@ -153,14 +148,14 @@ def searches(setup: SimpleNamespace, table: Any, playback: Any) -> list[dict[str
     return figures
 
 
-def growth(setup: SimpleNamespace) -> list[dict[str, Any]]:
+def growth() -> list[dict[str, Any]]:
     """Time of a step with sensitivities and of the adjoint, by the number of links."""
     figures = []
     for links in LINKS:
-        table = setup.bench(links)
-        real = setup.truth(table, seconds=1.0)
-        problem = setup.problem_of(table, setup.recorded(table, real, 0))
-        logs = np.log(setup.TRUTH)
+        table = experiment.bench(links)
+        real = experiment.truth(table, seconds=1.0)
+        problem = experiment.problem_of(table, experiment.recorded(table, real, 0))
+        logs = np.log(experiment.TRUTH)
         point = problem.evaluate(logs)
         problem = problem.scheduled(point)
         steps = int(point.motions[0].steps.sum())
@@ -177,20 +172,25 @@ def growth(setup: SimpleNamespace) -> list[dict[str, Any]]:
 
 def energy() -> list[dict[str, Any]]:
     """Drift of the energy over its swing, and the largest gap, over many steps."""
-    tests = SimpleNamespace(
-        **runpy.run_path(str(PROJECT / 'test' / 'dynamics' / 'test_variational.py')))
-    pendulum = tests.TorqueModel(tests.RobotModel.from_urdf(tests.golden.pendulum_urdf()))
+    from support.closed_robots import CLOSED
+    from support.golden_problems import pendulum_urdf
+    from support.variational_systems import closed_model, double_pendulum, free, within
+    from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
+    from sysid_ros.mechanics.torque_model import TorqueModel
+    from sysid_ros.robot.model import RobotModel
+
+    pendulum = TorqueModel(RobotModel.from_urdf(pendulum_urdf()))
     single = len(pendulum.robot.joint_names)
-    model, closures, q = tests.closed_model(tests.closed.CLOSED['four_bar']())
+    model, closures, q = closed_model(CLOSED['four_bar']())
     systems = (
         ('pendulum', pendulum, (), np.full(single, 1.5), np.zeros(single)),
-        ('double pendulum', tests.double_pendulum(), (), np.array([1.2, 0.6]), np.zeros(2)),
-        ('four-bar', model, closures, q, tests.within(model, closures, q)))
+        ('double pendulum', double_pendulum(), (), np.array([1.2, 0.6]), np.zeros(2)),
+        ('four-bar', model, closures, q, within(model, closures, q)))
     figures = []
     for name, model, closures, q, v in systems:
-        integrator = tests.VariationalIntegrator(model, closures, q)
+        integrator = VariationalIntegrator(model, closures, q)
         values = model.parameters.values
-        motion = integrator.run(values, [tests.free(model, q, v, STEPS + 1, 0.005)])[0]
+        motion = integrator.run(values, [free(model, q, v, STEPS + 1, 0.005)])[0]
         found = integrator.read(values, motion)
         tenth = STEPS // 10
         drift = abs(found.energies[-tenth:].mean() - found.energies[:tenth].mean())
@@ -204,13 +204,12 @@ def energy() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    setup = experiment()
-    table = setup.bench()
-    real = setup.truth(table)
-    figures = accuracy(setup, table, real)
+    table = experiment.bench()
+    real = experiment.truth(table)
+    figures = accuracy(table, real)
     figures += fresh(real)
-    figures += searches(setup, table, setup.recorded(table, real, 0))
-    figures += growth(setup)
+    figures += searches(table, experiment.recorded(table, real, 0))
+    figures += growth()
     figures += energy()
     print(json.dumps(figures))
 

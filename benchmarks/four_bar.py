@@ -15,24 +15,21 @@ from _one_core import REPEATS  # pins before NumPy is loaded
 
 # isort: on
 import json
-import runpy
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import four_bar_reference as reference
 from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
 from sysid_ros.estimation.trajectory.graph.simulation import SimulationNoise, forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 
-PROJECT = Path(__file__).resolve().parents[1]
-reference = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'four_bar_reference.py')))
 STEP, COUNT, WINDOWS, GRAVITY, OTHER = 1e-3, 5001, range(2, 11), 9.8, 9.80665
 KINDS = ('dependent', 'independent')
 BARS = {'dependent': 5e-5, 'independent': 5e-6}
@@ -111,7 +108,7 @@ def figure(name: str, value: float, unit: str, bar: str, ok: bool, **more: Any) 
 def against_gtsam() -> list[dict[str, Any]]:
     """Batch and fixed lag beside GTSAM, in one run."""
     try:
-        other = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'four_bar_in_gtsam.py')))
+        from support import four_bar_in_gtsam
     except ImportError:
         print('GTSAM is not installed: its times are left out')
         return []
@@ -123,7 +120,7 @@ def against_gtsam() -> list[dict[str, Any]]:
     named = dict(zip('qva', guess, strict=True))
     ours = timed(lambda: small.solve(named, method))
     begin = time.perf_counter()
-    theirs, iterations = other.batch(FEWER, STEP, GRAVITY, start, guess, 1e-8)
+    theirs, iterations = four_bar_in_gtsam.batch(FEWER, STEP, GRAVITY, start, guess, 1e-8)
     spent = time.perf_counter() - begin
     mine = small.solve(named, method)
     away = max(
@@ -133,7 +130,7 @@ def against_gtsam() -> list[dict[str, Any]]:
           f'GTSAM {1e3 * spent:.0f} ms in {iterations}; they differ by {away:.1e}')
     lag = timed(lambda: FixedLagSmoother(small, WINDOW).run())
     begin = time.perf_counter()
-    other.fixed_lag(FEWER, STEP, GRAVITY, start, WINDOW)
+    four_bar_in_gtsam.fixed_lag(FEWER, STEP, GRAVITY, start, WINDOW)
     behind = time.perf_counter() - begin
     print(f'fixed lag of {FEWER} steps: {1e3 * lag:.1f} ms, GTSAM {1e3 * behind:.0f} ms')
     return [

@@ -16,16 +16,16 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 import json
 import math
 import os
-import runpy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import furuta_fits as fits
+
 PROJECT = Path(__file__).resolve().parents[1]
-fits = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'furuta_fits.py')))
 FRICTION = ('viscous', 'dry', 'Stribeck')
 HORIZON = 1.0
 # What is known of m g l / J without any estimator, and how far off a fit may be.

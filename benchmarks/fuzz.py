@@ -15,17 +15,17 @@ import argparse
 import hashlib
 import json
 import os
-import sys
 import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault('MPLBACKEND', 'Agg')
-sys.path.insert(0, str(Path(__file__).parents[1] / 'test'))
 
-from fuzz_targets import MEMORY_LIMIT, all_targets  # noqa: E402
-from fuzzing import Outcome, try_damage  # noqa: E402
+import _support  # noqa: E402, F401
+
+from support.fuzz_targets import MEMORY_LIMIT, all_targets  # noqa: E402
+from support.fuzzing import Outcome, try_damage  # noqa: E402
 
 FILES, SEED = 25_000, 0
 TIME_BAR, MEMORY_BAR = 1.0, 2.0 * MEMORY_LIMIT

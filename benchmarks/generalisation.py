@@ -13,36 +13,36 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 # isort: on
 import json
 import os
-import runpy
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.friction_models import FrictionSelection, friction_candidate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.evaluation.friction_selection import select_friction
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.study import Study
-from sysid_ros.recording.align import align
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.report.evidence import friction_section
 
 PROJECT = Path(__file__).resolve().parents[1]
-SimulatedArm = runpy.run_path(str(PROJECT / 'test' / 'simulated_arm.py'))['SimulatedArm']
 CONSISTENT = 'entropic'
 HELD_OUT = 1.0 / 3.0
 TX40_BAR, SIMULATED_BAR = 7.0, 2.0
@@ -70,7 +70,7 @@ def tx40() -> list[dict[str, Any]]:
     fit = plain.settings.fit.model_copy(update={'friction_selection': FrictionSelection()})
     asked = replace(plain, settings=plain.settings.model_copy(update={'fit': fit}))
     start = time.perf_counter()
-    study = Study.load(asked, asked.model(), holdout=HELD_OUT, estimator=CONSISTENT)
+    study = Study.load(FitSetup.of(asked), holdout=HELD_OUT, estimator=CONSISTENT)
     seconds = time.perf_counter() - start
     choice = study.friction
     assert choice is not None
@@ -79,7 +79,7 @@ def tx40() -> list[dict[str, Any]]:
     smooth = plain.with_terms(friction_candidate(robot.terms, 'smooth_coulomb'))
     errors = {'chosen, ' + name: unseen(study, name) for name in (CONSISTENT, 'lmi', 'ols')}
     for label, settings in (('Coulomb', plain), ('smooth Coulomb', smooth)):
-        other = Study.load(settings, settings.model(), holdout=HELD_OUT)
+        other = Study.load(FitSetup.of(settings), holdout=HELD_OUT)
         errors |= {f'{label}, {name}': unseen(other, name) for name in (CONSISTENT, 'ols')}
     print('  on the last third, moving samples: ' + '; '.join(
         f'{name} {error:.2f} %' for name, error in errors.items()))
@@ -154,7 +154,7 @@ def simulated(seed: int) -> dict[str, Any]:
     terms = TermSettings()
     begin = time.perf_counter()
     choice = select_friction(
-        robot, terms, rows, RowSource(Motion(training, FILTER)).speeds(),
+        robot, terms, rows, Motion(training, FILTER).speeds(),
         OuterIteration(make_estimator(CONSISTENT)), FrictionSelection(),
     )
     seconds = time.perf_counter() - begin

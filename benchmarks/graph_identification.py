@@ -12,17 +12,14 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 
 # isort: on
 import json
-import runpy
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import four_bar_recordings as made
 from sysid_ros.estimation.trajectory.graph.identification import identify
 
-PROJECT = Path(__file__).resolve().parents[1]
-made = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'four_bar_recordings.py')))
 SEEDS, ERROR, COVERAGE = 50, 0.02, 0.9
 
 

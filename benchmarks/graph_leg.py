@@ -14,18 +14,15 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 
 # isort: on
 import json
-import runpy
 import sys
 import time
-from pathlib import Path
-from types import SimpleNamespace
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import leg_recordings as made
 from sysid_ros.estimation.trajectory.graph.identification import identify
 
-PROJECT = Path(__file__).resolve().parents[1]
-made = SimpleNamespace(**runpy.run_path(str(PROJECT / 'test' / 'leg_recordings.py')))
 SEEDS, ERROR, COVERAGE, TIME = 50, 0.02, 0.9, 18.0
 
 

@@ -17,22 +17,22 @@ import _one_core  # noqa: F401 (before NumPy)
 # isort: on
 import argparse
 import json
-import runpy
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+import _support  # noqa: F401
 import numpy as np
 import scipy.linalg
 import scipy.signal
 from _arms import serial
 
+from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.recording.align import align
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 RUNS, DRAWS, SECONDS, RATE = 200, 10, 30.0, 1000.0
 NOISE, QUANTILE = 0.02, 1.96
@@ -44,8 +44,6 @@ ROWS = ParallelFilter(cutoff=10.0, decimate_to=25.0)
 ALL_ROWS = ParallelFilter(cutoff=10.0)
 BAR, WORST = (0.93, 0.97), 0.85
 
-SimulatedArm = runpy.run_path(
-    str(Path(__file__).parents[1] / 'test' / 'simulated_arm.py'))['SimulatedArm']
 
 
 @dataclass(frozen=True, eq=False)

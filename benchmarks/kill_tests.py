@@ -8,16 +8,16 @@ The bar: half a second after the monitor's reaction time at the latest, every ti
 import argparse
 import contextlib
 import json
-import runpy
 import tempfile
 from pathlib import Path
 
+import _support  # noqa: F401
 import numpy as np
 
+from support import kill_rig
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.nodes.priority import take_priority
 
-RIG = runpy.run_path(str(Path(__file__).parents[1] / 'test' / 'ros' / 'kill_rig.py'))
 BRAKING = 0.5
 # Below that of all nodes of the demo.
 PRIORITY = 10
@@ -25,9 +25,9 @@ PRIORITY = 10
 
 def measure(times: int) -> dict[str, list[float]]:
     """Times to rest in [s] by the node that was killed."""
-    rest: dict[str, list[float]] = {victim: [] for victim in RIG['VICTIMS']}
+    rest: dict[str, list[float]] = {victim: [] for victim in kill_rig.VICTIMS}
     random = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder, RIG['kill_rig'](Path(folder) / 'demo') as rig:
+    with tempfile.TemporaryDirectory() as folder, kill_rig.kill_rig(Path(folder) / 'demo') as rig:
         with contextlib.suppress(ConfigurationError):
             # Beside nodes with real-time priority an ordinary process does not hear everything.
             take_priority(PRIORITY)

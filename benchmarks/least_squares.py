@@ -11,15 +11,16 @@ from _one_core import median_times
 
 # isort: on
 import json
-import runpy
-from pathlib import Path
 
+import _support  # noqa: F401
 import numpy as np
 from _seven_joints import JOINTS, SAMPLES, SEED, arm, motion
 
-from sysid_ros.dynamics.base_parameters import random_motion
-from sysid_ros.dynamics.regressor import inertial_regressor
+from support.base_parameter_count import base_parameter_count
+from support.robot_factory import random_urdf
 from sysid_ros.estimation.joint_factors import JointFactors
+from sysid_ros.mechanics.base_parameters import random_motion
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.robot.model import RobotModel
 
 SECONDS_BAR, RATIO_BAR, ROBOTS = 0.100, 5.0, 100
@@ -27,10 +28,6 @@ SECONDS_BAR, RATIO_BAR, ROBOTS = 0.100, 5.0, 100
 # body shows seven of its parameters.
 ARM_RANK = 1 + 7 * (JOINTS - 1)
 
-TESTS = Path(__file__).parents[1] / 'test'
-random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
-base_parameter_count = runpy.run_path(
-    str(TESTS / 'base_parameter_count.py'))['base_parameter_count']
 
 
 def right_ranks():

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import ros_throughput
+
+from sysid_ros.demo.node_processes import node_environment
+
 SECONDS, BAR = 30.0, 10.0
 HERE = Path(__file__).parent
-THROUGHPUT = runpy.run_path(str(HERE / 'ros_throughput.py'))
 EVERY_SAMPLE = """\
 robot: {urdf: arm.urdf}
 processing: {differentiation: savitzky_golay, savitzky_golay: {window: 0.05}}
@@ -27,6 +29,8 @@ processing: {differentiation: savitzky_golay, savitzky_golay: {window: 0.05}}
 
 def load(ros: Any, settings: str, online: bool) -> tuple[float, Any]:
     """Processor time of the node in per cent of a core, and its last status."""
+    from lifecycle_msgs.srv import GetState
+
     from sysid_ros.msg import IdentificationStatus
 
     statuses = ros.hear(IdentificationStatus, 'identification_node/status')
@@ -34,12 +38,14 @@ def load(ros: Any, settings: str, online: bool) -> tuple[float, Any]:
         'data_folder': str(ros.folder / 'data'), 'settings': str(ros.folder / settings),
         'online': online, 'online_warm_up': 2.0})
     ready = 'following' if online else ''
+    ros.wait(lambda: ros.call(
+        GetState, 'identification_node/get_state').current_state.label == 'active')
     ros.wait(lambda: statuses and statuses[-1].online.startswith(ready), 60.0)
     ros.spin(2.0)
-    begin, used = time.monotonic(), THROUGHPUT['cpu_seconds'](process.pid)
+    begin, used = time.monotonic(), ros_throughput.cpu_seconds(process.pid)
     rows = statuses[-1].online_rows
     ros.spin(SECONDS)
-    spent = THROUGHPUT['cpu_seconds'](process.pid) - used
+    spent = ros_throughput.cpu_seconds(process.pid) - used
     status, elapsed = statuses[-1], time.monotonic() - begin
     ros.stop('identification_node')
     print(f'{settings}: {100 * spent / elapsed:.1f} % of a core, '
@@ -54,7 +60,7 @@ def hand_out(ros: Any) -> None:
     from sysid_ros.nodes.conversions import parameters_message
     from sysid_ros.nodes.node import LATCHED
 
-    arm = THROUGHPUT['seven_joints']()
+    arm = ros_throughput.seven_joints()
     truth = arm.model.parameters.with_values(
         dict(zip(arm.model.parameters.names, arm.truth, strict=True)))
     publisher = ros.client.create_publisher(
@@ -65,14 +71,12 @@ def hand_out(ros: Any) -> None:
 
 def measure(ros: Any) -> list[dict[str, Any]]:
     """All figures."""
-    THROUGHPUT['prepare'](ros.folder)
+    ros_throughput.prepare(ros.folder)
     (ros.folder / 'every.yaml').write_text(EVERY_SAMPLE)
-    environment = dict(os.environ, ROS_DOMAIN_ID=str(ros.domain))
-    environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
     with (ros.folder / 'robot.log').open('wb') as log:
         ros.processes['robot'] = subprocess.Popen(
-            [sys.executable, str(HERE / 'ros_throughput.py'), '--publish'], env=environment,
-            stderr=log, start_new_session=True)
+            [sys.executable, str(HERE / 'ros_throughput.py'), '--publish'],
+            env=node_environment(ros.domain), stderr=log, start_new_session=True)
     hand_out(ros)
     figures = []
     for name, settings in (('rows of a fit', 'settings.yaml'), ('every sample', 'every.yaml')):
@@ -89,7 +93,7 @@ def measure(ros: Any) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure, and print the figures as JSON last."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    with THROUGHPUT['session']() as ros:
+    with ros_throughput.session() as ros:
         print(json.dumps(measure(ros)))
 
 

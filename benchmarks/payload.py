@@ -8,16 +8,21 @@ import time
 import numpy as np
 from scipy.signal import lfilter
 
-from sysid_ros.dynamics.plant import Plant, PlantFriction
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.payload import identify_payload
+from sysid_ros.demo.mujoco_plant import Plant, PlantFriction
+from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.recording.align import align
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.signals import ParallelFilter
 from sysid_ros.release.description_export import export_description
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel

@@ -12,24 +12,22 @@ import _one_core  # noqa: F401 (pins before NumPy is loaded)
 # isort: on
 import json
 import os
-import runpy
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
 
-from sysid_ros.dynamics.sensitivity import InputTrajectory, Simulator
+from support import pendulum_recordings as pendulums
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
 PROJECT = Path(__file__).resolve().parents[1]
-pendulums = SimpleNamespace(
-    **runpy.run_path(str(PROJECT / 'test' / 'pendulum_recordings.py')))
 # Steps of 10 ms; 20 ms and short pieces for friction that is not compiled.
 EVERY = 10
 STAGE_BAR, SECONDS_BAR, SINGLE_BAR, DOUBLE_BAR = 4.0, 2.0, 0.02, (0.0055, 0.0078)

@@ -20,10 +20,10 @@ import time
 
 import numpy as np
 
-from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
-from sysid_ros.estimation.regression.recursive_prior import curvature, gradient
+from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.recursive.recursive_prior import curvature, gradient
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor

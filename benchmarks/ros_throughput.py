@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -20,14 +19,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import _support  # noqa: F401
 import numpy as np
+from _seven_joints import arm
+
+from support.simulated_arm import SimulatedArm
+from sysid_ros.demo.node_processes import node_environment
 
 RATE, SECONDS, STOPS = 1000.0, 60.0, 200
 CPU_BAR, STOP_BAR = 40.0, 20.0
 TRAINING = 30.0
 
-HERE = Path(__file__).parent
-SimulatedArm = runpy.run_path(str(HERE.parent / 'test' / 'simulated_arm.py'))['SimulatedArm']
 
 SETTINGS = """\
 robot: {urdf: arm.urdf}
@@ -43,7 +45,7 @@ def publish() -> None:
     from rclpy.qos import QoSProfile, ReliabilityPolicy
     from sensor_msgs.msg import JointState
 
-    from sysid_ros.recording.joint_state_cdr import encode
+    from sysid_ros.recording.bag.joint_state_cdr import encode
 
     arm = seven_joints()
     t = np.arange(round(20.0 * RATE)) / RATE
@@ -66,16 +68,17 @@ def publish() -> None:
 
 def seven_joints() -> Any:
     """An arm of seven joints, whose parameters differ from its description."""
-    description = runpy.run_path(str(HERE / '_seven_joints.py'))['arm']().description
+    description = arm().description
     return SimulatedArm(0, description.xml.decode())
 
 
 def stops_in_motion() -> dict[str, Any]:
     """How soon an excitation node that moves a robot answers a request to stop."""
-    bench = runpy.run_path(str(HERE.parent / 'test' / 'ros' / 'test_excitation_node.py'))['Bench']
+    from support.excitation_bench import Bench
+
     random, times = np.random.default_rng(0), []
     with session() as ros:
-        excitation = bench(ros, ros.folder)
+        excitation = Bench(ros, ros.folder)
         try:
             excitation.begin()
             for _ in range(STOPS):
@@ -98,14 +101,15 @@ def stops_in_motion() -> dict[str, Any]:
 @contextmanager
 def session() -> Iterator[Any]:
     """Node, robot and client in a domain of their own."""
-    helpers = runpy.run_path(str(HERE.parent / 'test' / 'ros' / 'conftest.py'))
-    with tempfile.TemporaryDirectory() as folder, helpers['ros_session'](Path(folder)) as ros:
+    from support.ros_session import ros_session
+
+    with tempfile.TemporaryDirectory() as folder, ros_session(Path(folder)) as ros:
         yield ros
 
 
 def prepare(folder: Path) -> None:
     """Settings, and a recording to fit."""
-    from sysid_ros.recording.write import write_bag
+    from sysid_ros.recording.bag.write import write_bag
 
     arm = seven_joints()
     (folder / 'arm.urdf').write_bytes(arm.model.robot.description.xml)
@@ -150,8 +154,8 @@ def cpu_seconds(pid: int) -> float:
 
 def lost(bag: Path) -> tuple[int, int]:
     """Messages sent between the first and the last of a bag that are not in it, and all sent."""
-    from sysid_ros.recording.bag_messages import joint_state_messages
-    from sysid_ros.recording.joint_state_cdr import JointStateDecoder
+    from sysid_ros.recording.bag.joint_state_cdr import JointStateDecoder
+    from sysid_ros.recording.bag.messages import joint_state_messages
 
     payloads = [message.data for message in joint_state_messages(bag, ['/joint_states'])]
     stamps = np.unique(np.concatenate([
@@ -169,11 +173,9 @@ def measure(ros: Any) -> list[dict[str, Any]]:
     prepare(ros.folder)
     node = ros.start('identification_node', {
         'data_folder': str(ros.folder / 'data'), 'settings': str(ros.folder / 'settings.yaml')})
-    environment = dict(os.environ, ROS_DOMAIN_ID=str(ros.domain))
-    environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
     with (ros.folder / 'robot.log').open('wb') as log:
         ros.processes['robot'] = subprocess.Popen(
-            [sys.executable, __file__, '--publish'], env=environment, stderr=log,
+            [sys.executable, __file__, '--publish'], env=node_environment(ros.domain), stderr=log,
             start_new_session=True)
 
     def start(name: str) -> bool:

@@ -36,6 +36,7 @@ from _faults import FAULTS, PAIRS, STILL, TRACELESS  # noqa: E402
 from _plants import ROBOTS, Plant, Recorded, published  # noqa: E402
 
 from sysid_ros.errors import SysidError  # noqa: E402
+from sysid_ros.estimation.fit_setup import FitSetup  # noqa: E402
 from sysid_ros.estimation.identification import Identification  # noqa: E402
 from sysid_ros.evaluation.study import Study  # noqa: E402
 
@@ -121,8 +122,9 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
             training, validation = (
                 Identification.load(Path(folder) / f'{name}.yaml')
                 for name in ('training', 'validation'))
-            prior = training.model()
-            study = Study.load(training, prior, validation=validation)
+            setup = FitSetup.of(training)
+            prior = setup.model
+            study = Study.load(setup, validation=validation)
             judged = study.fit('entropic')
         except SysidError as error:
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))

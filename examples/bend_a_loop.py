@@ -12,10 +12,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from sysid_ros.dynamics.terms import Stiffness, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory, Hold
-from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.end_effector import (
     EndEffectorPosition,
@@ -29,7 +25,11 @@ from sysid_ros.estimation.trajectory.variational.problem import (
     playback_problem,
 )
 from sysid_ros.estimation.trajectory.variational.search import gauss_newton, steepest_descent
-from sysid_ros.recording.signals import LowPass
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory, Hold
+from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
+from sysid_ros.mechanics.joint_terms.terms import Stiffness, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.signals import LowPass
 from sysid_ros.report.playback_figure import convergence_figure, film_strip, path_figure
 from sysid_ros.robot.flexible import FlexibleLoop, attach
 from sysid_ros.robot.model import RobotModel

@@ -14,6 +14,7 @@ from rclpy.action import ActionClient
 from rclpy.node import Node
 
 from sysid_ros.action import Identify
+from sysid_ros.msg import ResultCode
 from sysid_ros.srv import CommitParameters, StartIdentification, StopIdentification
 
 
@@ -23,16 +24,20 @@ class Client(Node):
     def __init__(self) -> None:
         super().__init__('identification_client')
 
-    def call(self, kind: Any, name: str, **fields: Any) -> Any:
-        """Ask a service; a refusal ends the program with the reason."""
+    def call(self, kind: Any, name: str, patience: float = 60.0, **fields: Any) -> Any:
+        """Ask a service until its node is ready; a refusal ends the program with the reason."""
         client = self.create_client(kind, name)
         client.wait_for_service()
-        future = client.call_async(kind.Request(**fields))
-        rclpy.spin_until_future_complete(self, future)
-        answer = future.result()
-        if not answer.success:
-            sys.exit(f'{name}: {answer.code}: {answer.message}')
-        return answer
+        deadline = time.monotonic() + patience
+        while True:
+            future = client.call_async(kind.Request(**fields))
+            rclpy.spin_until_future_complete(self, future)
+            answer = future.result()
+            if answer.success:
+                return answer
+            if answer.code != ResultCode.NOT_READY or time.monotonic() > deadline:
+                sys.exit(f'{name}: {answer.code}: {answer.message}')
+            time.sleep(0.5)
 
     def identify(self, recording: str) -> Identify.Result:
         """Fit a recording; the result comes with the verdict."""

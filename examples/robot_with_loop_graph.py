@@ -8,14 +8,14 @@ encoder and a model tell it, with a lag of a few samples.
 
 import numpy as np
 
-from sysid_ros.dynamics.terms import ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.trajectory.graph.factors import Equality, Prior, Trapezoidal
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism
 from sysid_ros.estimation.trajectory.graph.simulation import forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
+from sysid_ros.mechanics.joint_terms.terms import ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 

@@ -16,7 +16,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from sysid_ros.cli.demo_folder import prepare, verify
+from sysid_ros.demo.folder import prepare, verify
 
 SHARE = Path(get_package_share_directory('sysid_ros'))
 

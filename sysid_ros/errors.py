@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+# Names of files that are compared with a missing one, and how alike they have to be.
+_FILES, _ALIKE = 1000, 0.75
 
 
 class SysidError(Exception):
@@ -77,7 +83,69 @@ class ReleaseError(SysidError):
     """Identified parameters cannot be written or handed over."""
 
 
+Kind = TypeVar('Kind', bound=SysidError)
+
+
+def nearest_name(name: str, known: Iterable[str], alike: float = 0.5) -> str | None:
+    """The known name most like another, whatever the case of their letters; None if none is.
+
+    Args:
+        name: The other one.
+        known: Known names.
+        alike: How alike they have to be, from 0 to 1.
+    """
+    by_lower = {other.lower(): other for other in known}
+    nearest = difflib.get_close_matches(name.lower(), tuple(by_lower), n=1, cutoff=alike)
+    return by_lower[nearest[0]] if nearest else None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """The ``fix`` for a misspelt name: the nearest known one, or None if none is near."""
-    nearest = difflib.get_close_matches(name, tuple(known), n=1, cutoff=0.5)
-    return f'Did you mean {nearest[0]!r}' if nearest else None
+    nearest = nearest_name(name, known)
+    return f'Did you mean {nearest!r}' if nearest is not None else None
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, separated by commas; of more than ``most`` only their number."""
+    names = tuple(names)
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(names[:most]) + more
+
+
+def nearest_file(path: Path) -> str | None:
+    """The ``fix`` for a file that is not there: the nearest name in its folder, if one is near."""
+    try:
+        names = [other.name for other in islice(path.parent.iterdir(), _FILES)]
+    except OSError:
+        return None
+    same_stem = [name for name in sorted(names) if Path(name).stem.lower() == path.stem.lower()]
+    nearest = nearest_name(path.name, same_stem or names, 0.0 if same_stem else _ALIKE)
+    return f'Did you mean {str(path.parent / nearest)!r}' if nearest is not None else None
+
+
+def unreadable(
+    kind: type[Kind], path: str | Path, error: Exception, fix: str | None = None
+) -> Kind:
+    """The error of a file that could not be opened or is no text.
+
+    Args:
+        kind: Class of the error.
+        path: The file.
+        error: What was raised.
+        fix: What to do where no file of a similar name is there.
+    """
+    path, found = Path(path), None
+    if isinstance(error, FileNotFoundError):
+        why, folder = 'there is no such file', path.parent
+        found = (f'nothing of that name in {folder.resolve()}' if folder.is_dir()
+                 else f'no folder {folder}')
+        fix = nearest_file(path) or fix
+    elif isinstance(error, IsADirectoryError):
+        why, found = 'it is no file', 'a folder'
+    elif isinstance(error, PermissionError):
+        why, fix = 'this user may not read it', f'Allow it: chmod u+r {path.name}'
+    elif isinstance(error, UnicodeDecodeError):
+        why, found = 'it is no text in UTF-8', f'the byte 0x{error.object[error.start]:02x}'
+    else:
+        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return kind(f'cannot be read: {why}', where=str(path), found=found, fix=fix)

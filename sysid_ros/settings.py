@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from sysid_ros.errors import ConfigurationError, did_you_mean
+from sysid_ros.errors import ConfigurationError, unreadable
+from sysid_ros.settings_errors import KeyPath, dotted, validation_error, yaml_error
 
 # A settings file is small; a larger one is a mistake or an attack on the parser.
 MAX_YAML_BYTES = 1_000_000
@@ -20,11 +22,8 @@ MAX_YAML_VALUES = 100_000
 MAX_YAML_DEPTH = 100
 
 _MERGE_KEY = '<<'
-
-# What pydantic calls a key that settings, and a dataclass inside them, do not have.
-_UNKNOWN_KEY = ('extra_forbidden', 'unexpected_keyword_argument')
-
-KeyPath = tuple[int | str, ...]
+_XML = re.compile(r'\s*<[?!a-zA-Z]')
+_SHOWN = 60
 
 # The one in C, which most builds of PyYAML have, is several times as fast.
 _SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
@@ -51,7 +50,7 @@ def _check_finite(data: Any, where: str) -> None:
     for path, number in _floats(data, ()):
         if not math.isfinite(number):
             raise ConfigurationError(
-                'a number is not finite', where=f'{where}: {_dotted(path)}', found=number,
+                'a number is not finite', where=f'{where}: {dotted(path)}', found=number,
                 allowed='finite numbers',
             )
 
@@ -66,10 +65,6 @@ def _floats(data: Any, path: KeyPath) -> Iterator[tuple[KeyPath, float]]:
     elif isinstance(data, (list, tuple)):
         for index, value in enumerate(data):
             yield from _floats(value, (*path, index))
-
-
-def _dotted(path: KeyPath) -> str:
-    return '.'.join(map(str, path))
 
 
 @dataclass
@@ -161,7 +156,7 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
         size = path.stat().st_size
         text = path.read_text(encoding='utf-8') if size <= MAX_YAML_BYTES else ''
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
+        raise unreadable(ConfigurationError, path, error) from error
     if size > MAX_YAML_BYTES:
         raise ConfigurationError(
             'the file is too large', where=str(path), found=f'{size} bytes',
@@ -189,19 +184,20 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
             'the text is too long', where=where, found=f'{len(text)} characters',
             allowed=f'{MAX_YAML_BYTES}',
         )
+    if _XML.match(text):
+        raise ConfigurationError(
+            'is XML, as robot descriptions are, and no YAML', where=where,
+            found=repr(text.strip().splitlines()[0][:_SHOWN]), allowed='key: value lines')
     try:
         # A safe loader: it makes plain values only, never objects.
         _check_events(text, where)
         data = yaml.load(text, Loader=_SafeLoader)  # noqa: S506
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f'is not plain YAML: {" ".join(str(error).split())}', where=where,
-            fix='Use plain mappings, lists, numbers and strings',
-        ) from error
+        raise yaml_error(error, text, where) from error
     if not isinstance(data, dict):
         raise ConfigurationError(
-            'is not a mapping', where=where, found=type(data).__name__,
-            allowed='key: value lines',
+            'is not a mapping', where=where, allowed='key: value lines',
+            found='nothing, or comments alone' if data is None else repr(data)[:_SHOWN],
         )
     return data
 
@@ -230,100 +226,4 @@ def parse_settings(kind: type[Settings], data: dict[str, Any], where: str) -> Se
             allowed=error.allowed, fix=error.fix,
         ) from error
     except ValidationError as error:
-        raise _for_people(kind, data, error, where) from error
-
-
-def _for_people(
-    kind: type[StrictSettings], data: Any, error: ValidationError, where: str
-) -> ConfigurationError:
-    """One error out of all: a misspelt key first, since it also makes its own key missing."""
-    errors = error.errors()
-    first = next((e for e in errors if e['type'] in _UNKNOWN_KEY), errors[0])
-    path = _written_path(data, first['loc'])
-    if first['type'] in _UNKNOWN_KEY:
-        return _unknown_key(kind, path, where)
-    if first['type'] == 'missing':
-        return _missing(first, [e for e in errors if e['type'] == 'missing'], path, where)
-    if first['type'] in ('too_short', 'too_long'):
-        limit = 'min_length' if first['type'] == 'too_short' else 'max_length'
-        return _wrong_length(where, path, first['ctx']['actual_length'], first['ctx'][limit])
-    # Alternatives of one value each report why they do not fit.
-    reasons = dict.fromkeys(
-        e['msg'].removeprefix('Value error, ').replace('valid tuple', 'list')
-        for e in errors if _written_path(data, e['loc'])[:len(path)] == path
-    )
-    return ConfigurationError(
-        '; or: '.join(reasons), where=f'{where}: {_dotted(path)}', found=repr(first['input'])
-    )
-
-
-def _written_path(data: Any, location: KeyPath) -> KeyPath:
-    """A location without the names of alternatives, which are not in what was written."""
-    path: list[int | str] = []
-    for part in location:
-        is_key = isinstance(data, dict) and part in data
-        is_index = isinstance(data, (list, tuple)) and part in range(len(data))
-        if is_key or is_index:
-            data = data[part]
-            path.append(part)
-    return tuple(path)
-
-
-def _missing(
-    first: Mapping[str, Any], missing: Sequence[Mapping[str, Any]], path: KeyPath, where: str
-) -> ConfigurationError:
-    if isinstance(first['loc'][-1], int):
-        found = len(first['input'])
-        absent = [e for e in missing if e['loc'][:-1] == first['loc'][:-1]]
-        return _wrong_length(where, path, found, found + len(absent))
-    key = _dotted((*path, first['loc'][-1]))
-    return ConfigurationError(f'the key {key!r} is missing', where=where, fix='Add it')
-
-
-def _wrong_length(
-    where: str, path: KeyPath, found: int, expected: int
-) -> ConfigurationError:
-    return ConfigurationError(
-        'the list has the wrong length', where=f'{where}: {_dotted(path)}',
-        found=f'{found} entries', allowed=expected,
-    )
-
-
-def _unknown_key(kind: type[StrictSettings], path: KeyPath, where: str) -> ConfigurationError:
-    known = _known_keys(kind, path[:-1])
-    return ConfigurationError(
-        f'unknown key {_dotted(path)!r}', where=where, allowed=', '.join(sorted(known)) or None,
-        fix=did_you_mean(str(path[-1]), known) or 'Remove it',
-    )
-
-
-def _known_keys(kind: type, path: KeyPath) -> list[str]:
-    """Keys accepted at ``path`` inside ``kind``; empty where the schema branches."""
-    for part in path:
-        annotations = _annotations(kind)
-        if not isinstance(part, str) or part not in annotations:
-            continue
-        inner = _settings_class(annotations[part])
-        if inner is None:
-            return []
-        kind = inner
-    return list(_annotations(kind))
-
-
-def _annotations(kind: type) -> dict[str, Any]:
-    """Types of the keys of settings, or of a dataclass inside them."""
-    if issubclass(kind, BaseModel):
-        return {name: field.annotation for name, field in kind.model_fields.items()}
-    return {name: hint for name, hint in get_type_hints(kind).items() if not name.startswith('_')}
-
-
-def _settings_class(annotation: Any) -> type | None:
-    if isinstance(annotation, type) and (
-        issubclass(annotation, BaseModel) or is_dataclass(annotation)
-    ):
-        return annotation
-    for inner in getattr(annotation, '__args__', ()):
-        found = _settings_class(inner)
-        if found is not None:
-            return found
-    return None
+        raise validation_error(kind, data, error, where) from error

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import re
-import runpy
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,9 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import sysid_ros  # noqa: E402
-from sysid_ros.cli.node_processes import claim_domain  # noqa: E402
+from support import finished_fit, robot_factory  # noqa: E402
+from support.simulated_arm import SimulatedArm  # noqa: E402
+from sysid_ros.demo.node_processes import claim_domain  # noqa: E402
 
 # Each test process, a pytest-xdist worker too, has a domain of its own while it lives.
 DOMAIN, DOMAIN_LOCK = claim_domain()
@@ -136,36 +137,29 @@ def draws(request):
 
 
 @pytest.fixture(scope='session')
-def robot_factory():
-    """What makes random robots, by name: test/robot_factory.py."""
-    return runpy.run_path(str(PROJECT / 'test' / 'robot_factory.py'))
-
-
-@pytest.fixture(scope='session')
-def random_urdf(robot_factory):
+def random_urdf():
     """``random_urdf(seed, joints, ...)``: text of a random valid description."""
-    return robot_factory['random_urdf']
+    return robot_factory.random_urdf
 
 
 @pytest.fixture(scope='session')
-def random_mjcf(robot_factory):
+def random_mjcf():
     """``random_mjcf(seed, bodies)``: text of a random valid MJCF."""
-    return robot_factory['random_mjcf']
+    return robot_factory.random_mjcf
 
 
 @pytest.fixture(scope='session')
 def simulated_arm():
     """``simulated_arm(seed, ...)``: an arm with known parameters, motion and torque."""
-    return runpy.run_path(str(PROJECT / 'test' / 'simulated_arm.py'))['SimulatedArm']
+    return SimulatedArm
 
 
 @pytest.fixture(scope='session')
 def fits(tmp_path_factory, simulated_arm):
     """``fits.copy(data, name, **provenance)``: an estimate of ``fits.arm``, ready to commit."""
-    helpers = runpy.run_path(str(PROJECT / 'test' / 'finished_fit.py'))
     arm = simulated_arm(1)
-    made = helpers['make_fit'](tmp_path_factory.mktemp('fit'), arm)
+    made = finished_fit.make_fit(tmp_path_factory.mktemp('fit'), arm)
     return SimpleNamespace(
         arm=arm, settings=made / 'settings.yaml', folder=made / 'fit',
-        copy=functools.partial(helpers['copy_fit'], made),
-        write_provenance=helpers['write_provenance'], edit=helpers['edit_fit'])
+        copy=functools.partial(finished_fit.copy_fit, made),
+        write_provenance=finished_fit.write_provenance, edit=finished_fit.edit_fit)

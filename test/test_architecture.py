@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,16 @@ MAX_LINES = 420
 # Bottom first. A part imports from the layers below its own, never from its neighbours.
 LAYERS = (
     {'errors'},
-    {'data_folder', 'decomposition', 'pipelines', 'settings'},
-    {'compiled', 'kernel_indexes'},
+    {'settings_errors'},
+    {'data_folder', 'numerics', 'settings'},
     {'robot'},
-    {'dynamics'},
+    {'mechanics'},
     {'excitation', 'recording'},
     {'estimation'},
     {'evaluation'},
     {'release', 'report'},
     {'runs'},
+    {'api', 'demo'},
     {'nodes', 'cli'},
     {'ros2_command'},
 )
@@ -64,9 +66,25 @@ def module_name(path):
 MODULES = {module_name(path): path for path in source_files()}
 
 
+def for_checkers_alone(node):
+    """Whether a statement is the one whose imports only type checkers see."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == 'TYPE_CHECKING'
+
+
+def nodes_of(source, *, checkers=True):
+    """Every node of a module's source; those for type checkers alone may be left out."""
+    pending = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        if checkers or not for_checkers_alone(node):
+            yield node
+            pending += ast.iter_child_nodes(node)
+
+
 def parts_imported(source, module, *, is_package=False):
     """Parts of the package that a module's source imports, anywhere in it, with the line."""
-    for node in ast.walk(ast.parse(source)):
+    # The package itself tells checkers where the public names are, and imports none.
+    for node in nodes_of(source, checkers=module != PACKAGE):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -81,6 +99,21 @@ def parts_imported(source, module, *, is_package=False):
             package, *rest = target.split('.')
             if package == PACKAGE and rest and not rest[0].startswith('__'):
                 yield rest[0], node.lineno
+
+
+def modules_imported(source):
+    """Modules of the package that a module's source imports, but for type checkers' sake alone."""
+    def visit(node):
+        if for_checkers_alone(node):
+            return
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f'{node.module}.{alias.name}'
+                yield inner if inner in MODULES else node.module
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child)
+
+    yield from set(visit(ast.parse(source))) & MODULES.keys()
 
 
 def import_violations(source, module, *, is_package=False):
@@ -132,6 +165,23 @@ def test_imports_point_down_only(module):
     assert not list(import_violations(source, module, is_package=is_package))
 
 
+def test_modules_import_each_other_in_no_circle():
+    imports = {
+        module: set(modules_imported(path.read_text(encoding='utf-8'))) - {module}
+        for module, path in MODULES.items()}
+    assert sum(map(len, imports.values())) > 1000
+    assert set(TopologicalSorter(imports).static_order()) == MODULES.keys()
+
+
+def test_a_circle_is_found_even_where_it_is_closed_inside_of_a_function():
+    late = 'def late():\n    from sysid_ros.robot import inertia'
+    imports = {
+        f'{PACKAGE}.robot.inertia': set(modules_imported('from sysid_ros.robot.tree import x')),
+        f'{PACKAGE}.robot.tree': set(modules_imported(late))}
+    with pytest.raises(CycleError):
+        TopologicalSorter(imports).prepare()
+
+
 @pytest.mark.parametrize('module', MODULES)
 def test_public_names_have_docstrings(module):
     assert not list(undocumented(MODULES[module].read_text(encoding='utf-8'), module))
@@ -164,8 +214,8 @@ def test_the_check_without_ros_refuses_ros(module):
 @pytest.mark.parametrize(
     ('module', 'source'),
     [
-        ('robot.model', 'from sysid_ros.dynamics import regressor'),
-        ('robot.model', 'import sysid_ros.dynamics.regressor'),
+        ('robot.model', 'from sysid_ros.mechanics import regressor'),
+        ('robot.model', 'import sysid_ros.mechanics.regressor.regressor'),
         ('robot.model', 'from sysid_ros import dynamics'),
         ('robot.model', 'from ..dynamics import regressor'),
         ('robot.model', 'from .. import dynamics'),
@@ -176,6 +226,8 @@ def test_the_check_without_ros_refuses_ros(module):
         ('estimation.regression.ols', 'from ...evaluation import verdict'),
         ('cli.fit', 'from sysid_ros.msg import JointDynamics'),
         ('cli.fit', 'from sysid_ros.attic import something'),
+        ('api.verbs', 'from sysid_ros.cli import fit'),
+        ('robot.model', 'if TYPE_CHECKING:\n    from sysid_ros.runs import fit'),
     ],
 )
 def test_an_import_that_does_not_point_down_is_found(module, source):
@@ -196,6 +248,15 @@ def test_an_import_that_does_not_point_down_is_found(module, source):
 )
 def test_an_import_that_points_down_is_accepted(module, source):
     assert not list(import_violations(source, f'{PACKAGE}.{module}'))
+
+
+def test_the_package_itself_names_its_parts_to_type_checkers_alone():
+    source = 'from sysid_ros.api.run import Run'
+    assert len(list(import_violations(source, PACKAGE, is_package=True))) == 1
+    seen = f'if TYPE_CHECKING:\n    {source}'
+    assert not list(import_violations(seen, PACKAGE, is_package=True))
+    hidden = f'if not TYPE_CHECKING:\n    {source}'
+    assert len(list(import_violations(hidden, PACKAGE, is_package=True))) == 1
 
 
 def test_the_package_file_of_a_part_counts_as_the_part():

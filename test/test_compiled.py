@@ -15,9 +15,9 @@ from numba import njit
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
-from sysid_ros import compiled
-from sysid_ros.compiled import COMPILED, ENTRY, INSIDE
-from sysid_ros.pipelines import _Flags
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import COMPILED, ENTRY, INSIDE
+from sysid_ros.numerics.jit_pipelines import _Flags
 
 _ENTRY = {name: value for name, value in ENTRY.items() if name != 'cache'}
 #: A module of three levels, one of whose functions two others call, and a plain compiled caller.
@@ -25,7 +25,7 @@ _MODULE = """
 import json
 import numpy as np
 from numba import njit
-from sysid_ros.compiled import COMPILED, ENTRY, INSIDE
+from sysid_ros.numerics.jit import COMPILED, ENTRY, INSIDE
 
 @njit(**INSIDE)
 def square(x):
@@ -105,9 +105,9 @@ _CHANGED = """
 import json, sys
 import numba
 numba.__version__ = {version!r}
-from sysid_ros import pipelines
+from sysid_ros.numerics import jit_pipelines as pipelines
 {change}
-from sysid_ros import compiled
+from sysid_ros.numerics import jit as compiled
 from numba import njit
 
 @njit(**compiled.INSIDE)
@@ -130,7 +130,7 @@ print(json.dumps(['pipeline_class' in compiled.ENTRY, 'pipeline_class' in compil
     ('0.99.0', 'pipelines._Unloaded.finalize = lambda self: self._renamed()', False),
     ('0.99.0', 'pipelines._Unloaded._get_module_for_linking = lambda self: None', False),
     ('0.99.0', 'pipelines._Quick.__init__ = lambda self, one: None', False),
-    ('0.99.0', "sys.modules['sysid_ros.pipelines'] = None", False),
+    ('0.99.0', "sys.modules['sysid_ros.numerics.jit_pipelines'] = None", False),
 ])
 def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(
     version, change, pipelines

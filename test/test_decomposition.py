@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_ros.decomposition import svd
+from sysid_ros.numerics.decomposition import svd
 
 
 def given_up(*_, **__):

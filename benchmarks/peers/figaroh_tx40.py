@@ -73,6 +73,7 @@ def our_results(folder):
     """Rows of our table, and a function that writes what the peer needs to a file."""
     from dataclasses import replace
 
+    from sysid_ros.estimation.fit_setup import FitSetup
     from sysid_ros.estimation.friction_models import FrictionSelection
     from sysid_ros.estimation.identification import Identification
     from sysid_ros.estimation.measurement import Measurement
@@ -83,18 +84,18 @@ def our_results(folder):
     fit = plain.settings.fit.model_copy(update={'friction_selection': FrictionSelection()})
     asked = Identification(plain.settings.model_copy(update={'fit': fit}), folder)
     start = time.perf_counter()
-    choice = choose_friction(Measurement.read(asked, asked.model()), 1.0 - HELD_OUT)
+    choice = choose_friction(Measurement.read(FitSetup.of(asked)), 1.0 - HELD_OUT)
     chosen_in = time.perf_counter() - start
     rows, parts = [], {}
     for label, identification in (
         ('Coulomb', plain), (f'{choice.chosen}, chosen in {chosen_in:.0f} s',
                              plain.with_terms(choice.terms)),
     ):
-        model = identification.model()
-        measured = Measurement.read(identification, model)
+        setup = FitSetup.of(identification)
+        model, measured = setup.model, Measurement.read(setup)
         data = {'training': measured.motion(0.0, 1.0 - HELD_OUT),
                 'test': measured.motion(1.0 - HELD_OUT, 1.0)}
-        problems = {part: identification.problem(model, motion) for part, motion in data.items()}
+        problems = {part: setup.problem(motion) for part, motion in data.items()}
         parts.setdefault('data', data)
         parts.setdefault('problems', problems)
         moving = data['training']

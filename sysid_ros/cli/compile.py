@@ -25,13 +25,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Compile, telling of progress on standard error."""
     start = time.perf_counter()
 
-    def tell(done: int, tasks: int, name: str, count: int) -> None:
+    def show_progress(done: int, tasks: int, name: str, count: int) -> None:
         if not options.quiet:
             what = f'{count} functions compiled' if count else 'all were there'
             print(f'  {done} of {tasks}: {name}: {what} '
                   f'({time.perf_counter() - start:.0f} s)', file=sys.stderr)
 
-    compiled = compile_ahead(tell, processes=options.processes)
+    compiled = compile_ahead(show_progress, processes=options.processes)
     if not options.quiet:
         print(f'{compiled.count} functions were compiled in {time.perf_counter() - start:.0f} s.'
               if compiled.count else 'All functions are compiled.')

@@ -13,12 +13,12 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from sysid_ros.cli.demo_folder import prepare, share, verify
-from sysid_ros.cli.demo_report import report
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.node_processes import NodeProcesses
 from sysid_ros.cli.progress import stage
 from sysid_ros.cli.recorded_demo import fit_recorded
+from sysid_ros.demo.folder import prepare, share, verify
+from sysid_ros.demo.node_processes import NodeProcesses
+from sysid_ros.demo.report import report
 from sysid_ros.errors import ConfigurationError, SysidError
 
 #: Nodes of the loop, the module and the name of each, in the order of starting.

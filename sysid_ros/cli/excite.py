@@ -22,7 +22,8 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.data_information import data_information
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.excitation.configuration import ExcitationPlan
-from sysid_ros.excitation.design import Designer, DesignSettings
+from sysid_ros.excitation.design.design import Designer, DesignSettings
+from sysid_ros.excitation.design.information import CRITERIA, expected_deviations
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.files import (
     excitation_yaml,
@@ -31,11 +32,10 @@ from sysid_ros.excitation.files import (
     load_motion_csv,
     motion_csv,
 )
-from sysid_ros.excitation.geometry import GeometryClearance
-from sysid_ros.excitation.information import CRITERIA, expected_deviations
-from sysid_ros.excitation.preparation import require_stoppable_loops, stopping_time
-from sysid_ros.excitation.verification import predicted_torque, resampled
-from sysid_ros.excitation.watch import WatchSettings
+from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance
+from sysid_ros.excitation.playback.checks import PlaybackTolerances
+from sysid_ros.excitation.playback.preparation import require_stoppable_loops, stopping_time
+from sysid_ros.excitation.safety.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure, instants
 from sysid_ros.report.excitation_summary import excitation_summary, limits_table
@@ -148,8 +148,7 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
     information = np.zeros((len(names), len(names)))
     for path in runs:
         folder = RunFolder.open(path)
-        fitted = folder.identification()
-        problem = Measurement.read(fitted, fitted.model()).problem()
+        problem = Measurement.read(folder.setup()).problem()
         if problem.parameters.names != names:
             other = sorted(set(problem.parameters.names) ^ set(names))
             raise ConfigurationError(
@@ -202,13 +201,13 @@ def _require_rate(rate: float, excitation: Excitation) -> None:
 
 
 def _progress(settings: DesignSettings) -> Any:
-    def tell(number: int, cost: float, best: float) -> None:
+    def show_progress(number: int, cost: float, best: float) -> None:
         found = f'{-cost:.2f}' if np.isfinite(cost) else 'no allowed motion'
         print(
             f'  beginning {number + 1} of at most {settings.starts}: {found}, best '
             f'{-best:.2f}', file=sys.stderr,
         )
-    return tell
+    return show_progress
 
 
 def _write(
@@ -245,7 +244,7 @@ def _write(
 def _require_stoppable(designer: Designer, name: str, excitation: Excitation) -> None:
     """Refuse what the excitation node would refuse, with the time it takes by default to react."""
     require_stoppable_loops(
-        designer, name, designer.dense(excitation), WatchSettings().reaction_time)
+        designer, name, designer.dense(excitation), PlaybackTolerances().reaction_time)
 
 
 def _least_rate(excitation: Excitation) -> float:

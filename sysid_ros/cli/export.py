@@ -11,12 +11,8 @@ import argparse
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.dynamics.closest_friction import frictions_from_json
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.evaluation.evaluation import CLOSEST_FRICTION
-from sysid_ros.release.atomic import write_atomically
-from sysid_ros.release.description_export import write_description
-from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.runs.export import export_run
 from sysid_ros.runs.run_folder import RunFolder
 
 
@@ -35,21 +31,12 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.description is None and options.yaml is None:
         raise ConfigurationError('nothing to write', fix='Give -o FILE.urdf or --yaml FILE.yaml')
     folder = RunFolder.open(options.run_folder)
-    estimate = folder.estimate()
-    if not estimate.status.ok:
-        print(f'{estimate.status.value} There is nothing to export.')
+    status = folder.estimate().status
+    if not status.ok:
+        print(f'{status.value} There is nothing to export.')
         return ExitCode.NOT_CONVERGED
-    robot = folder.identification().model().robot
-    if options.description is not None:
-        closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
-        written = write_description(options.description, robot, estimate.parameters, closest)
-        for note in written.notes:
-            print(f'Note: {note}')
-        print(f'Written to {options.description}')
-    if options.yaml is not None:
-        provenance = {'estimator': estimate.estimator, 'run': options.run_folder.name}
-        write_atomically(
-            options.yaml, export_yaml(
-                robot, estimate.parameters, provenance, estimate.intervals()).encode())
-        print(f'Written to {options.yaml}')
+    for note in export_run(folder, options.description, options.yaml):
+        print(f'Note: {note}')
+    for path in filter(None, (options.description, options.yaml)):
+        print(f'Written to {path}')
     return ExitCode.OK

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.runs import fit
-from sysid_ros.runs.fit import ALL
+from sysid_ros.runs.fit import ALL, Run, fit_to_folder
 from sysid_ros.runs.sources import load_another, load_source
+from sysid_ros.runs.stages import silent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '-o', '--output', type=Path, metavar='FOLDER',
         help='run folder; by default runs/<name of the first recording>-<estimator>',
     )
+    add_shown_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -74,52 +74,35 @@ def run(options: argparse.Namespace) -> ExitCode:
     estimator = options.estimator or identification.settings.fit.estimator
     name = first.resolve().stem if first.is_file() else first.resolve().name
     together = f'+{len(more)}' if more else ''
-    return fit_to_folder(
+    shown = shown_by(options)
+    return report(fit_to_folder(
         identification, options.output or Path('runs') / f'{name}{together}-{estimator}',
         estimator=estimator, others=others, validation=validation, holdout=options.holdout,
-        folds=options.folds,
-    )
+        folds=options.folds, command=command_line(),
+        stage=silent if shown is Shown.NOTHING else stage,
+        drawing=getattr(options, 'drawing', None),
+    ), shown)
 
 
-def fit_to_folder(
-    identification: Identification,
-    folder: Path,
-    *,
-    estimator: str,
-    others: Sequence[Identification] = (),
-    validation: Identification | None = None,
-    holdout: float | None = None,
-    folds: int = 0,
-) -> ExitCode:
-    """Fit recordings, judge on held-out data, leave a run folder, and print its summary.
+def report(fitted: Run, shown: Shown = Shown.BRIEF) -> ExitCode:
+    """Print what a fit came to.
 
     Args:
-        identification: Settings of the recording to fit.
-        folder: Run folder to write.
-        estimator: Name of the estimator, or ``'all'``.
-        others: Settings of more recordings to fit together with it.
-        validation: Settings of another recording to predict.
-        holdout: Last part of each recording to predict in its place, between 0 and 1.
-        folds: Stretches of the recordings for cross-validation; 0 for none.
+        fitted: The fit.
+        shown: How much of it.
 
     Returns:
         ``OK`` when the verdict is committable.
-
-    Raises:
-        SysidError: Settings, robot or recording cannot be used.
     """
-    result = fit.fit_to_folder(
-        identification, folder, estimator=estimator, others=others, validation=validation,
-        holdout=holdout, folds=folds, stage=stage,
-    )
-    print(result.summary)
-    print(f'Written to {folder}{"/" if not str(folder).endswith("/") else ""}')
-    return _exit_code(result.evaluation)
-
-
-def _exit_code(evaluation: Evaluation) -> ExitCode:
-    status = evaluation.estimate.status
+    show(
+        shown, brief=fitted.brief, full=fitted.summary,
+        verdict=fitted.evaluation.verdict.to_json())
+    if fitted.note:
+        print(fitted.note, file=sys.stderr)
+    if shown not in (Shown.JSON, Shown.NOTHING):
+        print(f'Written to {str(fitted.folder).rstrip("/")}/')
+    status = fitted.evaluation.estimate.status
     if not status.ok:
         print(status.value, file=sys.stderr)
         return ExitCode.NOT_CONVERGED
-    return ExitCode.OK if evaluation.verdict.committable else ExitCode.NOT_COMMITTABLE
+    return ExitCode.OK if fitted.evaluation.verdict.committable else ExitCode.NOT_COMMITTABLE

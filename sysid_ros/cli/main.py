@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,13 @@ from types import ModuleType
 
 import sysid_ros
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.errors import SysidError
-from sysid_ros.kernel_indexes import remove_unreadable_indexes
+from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean
+from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
+from sysid_ros.report.drawing import Drawing
 
-_VERBS = ('model', 'excite', 'fit', 'validate', 'payload', 'export', 'replay', 'compile', 'demo')
+_VERBS = (
+    'model', 'excite', 'fit', 'validate', 'report', 'compare', 'pack',
+    'payload', 'export', 'replay', 'compile', 'demo')
 
 
 def parser(verbs: Sequence[str] = _VERBS) -> argparse.ArgumentParser:
@@ -49,7 +53,7 @@ def add_verbs(command: argparse.ArgumentParser, verbs: Sequence[str]) -> None:
         text = (module.__doc__ or '').strip()
         verb = subparsers.add_parser(name, help=text.splitlines()[0], description=text)
         module.add_arguments(verb)
-        verb.set_defaults(run=module.run)
+        verb.set_defaults(run=module.run, describe=verb.format_help)
 
 
 def named_verbs(words: Sequence[str]) -> Sequence[str]:
@@ -89,7 +93,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cause outside of the program are one line on standard error.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    options = parser(named_verbs(given)).parse_args(given)
+    drawing = _early_drawing(given)
+    try:
+        _require_verb(given)
+        # The verb finds what was started among its options.
+        options, unknown = parser(named_verbs(given)).parse_known_args(
+            given, argparse.Namespace(drawing=drawing))
+        _require_known(options, unknown)
+        return _run(options)
+    except SysidError as error:
+        print(f'sysid: {error}', file=sys.stderr)
+        return int(ExitCode.BAD_INPUT)
+    finally:
+        if drawing is not None:
+            drawing.end()
+
+
+def _early_drawing(words: Sequence[str]) -> Drawing | None:
+    """What draws the figures of a fit: it loads Matplotlib while this process imports the rest."""
+    if not words or words[0] != 'fit' or {'-h', '--help'}.intersection(words):
+        return None
+    drawing = Drawing()
+    drawing.start()
+    return drawing
+
+
+def _require_verb(words: Sequence[str]) -> None:
+    if not words or words[0].startswith('-') or words[0] in _VERBS:
+        return
+    is_file = '.' in words[0] or os.path.exists(words[0])
+    raise ConfigurationError(
+        'there is no such verb', found=repr(words[0]), allowed=', '.join(_VERBS),
+        fix=f'Put the verb before it, as sysid fit {words[0]}' if is_file
+        else did_you_mean(words[0], _VERBS) or 'See sysid --help')
+
+
+def _require_known(options: argparse.Namespace, unknown: Sequence[str]) -> None:
+    if unknown:
+        known = sorted(set(re.findall(r'(?<!\w)--[a-z][\w-]*', options.describe())))
+        raise ConfigurationError(
+            f'{options.verb} has no such argument', found=' '.join(unknown),
+            allowed=', '.join(known),
+            fix=did_you_mean(unknown[0], known) or f'See sysid {options.verb} --help')
+
+
+def _run(options: argparse.Namespace) -> int:
     remove_unreadable_indexes()
     try:
         return int(options.run(options))

@@ -7,11 +7,11 @@ import argparse
 import numpy as np
 
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.dynamics.base_parameters import base_parameters
-from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.report.tables import table
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel

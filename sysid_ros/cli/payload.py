@@ -15,13 +15,11 @@ import yaml
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
-from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.payload import identify_payload, in_link_frame
-from sysid_ros.estimation.payload_estimate import PayloadEstimate
-from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.tables import table
+from sysid_ros.runs.loads import find_payload
 from sysid_ros.runs.run_folder import RunFolder
 
 _UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}
@@ -57,13 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Estimate, print and write."""
-    loaded, empty = _recordings(options)
-    with stage('Identifying the load'):
-        estimate = identify_payload(loaded, empty, link=options.link)
+    loaded = Identification.load(options.loaded, options.base)
+    empty: Identification | RunFolder
+    if options.run_folder is not None:
+        empty = RunFolder.open(options.run_folder)
+    else:
+        empty = Identification.load(options.empty, options.base)
+    link, estimate = find_payload(loaded, empty, options.link, stage)
     if not estimate.status.ok:
         print(f'{estimate.status.value} There is no load to report.')
         return ExitCode.NOT_CONVERGED
-    link, estimate = in_link_frame(loaded.model.robot, options.link, estimate)
     print(_text(link, estimate))
     if options.output is not None:
         said = {'frame': link, **estimate.to_plain()}
@@ -71,32 +72,6 @@ def run(options: argparse.Namespace) -> ExitCode:
         write_atomically(options.output, text.encode())
         print(f'Written to {options.output}')
     return ExitCode.OK
-
-
-def _recordings(
-    options: argparse.Namespace
-) -> tuple[RegressionProblem, RegressionProblem | Estimate]:
-    """Rows with the load, and rows or a fit without it."""
-    loaded = Identification.load(options.loaded, options.base)
-    if options.run_folder is not None:
-        folder = RunFolder.open(options.run_folder)
-        fitted = folder.identification()
-        with stage('Reading the recording'):
-            model = fitted.model()
-            other = fitted.recording_of(loaded)
-            return other.problem(model, other.dataset(model)), folder.estimate()
-    empty = Identification.load(options.empty, options.base)
-    # Either file may be the one that names the robot.
-    own = loaded if loaded.settings.robot is not None else empty
-    with stage('Reading the recordings'):
-        model = own.model()
-        first, second = (
-            source if source is own else own.recording_of(source) for source in (loaded, empty)
-        )
-        return (
-            first.problem(model, first.dataset(model)),
-            second.problem(model, second.dataset(model)),
-        )
 
 
 def _text(link: str, estimate: PayloadEstimate) -> str:

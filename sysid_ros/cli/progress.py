@@ -7,26 +7,29 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# What terminals take for: dim, as before, and back to the beginning of a line that is cleared.
+_DIM, _PLAIN, _AGAIN = '\x1b[2m', '\x1b[0m', '\r\x1b[K'
+
 
 @contextmanager
 def stage(text: str) -> Iterator[None]:
     """Show that a step of the work is under way, and how long it took.
 
+    Nothing turns meanwhile: that would take a thread, and a process that has threads is not
+    forked (:mod:`sysid_ros.numerics.forked`).
+
     Args:
         text: What is being done, as in ``'Reading the recording'``.
     """
     start = time.perf_counter()
-    if not sys.stderr.isatty():
+    terminal = sys.stderr.isatty()
+    if terminal:
+        print(f'{text} …', end='', file=sys.stderr, flush=True)
+    try:
         yield
-        print(_done(text, start), file=sys.stderr)
-        return
-    from rich.console import Console  # for people at a terminal only
-
-    console = Console(stderr=True, highlight=False)
-    with console.status(f'{text} …'):
-        yield
-    console.print(_done(text, start), style='dim')
-
-
-def _done(text: str, start: float) -> str:
-    return f'{text}: {time.perf_counter() - start:.1f} s'
+    except BaseException:
+        if terminal:
+            print(file=sys.stderr)
+        raise
+    done = f'{text}: {time.perf_counter() - start:.1f} s'
+    print(f'{_AGAIN}{_DIM}{done}{_PLAIN}' if terminal else done, file=sys.stderr)

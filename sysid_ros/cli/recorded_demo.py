@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.fit import fit_to_folder
+from sysid_ros.cli.fit import report
 from sysid_ros.cli.progress import stage
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.runs.fit import fit_to_folder
 
 _KUKA_SETTINGS = """\
 # KUKA LWR4+, run {run} of one trajectory, low-pass filtered by its recorder.
@@ -79,19 +81,21 @@ def _fit_kuka(recordings: Path, output: Path) -> ExitCode:
         settings = output / f'kuka_run{number}.yaml'
         settings.write_text(_KUKA_SETTINGS.format(run=number), encoding='utf-8')
         runs.append(Identification.load(settings, recordings))
-    return fit_to_folder(runs[0], output / 'run', estimator='entropic', validation=runs[1])
+    return report(fit_to_folder(
+        runs[0], output / 'run', estimator='entropic', validation=runs[1],
+        command=command_line(), stage=stage))
 
 
 def _fit_simulated(output: Path) -> ExitCode:
     try:
-        from sysid_ros.cli.simulated_recording import simulate_demo
+        from sysid_ros.demo.simulated_recording import simulate_demo
     except ImportError as error:
         raise ConfigurationError(
             f'the simulation cannot start: {error}', fix="Install it: pip install 'sysid-ros[demo]'"
         ) from error
     with stage('Simulating two motions of an arm'):
         training, validation = simulate_demo(output)
-    return fit_to_folder(
+    return report(fit_to_folder(
         Identification.load(training), output / 'run', estimator='entropic',
-        validation=Identification.load(validation),
-    )
+        validation=Identification.load(validation), command=command_line(), stage=stage,
+    ))

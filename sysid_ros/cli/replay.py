@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.recording.bag_messages import joint_state_topics
+from sysid_ros.recording.bag.messages import joint_state_topics
 
 _FASTEST = 1000.0
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.measurement import Measurement
-from sysid_ros.evaluation.contradictions import score_test
-from sysid_ros.evaluation.data_findings import DataFindings, delays_of
-from sysid_ros.evaluation.evaluation import HeldOut, remarks_on, simulate_held_out
-from sysid_ros.evaluation.prediction import predict
-from sysid_ros.evaluation.study import FINGERPRINTS
-from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.fingerprint import is_known
-from sysid_ros.report.summary import prediction_summary
 from sysid_ros.runs.run_folder import RunFolder
+from sysid_ros.runs.stages import silent
+from sysid_ros.runs.validation import validate_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,38 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--base', type=Path, help="folder that file names are relative to; the settings file's own"
     )
+    add_shown_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Predict, judge, write and print."""
+    shown = shown_by(options)
     folder = RunFolder.open(options.run_folder)
-    estimate = folder.estimate()
-    fitted = folder.identification()
-    other = fitted.recording_of(Identification.load(options.settings, options.base))
-    with stage('Loading the robot'):
-        model = fitted.model()
-    with stage('Reading the recording, predicting and simulating it'):
-        measured = Measurement.read(other, model).evenly_stamped()
-        efforts = measured.identification.effort_findings(model, measured.dataset)
-        delays = delays_of(measured.dataset, model)
-        held_out = HeldOut.of(measured)
-        problem = held_out.problem
-        known = estimate.provenance.get(FINGERPRINTS, ())
-        unseen = not (
-            estimate.has_seen(str(problem.provenance['sha256']))
-            or is_known(measured.recording, model.robot.joint_names, known))
-        prediction = predict(estimate, problem, held_out=unseen)
-        simulation, remarks = simulate_held_out(estimate, held_out)
-        remarks = (*remarks, *remarks_on(estimate, held_out))
-        data = DataFindings(
-            efforts, () if delays is None else (delays,)
-        ).without_excluded_clock(score_test(problem, estimate))
-    verdict = judge(
-        estimate, prediction, simulation=simulation if unseen else None,
-        data=data,
-    ).with_remarks(remarks)
-    name = options.settings.stem
-    folder.write_validation(name, estimate, verdict, problem, simulation)
-    print(prediction_summary(verdict, prediction, simulation))
-    print(f'Written to {folder.path / f"verdict_{name}.json"}')
+    validation = validate_run(
+        folder, Identification.load(options.settings, options.base), options.settings.stem,
+        command=command_line(), stage=silent if shown is Shown.NOTHING else stage)
+    verdict = validation.verdict
+    show(shown, brief=validation.brief, full=validation.summary, verdict=verdict.to_json())
+    if validation.note:
+        print(validation.note, file=sys.stderr)
+    if shown not in (Shown.JSON, Shown.NOTHING):
+        print(f'Written to {validation.file}')
     return ExitCode.OK if verdict.committable else ExitCode.NOT_COMMITTABLE

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from sysid_ros.errors import EstimationError, SysidError
+from sysid_ros.errors import EstimationError, SysidError, unreadable
 from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -292,7 +292,7 @@ class Estimate:
         try:
             text = Path(path).read_text(encoding='utf-8')
         except (OSError, UnicodeDecodeError) as error:
-            raise EstimationError(f'cannot be read: {error}', where=str(path)) from error
+            raise unreadable(EstimationError, path, error) from error
         try:
             return cls.from_json(text)
         except SysidError as error:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, Protocol
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.estimation.regression.instrumental import InstrumentalVariables
-from sysid_ros.estimation.regression.irls import ReweightedLeastSquares, ReweightedSemidefinite
+from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.log_cholesky import LogCholeskyLeastSquares
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
 from sysid_ros.estimation.regression.least_squares import (
     OrdinaryLeastSquares,
     WeightedLeastSquares,
 )
-from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
-from sysid_ros.estimation.regression.log_cholesky import LogCholeskyLeastSquares
-from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.robust.instrumental import InstrumentalVariables
+from sysid_ros.estimation.regression.robust.irls import (
+    ReweightedLeastSquares,
+    ReweightedSemidefinite,
+)
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
@@ -126,8 +128,7 @@ def _class_of(name: str) -> type:
 
 def _require_known(name: str, known: Collection[str]) -> None:
     if name not in known:
-        nearest = difflib.get_close_matches(name, known, n=1)
         raise ConfigurationError(
             'there is no such estimator', found=repr(name), allowed=', '.join(known),
-            fix=f'Did you mean {nearest[0]!r}' if nearest else None,
+            fix=did_you_mean(name, known),
         )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimator import (
+    REGRESSION_ESTIMATORS,
     TRAJECTORY_ESTIMATORS,
     TrajectoryEstimator,
     make_estimator,
@@ -16,10 +17,21 @@ from sysid_ros.estimation.estimator import (
 )
 from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.outer_iteration import OuterIteration
-from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
-from sysid_ros.estimation.regression.feasible_set import Plausibility
-from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
-from sysid_ros.estimation.trajectory.settings import TrajectorySettings
+from sysid_ros.estimation.regression.consistent.consistent import ConsistentLeastSquares
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.prior_strength import (
+    CrossValidatedPrior,
+    StrengthSearch,
+)
+from sysid_ros.estimation.trajectory.settings import (
+    CollocationSettings,
+    DiscreteSettings,
+    GraphSettings,
+    SearchSettings,
+    ShootingSettings,
+    TrajectorySettings,
+    VariationalSettings,
+)
 from sysid_ros.settings import StrictSettings
 
 _AUTO = 'auto'
@@ -44,7 +56,13 @@ class FitSettings(StrictSettings):
             instrumental variables tracks; by default from the band of the motion.
         friction_selection: Friction models to choose from by cross-validation; without it the
             joint terms are those of the robot's settings.
-        trajectory: How estimators of states and parameters see the recording.
+        trajectory: How estimators of states and parameters see the recording, and, in short, what
+            the one that is named by ``estimator`` is told.
+        collocation: What that estimator is told, whether it is named here or by a command.
+        shooting: See ``collocation``.
+        variational: See ``collocation``.
+        discrete: See ``collocation``.
+        graph: See ``collocation``.
     """
 
     estimator: str = 'entropic'
@@ -56,6 +74,11 @@ class FitSettings(StrictSettings):
     reference_cutoff: float | None = Field(default=None, gt=0.0)
     friction_selection: FrictionSelection | None = None
     trajectory: TrajectorySettings = TrajectorySettings()
+    collocation: CollocationSettings = CollocationSettings()
+    shooting: ShootingSettings = ShootingSettings()
+    variational: VariationalSettings = VariationalSettings()
+    discrete: DiscreteSettings = DiscreteSettings()
+    graph: GraphSettings = GraphSettings()
 
     def require_estimator(self, name: str) -> None:
         """Refuse an estimator that does not exist, of either kind, or does not fit the settings.
@@ -63,8 +86,15 @@ class FitSettings(StrictSettings):
         Raises:
             ConfigurationError: There is no such estimator, or a setting does not go with it.
         """
+        given = self._given(name)
+        strange = [key for key in given if key not in settings_of(name)]
+        # What a command names in place of the one in the file takes what it has.
+        if strange and name == self.estimator:
+            raise ConfigurationError(
+                f'{name} has no such setting', where='fit', found=', '.join(strange),
+                allowed=', '.join(sorted(settings_of(name))),
+                fix=_whose(strange[0], given[strange[0]]))
         if name not in TRAJECTORY_ESTIMATORS:
-            settings_of(name)
             self.build(name)
             return
         self.build_trajectory(name)
@@ -84,8 +114,9 @@ class FitSettings(StrictSettings):
             ConfigurationError: There is no such estimator, or a setting is out of range.
         """
         known = settings_of(name)
+        own: SearchSettings = getattr(self, name)
         return make_trajectory_estimator(name, **{
-            key: value for key, value in self.trajectory.given().items() if key in known})
+            key: value for key, value in self._given(name).items() if key in known} | own.given())
 
     def build(self, name: str | None = None) -> OuterIteration:
         """The estimator, with the settings that apply to it, for any joint terms.
@@ -97,15 +128,29 @@ class FitSettings(StrictSettings):
             ConfigurationError: There is no such estimator.
         """
         name = name or self.estimator
-        auto = self.prior_strength == _AUTO
-        given: dict[str, Any] = {
-            'prior_strength': None if auto else self.prior_strength,
-            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
-        }
         known = settings_of(name)
         estimator = make_estimator(name, **{
-            key: value for key, value in given.items() if key in known and value is not None
-        })
-        if auto and isinstance(estimator, ConsistentLeastSquares):
+            key: value for key, value in self._given(name).items() if key in known})
+        if self.prior_strength == _AUTO and isinstance(estimator, ConsistentLeastSquares):
             return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
         return OuterIteration(estimator)
+
+    def _given(self, name: str) -> dict[str, Any]:
+        """What was said about estimators of one kind, by the names of their settings."""
+        given = {
+            'prior_strength': None if self.prior_strength == _AUTO else self.prior_strength,
+            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff}
+        said = {key: value for key, value in given.items() if value is not None}
+        return said | (self.trajectory.given() if name in TRAJECTORY_ESTIMATORS else {})
+
+
+def _whose(key: str, value: Any) -> str:
+    """What to do with a setting that the chosen estimator does not have."""
+    owners = [name for name in REGRESSION_ESTIMATORS if key in settings_of(name)]
+    if owners:
+        return f'Take it out, or choose an estimator that has it: {", ".join(owners)}'
+    owner = next(
+        name for name in TRAJECTORY_ESTIMATORS
+        if key in type(getattr(FitSettings(), name)).model_fields)
+    return ('Take it out, or say it to the estimator it is for, as in '
+            f'fit: {{{owner}: {{{key}: {value}}}}}')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -112,9 +112,7 @@ def _slow(problem: RegressionProblem, speeds: np.ndarray) -> np.ndarray:
 
 def _of_rows(problem: RegressionProblem, rows: np.ndarray) -> RegressionProblem:
     """The problem with some rows of every joint, shape ``(T, n)``."""
-    part = replace(problem, usable=problem.usable & rows)
-    part.__dict__['base'] = problem.base
-    return part
+    return problem.with_usable(problem.usable & rows)
 
 
 def _stretches(
@@ -194,6 +192,6 @@ class _Pieces:
             if rows[start]
         ]
         part = self.problem.restricted(rows)
-        if chosen:
-            part.__dict__['factors'] = JointFactors.merged(chosen).triangles
-        return part
+        if not chosen:
+            return part
+        return part.with_factors(JointFactors.merged(chosen).triangles, 'base')

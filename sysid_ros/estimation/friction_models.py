@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sysid_ros.dynamics.configuration import TermSettings
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.settings import StrictSettings
 
 FrictionModel = Literal[
@@ -61,10 +62,10 @@ def friction_candidate(terms: TermSettings, name: FrictionModel) -> TermSettings
         name: The friction model.
     """
     changes, selections = _CHANGES[name]
+    # Friction beyond damping and Coulomb's is that of the candidate alone.
     plain: dict[str, Any] = {
-        key: () for key in ('stribeck_friction', 'power_friction', 'load_friction',
-                            'asymmetric_coulomb')
-    }
+        next(iter(term.keys)): () for term in joint_terms()
+        if term.friction and term.keys and not term.urdf}
     chosen: dict[str, Any] = {key: terms.coulomb_friction for key in selections}
     if 'stribeck_friction' in chosen and terms.coulomb_friction != 'all':
         axes = tuple(axis.name for axis in terms.coupled_axes)

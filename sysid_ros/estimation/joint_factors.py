@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 import scipy.linalg.lapack
 
-from sysid_ros.dynamics.column_rank import ColumnRank, column_rank
 from sysid_ros.errors import EstimationError
+from sysid_ros.numerics.column_rank import ColumnRank, column_rank
 
 # Rows per step: enough for the work to outweigh the calls, few enough to stay in the cache.
 _CHUNK = 512
@@ -92,13 +93,21 @@ class JointFactors:
         Args:
             parts: Factors of the same joints and parameters.
         """
-        first, *others = parts
-        triangles, counts = first.triangles.copy(), first.counts.copy()
-        for part in others:
-            for triangle, below in zip(triangles, part.triangles, strict=True):
-                _fold(triangle, below[:, :-1], below[:, -1], np.any(below, axis=1))
-            counts += part.counts
-        return cls(triangles, counts)
+        stacked = np.stack([part.triangles for part in parts], axis=1)
+        joints, _, columns, _ = stacked.shape
+        triangles = np.zeros((joints, columns, columns))
+        for triangle, below in zip(triangles, stacked, strict=True):
+            rows = below.reshape(-1, columns)
+            rows = rows[np.any(rows, axis=1)]
+            active = np.flatnonzero(np.any(rows, axis=0))
+            if not active.size:
+                continue
+            # Columns that are zero stay out of the factorisation, so that they stay zero.
+            factor = scipy.linalg.qr(
+                rows[:, active], mode='r', overwrite_a=True, check_finite=False)[0]
+            factor = factor[:len(active)]
+            triangle[np.ix_(active[:len(factor)], active)] = factor
+        return cls(triangles, np.sum([part.counts for part in parts], axis=0))
 
     def rank(self) -> ColumnRank:
         """How many combinations of the p parameters the rows of all joints determine."""

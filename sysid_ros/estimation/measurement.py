@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.long_bag import LongBag, is_long
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.tracks import evenly_sampled, joint_track
 from sysid_ros.recording.recording import Recording
-from sysid_ros.recording.tracks import evenly_sampled, joint_track
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,44 +18,40 @@ class Measurement:
     """A recording on its way to problems.
 
     Attributes:
-        identification: Its settings.
-        model: The torque model.
+        setup: Its settings and the torque model.
         recording: What was recorded; of a bag that does not fit into memory, one window.
         dataset: The same, aligned.
         bag: The bag that does not fit into memory; None for any other recording.
     """
 
-    identification: Identification
-    model: TorqueModel
+    setup: FitSetup
     recording: Recording
     dataset: Dataset
     bag: LongBag | None
 
     @classmethod
-    def read(cls, identification: Identification, model: TorqueModel) -> Measurement:
+    def read(cls, setup: FitSetup) -> Measurement:
         """What was recorded, in memory or, where it is too much for that, read in windows.
 
         Args:
-            identification: The settings.
-            model: The torque model.
+            setup: The settings, which name the recording, and the torque model.
 
         Raises:
             RecordingError: The recording cannot be read or does not fit.
         """
-        base = identification.base / identification.settings.folder
-        if not is_long(identification.settings.recording, base):
-            recording = identification.recording()
-            return cls(
-                identification, model, recording, identification.dataset(model, recording), None)
-        bag = LongBag.survey(identification.described, base)
-        recording, dataset = identification.windows(model, bag, 0.0, 1.0).sample()
+        described, folder = setup.identification.described, setup.identification.folder
+        if not is_long(described, folder):
+            recording = setup.identification.recording()
+            return cls(setup, recording, setup.align(recording), None)
+        bag = LongBag.survey(described, folder)
+        recording, dataset = setup.windows(bag, 0.0, 1.0).sample()
         looked_at = (
             f'data quality, delays and efforts are those of {dataset.t[0]:.4g} s to '
             f'{dataset.t[-1]:.4g} s; the whole bag takes {bag.duration:.4g} s'
         )
-        units = identification.checked_units(recording, model.robot)
+        units = setup.unit_warnings(recording)
         dataset = replace(dataset, warnings=(*dataset.warnings, looked_at, *units))
-        return cls(identification, model, recording, dataset, bag)
+        return cls(setup, recording, dataset, bag)
 
     def with_processing(self, processing: Processing) -> Measurement:
         """The same recording, processed in another way.
@@ -64,12 +59,11 @@ class Measurement:
         Raises:
             RecordingError: It does not fit.
         """
-        identification = self.identification.with_processing(processing)
+        settings = self.setup.identification.with_processing(processing)
+        setup = replace(self.setup, identification=settings)
         if self.bag is not None:
-            return Measurement.read(identification, self.model)
-        return replace(
-            self, identification=identification,
-            dataset=identification.dataset(self.model, self.recording))
+            return Measurement.read(setup)
+        return replace(self, setup=setup, dataset=setup.align(self.recording))
 
     def evenly_stamped(self) -> Measurement:
         """The recording with its stamps taken as even, where that is open and positions show it.
@@ -77,13 +71,13 @@ class Measurement:
         Raises:
             RecordingError: It does not fit.
         """
-        settings = self.identification.settings
+        processing = self.setup.settings.processing
         if (
-            not settings.automatic or 'stamps' in settings.processing.model_fields_set
+            not self.setup.settings.automatic or 'stamps' in processing.model_fields_set
             or self.bag is not None
         ):
             return self
-        joint, processing = self.model.robot.joint_names[0], settings.processing
+        joint = self.setup.model.robot.joint_names[0]
         if not evenly_sampled(joint_track(self.recording, joint, 'position', processing)):
             return self
         return self.with_processing(processing.model_copy(update={'stamps': 'uniform'}))
@@ -99,13 +93,13 @@ class Measurement:
             RecordingError: The part holds too little.
         """
         if self.bag is not None:
-            return self.identification.windows(self.model, self.bag, start, stop).sample()[1]
+            return self.setup.windows(self.bag, start, stop).sample()[1]
         whole = (start, stop) == (0.0, 1.0)
         return self.dataset if whole else self.dataset.subset(start, stop)
 
     def processing_until(self, stop: float) -> Processing:
         """The processing of the recording up to a fraction of it: more is trimmed off its end."""
-        processing = self.identification.settings.processing
+        processing = self.setup.settings.processing
         begin, end = processing.trim
         end += (1.0 - stop) * (self.recording.duration - begin - end)
         return processing.model_copy(update={'trim': (begin, end)})
@@ -122,5 +116,5 @@ class Measurement:
             RecordingError: The part holds too little.
         """
         if self.bag is not None:
-            return self.identification.problem_of_windows(self.model, self.bag, start, stop)
-        return self.identification.problem(self.model, self.motion(start, stop))
+            return self.setup.problem(self.setup.windows(self.bag, start, stop))
+        return self.setup.problem(self.motion(start, stop))

@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.bag.long_bag import LongBag
+from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.effort import EffortFinding
 from sysid_ros.recording.fingerprint import fingerprints, is_known
-from sysid_ros.recording.long_bag import LongBag
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,33 +51,29 @@ class Measurements:
                     where=part.dataset.source, fix='Name each recording once')
 
     @classmethod
-    def read(
-        cls, identification: Identification, others: Sequence[Identification], model: TorqueModel
-    ) -> Measurements:
+    def read(cls, setup: FitSetup, others: Sequence[Identification] = ()) -> Measurements:
         """Read recordings.
 
         Args:
-            identification: Settings of the first, which say what the robot is and how to fit it.
+            setup: That of the first, which says what the robot is and how to fit it.
             others: Settings that name the other recordings, and how each is processed.
-            model: The torque model.
 
         Raises:
             RecordingError: A recording cannot be read or does not fit.
         """
-        first = Measurement.read(identification, model)
+        first = Measurement.read(setup)
         return cls((first, *(
-            Measurement.read(identification.recording_of(other), model).evenly_stamped()
-            for other in others)))
+            Measurement.read(setup.recording_of(other)).evenly_stamped() for other in others)))
 
     @property
-    def identification(self) -> Identification:
-        """Settings of the first recording."""
-        return self.parts[0].identification
+    def setup(self) -> FitSetup:
+        """Settings of the first recording, and the torque model."""
+        return self.parts[0].setup
 
     @property
     def model(self) -> TorqueModel:
         """The torque model."""
-        return self.parts[0].model
+        return self.setup.model
 
     @property
     def bag(self) -> LongBag | None:
@@ -100,9 +97,9 @@ class Measurements:
         Raises:
             ConfigurationError: The settings have no robot.
         """
-        model = self.identification.with_terms(terms).model()
+        model = self.setup.identification.with_terms(terms).model()
         return Measurements(tuple(
-            replace(part, identification=part.identification.with_terms(terms), model=model)
+            replace(part, setup=FitSetup(part.setup.identification.with_terms(terms), model))
             for part in self.parts))
 
     def effort_findings(self) -> tuple[tuple[EffortFinding, ...], ...]:
@@ -111,8 +108,7 @@ class Measurements:
         Raises:
             RecordingError: An effort has the wrong sign, unless the settings only warn.
         """
-        return tuple(
-            part.identification.effort_findings(self.model, part.dataset) for part in self.parts)
+        return tuple(part.setup.effort_findings(part.dataset) for part in self.parts)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
@@ -135,25 +131,20 @@ class Measurements:
         return Dataset.joined([part.motion(start, stop) for part in self.parts])
 
     def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
-        """Rows of the same part of each recording, for the parameters that are left free.
-
-        Args:
-            start: Beginning of the part, as a fraction of each recording.
-            stop: Its end.
+        """Rows of the same part of each recording; see :meth:`Measurement.problem`.
 
         Raises:
-            ConfigurationError: A per-joint list has the wrong length.
             RecordingError: A part holds too little, or rates differ.
         """
         if len(self.parts) == 1:
             return self.parts[0].problem(start, stop)
         parts = [part.motion(start, stop) for part in self.parts]
         dataset = Dataset.joined(parts)
-        parallel = self.identification.settings.processing.parallel_filter
+        parallel = self.setup.settings.processing.parallel_filter
         kept, _ = parallel.kept(dataset.rate, dataset.segments)
         edges = np.searchsorted(kept, np.cumsum([0, *map(len, parts)])).tolist()
         return replace(
-            self.identification.problem(self.model, dataset),
+            self.setup.problem(dataset),
             recordings=tuple(zip(edges[:-1], edges[1:], strict=True)))
 
     def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
@@ -168,11 +159,11 @@ class Measurements:
             raise EstimationError(
                 'states at all nodes need the whole recording in memory',
                 fix='Cut the bag, or raise recording.memory_limit')
-        fit, recordings = self.identification.settings.fit, [part.recording for part in self.parts]
+        fit, recordings = self.setup.settings.fit, [part.recording for part in self.parts]
         return problem_from_recordings(
             self.model, recordings, fit.trajectory.nodes(recordings),
             processing=[part.processing_until(stop) for part in self.parts],
-            parameters=self.identification.parameters(self.model))
+            parameters=self.setup.parameters())
 
 
 def _same(first: Dataset, second: Dataset) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +40,9 @@ class Motion:
                 allowed=f'shape {self.dataset.q.shape}, all finite',
                 fix='Give them at the samples of the data, one column per joint',
             )
+
+    def speeds(self) -> np.ndarray:
+        """How fast each joint is in each row, as its filter says, shape ``(T', n)``."""
+        data = self.dataset
+        kept, _ = self.parallel_filter.kept(data.rate, data.segments)
+        return self.parallel_filter.speeds_at(data.v, data.rate, kept)

@@ -40,7 +40,7 @@ _DETUNED = 0.17
 # Joints without room to move are taken to have this much, in [rad] or [m].
 _LEAST_REACH = 1e-6
 # A null space ends where coefficients are rounding.
-_ROUNDING = 1e-8
+_NULL_SPACE_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _structure(problem: RegressionProblem) -> tuple[tuple[str, ...], tuple[str, 
     # Orthonormal combinations that torques can show; a parameter alone lies in their span.
     scaled = matrix / np.where(size > 0.0, size, 1.0)
     shown = scipy.linalg.orth(scaled.T)
-    alone = np.linalg.norm(shown, axis=1) > 1.0 - _ROUNDING
+    alone = np.linalg.norm(shown, axis=1) > 1.0 - _NULL_SPACE_TOLERANCE
     active = size > 0.0
     return (
         tuple(name for name, out in zip(names, free & ~active, strict=True) if out),

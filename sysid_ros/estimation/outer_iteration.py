@@ -21,13 +21,13 @@ from typing import Protocol
 
 import numpy as np
 
-from sysid_ros.dynamics.load_friction import LoadFriction
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent import ConsistentLeastSquares
+from sysid_ros.estimation.regression.consistent.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.shape_search import find_shapes, held
+from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.robot.parameters import ParameterSet
 
 # Steps are halved, down to a shortest one, when changes do not fall below this part of the last:

@@ -46,6 +46,4 @@ def with_plausible_terms(problem: RegressionProblem, factor: float) -> Regressio
     upper = np.where(motion < slow, np.minimum(parameters.upper, bound), parameters.upper)
     if np.array_equal(upper, parameters.upper):
         return problem
-    bounded = replace(problem, parameters=replace(parameters, upper=upper))
-    bounded.__dict__['factors'] = problem.factors
-    return bounded
+    return problem.replaced('factors', parameters=replace(parameters, upper=upper))

@@ -27,10 +27,11 @@ def prior_steps(
         Shape ``(p, f)``.
     """
     metric = np.diag(term_scale ** -2.0)
-    for body in parameters.bodies:
-        block = parameters.body_slice(body)
-        prior = parameters.prior[block]
-        metric[block, block] = log_det_divergence(prior, prior)[2]
+    blocks = [parameters.body_slice(body) for body in parameters.bodies]
+    if blocks:
+        priors = np.stack([parameters.prior[block] for block in blocks])
+        for block, hessian in zip(blocks, log_det_divergence(priors, priors)[2], strict=True):
+            metric[block, block] = hessian
     chosen = np.flatnonzero(free)
     if not len(chosen):
         return np.zeros((len(parameters), 0))  # which SciPy before 1.12 refuses to solve

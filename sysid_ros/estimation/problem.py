@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.prior_steps import prior_steps
 from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
+from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.bag.ahead import ahead
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.signals import ParallelFilter
-from sysid_ros.recording.windows import AlignedWindows
+from sysid_ros.recording.processing.signals import ParallelFilter
+from sysid_ros.recording.processing.windows import AlignedWindows
 from sysid_ros.robot.parameters import ParameterSet
 
 # Fewer rows than this many per parameter leave no freedom to judge the fit.
@@ -117,9 +118,10 @@ class RegressionProblem:
         rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
         rows.add(dataset)
         problem = cls._from_rows(rows, dataset, parameters, dataset.warnings)
-        motion = Motion(dataset, parallel, commanded)
-        return replace(
-            problem, motion=motion, source=None if model.is_linear else RowSource(motion))
+        if model.is_linear:
+            return replace(problem, motion=Motion(dataset, parallel, commanded))
+        source = RowSource(dataset, parallel, commanded)
+        return replace(problem, motion=source, source=source)
 
     @classmethod
     def from_windows(
@@ -133,19 +135,8 @@ class RegressionProblem:
     ) -> RegressionProblem:
         """Build the rows of a recording that is read in windows.
 
-        The rows are those of the whole recording to rounding. They are kept in a temporary
-        file, from which the system reads back what is needed.
-
-        Args:
-            model: Torque model; its joints must be the data's, in order.
-            windows: Motion and torque, part by part.
-            parallel_filter: Low-pass and decimation of regressor and torque.
-            minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s];
-                one number, or one per joint.
-            parameters: Prior, bounds and mask in place of the model's own.
-
-        Returns:
-            The problem.
+        The rows are those that :meth:`from_dataset` makes of the whole recording, to rounding.
+        They are kept in a temporary file, from which the system reads back what is needed.
 
         Raises:
             ConfigurationError: A per-joint list of the wrong length.
@@ -163,7 +154,8 @@ class RegressionProblem:
         shape = (len(model.robot.joint_names), len(model.parameters))
         rows = RowBuilder(
             model, parallel_filter or ParallelFilter(), minimum_velocity, FileStore(shape))
-        for part in windows:
+        # A window is read and aligned while rows of the one before are built.
+        for part in ahead(windows):
             require_joints(model, part.dataset)
             rows.add(part.dataset, part.goes_on)
         return cls._from_rows(rows, part.dataset, parameters, windows.warnings)
@@ -222,10 +214,36 @@ class RegressionProblem:
         Args:
             rows: True for the samples to keep, shape ``(T,)``.
         """
-        part = replace(self, usable=self.usable & rows[:, None])
-        # The base parameters are those of the model: rows do not change them.
-        part.__dict__['base'] = self.base
-        return part
+        return self.with_usable(self.usable & rows[:, None])
+
+    def with_usable(self, usable: np.ndarray) -> RegressionProblem:
+        """The problem with other usable rows, shape ``(T, n)``, and the same base parameters."""
+        return self.replaced('base', usable=usable)
+
+    def replaced(self, *same: str, **changes: Any) -> RegressionProblem:
+        """The problem with other fields, and with what was computed and does not depend on them.
+
+        Args:
+            same: Names of computed properties that the changes leave as they are.
+            changes: New fields.
+        """
+        return self._with_computed(
+            replace(self, **changes), **{name: getattr(self, name) for name in same})
+
+    def with_factors(self, factors: np.ndarray, *same: str) -> RegressionProblem:
+        """The problem with triangular factors of rows that are known already.
+
+        Args:
+            factors: What :attr:`factors` gives, shape ``(n, p + 1, p + 1)``.
+            same: Names of computed properties that do not depend on them.
+        """
+        return self._with_computed(self.replaced(*same), factors=factors)
+
+    @staticmethod
+    def _with_computed(problem: RegressionProblem, **computed: Any) -> RegressionProblem:
+        # Where cached_property looks first.
+        problem.__dict__.update(computed)
+        return problem
 
     @property
     def free(self) -> np.ndarray:

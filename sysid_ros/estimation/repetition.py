@@ -9,7 +9,8 @@ Cheveigné and Kawahara 2002).
 from __future__ import annotations
 
 import numpy as np
-import scipy.fft
+
+from sysid_ros.numerics.noise import products_by_lag, squared_spectrum
 
 # Samples that are looked at, at most.
 _SAMPLES = 4000
@@ -52,10 +53,8 @@ def repetition(q: np.ndarray) -> int | None:
 def _structure_function(x: np.ndarray) -> np.ndarray:
     """Mean squared difference by lag, in parts of that of unrelated samples, ``(L,)``."""
     samples, joints = x.shape
-    length = scipy.fft.next_fast_len(2 * samples, real=True)
     lags = int((1.0 - _TWICE) * samples) + 1
-    spectrum = np.abs(scipy.fft.rfft(x, length, axis=0)) ** 2
-    products = scipy.fft.irfft(spectrum.sum(axis=1), length)[:lags]
+    products = products_by_lag(squared_spectrum(x), lags)
     squares = np.concatenate([[0.0], np.cumsum(np.sum(x**2, axis=1))])
     lag = np.arange(lags)
     both = squares[samples - lag] + (squares[samples] - squares[lag])

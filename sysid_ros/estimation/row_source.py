@@ -7,20 +7,18 @@ search moves are the few columns of nonlinear terms, whose signals alone are fil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sysid_ros.dynamics.load_friction import LoadFriction
-from sysid_ros.dynamics.nonlinear_terms import ShapedFriction, SlopeCurve
-from sysid_ros.dynamics.regressor import inertial_regressor
-from sysid_ros.dynamics.terms import JointTerm
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.rows import MemoryStore, RowBuilder
-from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
+from sysid_ros.mechanics.joint_terms.shaped import ShapedFriction, SlopeCurve
+from sysid_ros.mechanics.joint_terms.term import JointTerm
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -29,25 +27,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RowSource:
-    """The motion that rows come from, and the filter they went through.
+class RowSource(Motion):
+    """The motion that rows come from, which makes them anew."""
 
-    Attributes:
-        origin: Motion and torque, with the filter that made rows of them.
-    """
-
-    origin: Motion
     _loads: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
-
-    @property
-    def dataset(self) -> Dataset:
-        """Motion and torque before filtering."""
-        return self.origin.dataset
-
-    @property
-    def parallel_filter(self) -> ParallelFilter:
-        """Low-pass and decimation of regressor and torque."""
-        return self.origin.parallel_filter
+    _moved: dict[str, tuple[RegressionProblem, RegressionProblem]] = field(
+        default_factory=dict, repr=False)
 
     @property
     def motion(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -59,21 +44,22 @@ class RowSource:
         data = self.dataset
         return self.parallel_filter.apply(columns, data.rate, data.segments)[0]
 
-    def speeds(self) -> np.ndarray:
-        """How fast each joint is in each row, as its filter says, shape ``(T', n)``."""
-        data = self.dataset
-        kept, _ = self.parallel_filter.kept(data.rate, data.segments)
-        return self.parallel_filter.speeds_at(data.v, data.rate, kept)
-
     def moved(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
         """The problem with its model at other values.
 
-        Only the columns of terms that moved are computed again; a drive gain scales rows.
+        The last one is kept: a search ends, and the next begins, where rows were just made.
 
         Args:
             problem: A problem whose rows come from here.
             model: Its model, at other values.
         """
+        last = self._moved.get('last')
+        if last is None or last[0] is not problem or last[1].model.terms != model.terms:
+            last = self._moved['last'] = problem, self._at(problem, model)
+        return last[1]
+
+    def _at(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
+        """The columns of terms that moved are computed again; a drive gain scales rows."""
         regressor = problem.regressor * (problem.model.gains / model.gains)[:, None]
         stop = len(model.parameters)
         for old, term in zip(reversed(problem.model.terms), reversed(model.terms), strict=True):
@@ -81,11 +67,8 @@ class RowSource:
             if term is not old and isinstance(term, (ShapedFriction, LoadFriction)):
                 regressor[:, :, start:stop] = self._columns(term, model)
             stop = start
-        moved = replace(problem, model=model, regressor=regressor)
         # Which columns depend on each other does not depend on where the terms stand.
-        if 'base' in problem.__dict__:
-            moved.__dict__['base'] = problem.base
-        return moved
+        return problem.replaced('base', model=model, regressor=regressor)
 
     def jacobian(self, model: TorqueModel, values: np.ndarray) -> np.ndarray:
         """Rows of the derivatives of the torque by all parameters, shape ``(T', n, p)``."""

@@ -15,12 +15,12 @@ from typing import Protocol
 
 import numpy as np
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.low_pass import NOTHING
-from sysid_ros.recording.masks import faster_than
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.processing.low_pass import NOTHING
+from sysid_ros.recording.processing.masks import faster_than
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 # Bytes of regressor that are held to be filtered, as far as the filter's memory allows.
 _STRETCH = 64_000_000

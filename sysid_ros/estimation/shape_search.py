@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
-from sysid_ros.decomposition import svd
-from sysid_ros.dynamics.nonlinear_terms import NonlinearTerm, ShapedFriction
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import noise_level
 from sysid_ros.estimation.row_source import RowSource
+from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm, ShapedFriction
+from sysid_ros.numerics.decomposition import svd
 
 # Values per shape that are tried first, evenly spaced on a logarithmic scale, and shapes that
 # have more than one local best: the velocities.
@@ -56,10 +56,8 @@ def held(
         here.parameters, values=np.where(fixed, theta, here.parameters.values),
         free=here.parameters.free & ~fixed,
     )
-    linear = replace(here, parameters=parameters, source=None)
-    # Shapes have zero columns, fixed or free.
-    linear.__dict__['base'] = problem.base
-    return linear
+    # Shapes have zero columns, fixed or free: the base parameters are the same.
+    return here.replaced('base', parameters=parameters, source=None)
 
 
 def find_shapes(

@@ -15,7 +15,7 @@ fold is one linear fit.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.estimation.shape_search import held
+from sysid_ros.numerics.forked import Arrays, forked_map
 
 #: Errors that differ by less than this part are the same.
 SAME = 0.01
@@ -55,6 +56,35 @@ class CandidateErrors:
     def errors(self) -> np.ndarray:
         """All errors; infinite where a fit failed."""
         return np.concatenate([self.stretches, self.faster])
+
+    def to_arrays(self) -> Arrays:
+        """What :meth:`from_arrays` makes the same of, in another process."""
+        return (
+            np.array(self.name), np.array([self.parameters, self.seconds]), self.stretches,
+            self.faster)
+
+    @classmethod
+    def from_arrays(
+        cls, name: np.ndarray, numbers: np.ndarray, stretches: np.ndarray, faster: np.ndarray
+    ) -> CandidateErrors:
+        """Errors of what :meth:`to_arrays` gave."""
+        parameters, seconds = numbers.tolist()
+        return cls(str(name), int(parameters), stretches, faster, seconds)
+
+
+def errors_side_by_side(
+    attempts: Sequence[Callable[[], CandidateErrors]]
+) -> list[CandidateErrors]:
+    """Errors of candidates, tried at the same time by as many processors as there are.
+
+    Args:
+        attempts: Each gives the errors of one, the simplest first.
+
+    Returns:
+        The errors, in the same order; what an attempt raises is raised.
+    """
+    found = forked_map(lambda number: attempts[number]().to_arrays(), len(attempts))
+    return [CandidateErrors.from_arrays(*arrays) for arrays in found]
 
 
 def candidate_errors(

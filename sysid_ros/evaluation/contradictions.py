@@ -1,13 +1,15 @@
-r"""What rows say, without a prior, of the scale of an effort, a joint's zero, and the clock.
+r"""What rows say, without a prior, of an effort's scale and gain, a joint's zero, and the clock.
 
 One set of inertial parameters makes the torques of all joints. A joint that accelerates acts on
 its neighbours as they act on it, weights turn with the angles of the joints below, and a first
-moment both weighs and accelerates. So a wrong scale s of one effort, a wrong zero :math:`\delta`
-of a joint, and a clock that runs k times too fast cannot be made up for by other masses. Each is
-tried as a further column of the regressor, at the parameters that were found:
+moment both weighs and accelerates. So a wrong scale s of one effort, a gain that grows by the
+part :math:`\gamma` up to the largest torque, a wrong zero :math:`\delta` of a joint, and a clock
+that runs k times too fast cannot be made up for by other masses. Each is tried as a further column
+of the regressor, at the parameters that were found:
 
-.. math:: s: \; e_j \hat\tau_j, \qquad \delta: \; \partial\hat\tau / \partial q_j, \qquad
-    \log k: \; 2\,(\hat\tau - \hat g),
+.. math:: s: \; e_j \hat\tau_j, \qquad
+    \gamma: \; e_j \hat\tau_j |\hat\tau_j| / \max|\hat\tau_j|, \qquad
+    \delta: \; \partial\hat\tau / \partial q_j, \qquad \log k: \; 2\,(\hat\tau - \hat g),
 
 with :math:`\hat\tau` of the bodies alone. The one that explains most is taken in, then the next
 beside it (forward selection). Offsets, friction and drive inertia of every joint are free.
@@ -23,26 +25,23 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize_scalar
 
-from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.outer_iteration import held_at
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.robot.model import RobotModel
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 
 # Squared standard deviations by which a column has to explain the rows better, and in parts of the
 # first one, whose linearisation leaves something.
 _DECISIVE, _BESIDE = 16.0, 0.1
-# Smaller ones are what real robots have: factors of an effort and of the clock, and zeros in [rad]
-# or [m].
-_SCALE, _CLOCK, _ZERO = 1.25, 1.1, 0.1
-# Standard deviations by which a clock has to be out of reach to be excluded.
+# Smaller ones are what real robots have: factors of an effort and of the clock, growth of a gain,
+# and zeros in [rad] or [m].
+_SCALE, _CLOCK, _GROWTH, _ZERO = 1.25, 1.1, 0.3, 0.1
+# Standard deviations by which a clock or a scale has to be out of reach to be excluded.
 _SIGMAS = 3.0
 # Torques are not known better than this, in parts.
 _MISMATCH = 0.01
 # Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
 _ROWS, _STEP = 2000, 0.02
-# Samples whose regressor is held at a time.
-_CHUNK = 500
 # Logarithms of scales that are tried. What is best at the ends is no scale: the joint then shares
 # too little with the others.
 _SCALES = np.linspace(-2.4, 2.4, 13)
@@ -52,6 +51,7 @@ class Wrong(enum.Enum):
     """What may be wrong with a recording; the values are the columns' names."""
 
     SCALE = 'scale'
+    GAIN = 'gain'
     ZERO = 'zero'
     CLOCK = 'clock'
 
@@ -63,8 +63,8 @@ class Contradiction:
     Attributes:
         kind: What it is.
         joint: Name of the joint; empty for the clock.
-        value: Effort per torque; what has to be added to the positions in [rad] or [m]; seconds
-            that the stamps count in one second.
+        value: Effort per torque; part by which that grows up to the largest torque; what has to
+            be added to the positions in [rad] or [m]; seconds that the stamps count in one second.
         evidence: How much better the rows are explained with it, in squared standard deviations.
     """
 
@@ -81,6 +81,12 @@ class Contradiction:
             return (
                 f'{self.joint}: the efforts of the other joints agree with its own only if that '
                 f'is {self.value:.3g} times the torque ({sure}).')
+        if self.kind is Wrong.GAIN:
+            grows = 'grows' if self.value > 0.0 else 'shrinks'
+            return (
+                f'{self.joint}: the efforts of the other joints agree with its own only if its '
+                f'gain {grows} with the load, by about {100.0 * abs(self.value):.0f} % up to the '
+                f'largest torque ({sure}).')
         if self.kind is Wrong.ZERO:
             return (
                 f'{self.joint}: the efforts agree with its positions only if about '
@@ -96,6 +102,10 @@ class Contradiction:
             return (
                 'Check torque constant and gear of the joint: recording.effort.scale: '
                 f'{{{self.joint}: {1.0 / self.value:.3g}}} would agree.')
+        if self.kind is Wrong.GAIN:
+            return (
+                'Check the torque constant of the joint at small and large loads and the limits '
+                'of its drive; record a smaller load or slower motion.')
         if self.kind is Wrong.ZERO:
             return (
                 'Check the zero of the joint against the description, and whether the robot '
@@ -114,19 +124,22 @@ class ScoreTest:
         log_clock: Logarithm of the seconds that the stamps count in one second, to first order,
             with no other column beside it.
         log_clock_deviation: Its standard deviation; infinite where nothing tells it.
-        scale_deviations: Standard deviation of the logarithm of each effort's scale by its
-            own column alone;
+        log_scales: The same of each effort's scale by its own column alone, with its deviation;
             empty where nothing was tested.
     """
 
     contradictions: tuple[Contradiction, ...] = ()
     log_clock: float = 0.0
     log_clock_deviation: float = np.inf
-    scale_deviations: Mapping[str, float] = field(default_factory=dict)
+    log_scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def excludes_clock(self, log_clock: float) -> bool:
         """Whether even half of a clock's logarithm is out of reach of what the rows say."""
-        return abs(self.log_clock) + _SIGMAS * self.log_clock_deviation < 0.5 * abs(log_clock)
+        return _is_excluded(log_clock, self.log_clock, self.log_clock_deviation)
+
+    def excludes_scale(self, joint: str, log_scale: float) -> bool:
+        """Whether even half of a scale's logarithm is out of reach of what the rows say."""
+        return _is_excluded(log_scale, *self.log_scales[joint])
 
 
 def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
@@ -148,12 +161,19 @@ def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
     found = evidence.selected()
     return ScoreTest(
         tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock(),
-        evidence.scale_deviations())
+        evidence.log_scales())
+
+
+def _is_excluded(logarithm: float, found: float, deviation: float) -> bool:
+    """Whether even half of a logarithm is out of reach of what was found."""
+    return abs(found) + _SIGMAS * deviation < 0.5 * abs(logarithm)
 
 
 def _is_large(found: Contradiction) -> bool:
     if found.kind is Wrong.ZERO:
         return abs(found.value) > _ZERO
+    if found.kind is Wrong.GAIN:
+        return abs(found.value) > _GROWTH
     least = _SCALE if found.kind is Wrong.SCALE else _CLOCK
     return abs(np.log(found.value)) > np.log(least)
 
@@ -172,14 +192,13 @@ class _Evidence:
         self._names = problem.model.robot.joint_names
         joints, self._steps = len(self._names), problem.scale.shape[1]
         self._kinds = [
-            *((Wrong.SCALE, joint) for joint in range(joints)),
-            *((Wrong.ZERO, joint) for joint in range(joints)), (Wrong.CLOCK, -1)]
+            *((kind, joint) for kind in (Wrong.SCALE, Wrong.GAIN, Wrong.ZERO)
+              for joint in range(joints)), (Wrong.CLOCK, -1)]
         rows = np.arange(0, len(problem.torque), -(-len(problem.torque) // _ROWS))
         assert problem.motion is not None
         data, parallel = problem.motion.dataset, problem.motion.parallel_filter
         own = np.stack([np.ones_like(data.v), data.v, np.sign(data.v), data.a], axis=-1)
-        tried = parallel.apply(
-            np.stack(list(_columns(problem, estimate)), axis=-1), data.rate, data.segments)[0]
+        tried = _columns(problem, estimate)
         own = parallel.apply(own, data.rate, data.segments)[0]
         self._products = np.zeros((joints, *2 * (self._steps + 2 + tried.shape[2],)))
         for joint, weight in enumerate(_weights(problem, estimate, rows)):
@@ -209,17 +228,18 @@ class _Evidence:
 
     def log_clock(self) -> tuple[float, float]:
         """Logarithm of the clock's rate by its own column alone, and its standard deviation."""
-        square, at = self._square, 1 + self._kinds.index((Wrong.CLOCK, -1))
-        information = float(square[at, at])
+        return self._alone(self._kinds.index((Wrong.CLOCK, -1)))
+
+    def log_scales(self) -> dict[str, tuple[float, float]]:
+        """The same of the scale of each effort."""
+        return {name: self._alone(column) for column, name in enumerate(self._names)}
+
+    def _alone(self, column: int) -> tuple[float, float]:
+        """What a column of C alone finds, and its standard deviation."""
+        information = float(self._square[1 + column, 1 + column])
         if not information > 0.0:
             return 0.0, np.inf
-        return float(square[0, at]) / information, information**-0.5
-
-    def scale_deviations(self) -> dict[str, float]:
-        """Standard deviation of the logarithm of each effort's scale by its own column alone."""
-        information = np.diag(self._square)[1:1 + len(self._names)]
-        return {name: float(one**-0.5) if one > 0.0 else np.inf
-                for name, one in zip(self._names, information, strict=True)}
+        return float(self._square[0, 1 + column]) / information, information**-0.5
 
     def selected(self) -> dict[int, float]:
         """Columns of C that explain the rows beside each other, and what each explains."""
@@ -243,7 +263,7 @@ class _Evidence:
         for at, column in enumerate(column for column in found if column >= len(self._names)):
             kind, joint = self._kinds[column]
             yield Contradiction(
-                kind, self._names[joint] if kind is Wrong.ZERO else '',
+                kind, '' if kind is Wrong.CLOCK else self._names[joint],
                 float(np.exp(moved[at]) if kind is Wrong.CLOCK else moved[at]), found[column])
         for column, explained in found.items():
             if column < len(self._names) and scales[column] != 1.0:
@@ -282,30 +302,30 @@ class _Evidence:
         return float(size - right @ best), best[f:]
 
 
-def _columns(problem: RegressionProblem, estimate: Estimate) -> Iterator[np.ndarray]:
-    """Derivatives of the bodies' torque by what may be wrong, before filters, ``(T, n)`` each."""
+def _columns(problem: RegressionProblem, estimate: Estimate) -> np.ndarray:
+    """Derivatives of the bodies' torque by what may be wrong, filtered, ``(T', n, 3 n + 1)``."""
     assert problem.motion is not None
     data, robot = problem.motion.dataset, problem.model.robot
     phi = estimate.parameters.values[:10 * len(robot.body_names)]
-    still = np.zeros_like(data.v)
-    torque = _body_torque(robot, phi, data.q, data.v, data.a)
-    for joint in np.eye(len(robot.joint_names)):
-        yield torque * joint
-    for step in _STEP * np.eye(len(robot.joint_names)):
+    still, joints = np.zeros_like(data.v), np.arange(data.v.shape[1])
+    torque = recursive_newton_euler(robot, phi, data.q, data.v, data.a)
+    largest = np.maximum(np.abs(torque).max(axis=0), np.finfo(float).tiny)
+    plain = np.empty((*torque.shape, len(joints) + 3))
+    plain[:, :, 0], plain[:, :, 1] = torque, torque * np.abs(torque) / largest
+    for joint, step in enumerate(_STEP * np.eye(len(joints))):
         above, below = (
-            _body_torque(robot, phi, data.q + side * step, data.v, data.a) for side in (1.0, -1.0))
-        yield (above - below) / (2.0 * _STEP)
-    yield 2.0 * (torque - _body_torque(robot, phi, data.q, still, still))
-
-
-def _body_torque(
-    robot: RobotModel, phi: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
-) -> np.ndarray:
-    """Torques of the bodies alone, shape ``(T, n)``, without the regressor of a whole recording."""
-    return np.concatenate([
-        inertial_regressor(robot, q[start:start + _CHUNK], v[start:start + _CHUNK],
-                           a[start:start + _CHUNK]) @ phi
-        for start in range(0, len(q), _CHUNK)])
+            recursive_newton_euler(robot, phi, data.q + side * step, data.v, data.a)
+            for side in (1.0, -1.0))
+        plain[:, :, 2 + joint] = (above - below) / (2.0 * _STEP)
+    plain[:, :, -1] = 2.0 * (torque - recursive_newton_euler(robot, phi, data.q, still, still))
+    rows = problem.motion.parallel_filter.apply(plain, data.rate, data.segments)[0]
+    # Scale and gain of an effort change no other one: these columns are zero but for one joint, and
+    # to filter them would take more than half of the time.
+    columns = np.zeros((*rows.shape[:2], 3 * len(joints) + 1))
+    columns[:, joints, joints] = rows[:, joints, 0]
+    columns[:, joints, len(joints) + joints] = rows[:, joints, 1]
+    columns[:, :, 2 * len(joints):] = rows[:, :, 2:]
+    return columns
 
 
 def _weights(problem: RegressionProblem, estimate: Estimate, rows: np.ndarray) -> np.ndarray:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
-from sysid_ros.estimation.known import LoadFinding
+from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.unsaid_load import UnsaidLoad
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.delay import TorqueDelays, estimate_delays
-from sysid_ros.recording.effort import EffortFinding, EffortKind
-from sysid_ros.recording.quality import DataQuality
+from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
 
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
 _STILL, _STILL_PRISMATIC = 0.02, 0.002
@@ -76,3 +77,24 @@ def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
         return estimate_delays(dataset, model)
     except RecordingError:
         return None
+
+
+def delays_to_arrays(delays: Iterable[TorqueDelays | None]) -> tuple[np.ndarray, ...]:
+    """Delays, deviations and gains of each recording, ``(3, n)``; of length 0 where unknown."""
+    return tuple(
+        np.zeros(0) if one is None else np.stack([one.seconds, one.deviation, one.gain])
+        for one in delays)
+
+
+def delays_from_arrays(
+    arrays: Iterable[np.ndarray], datasets: Iterable[Dataset]
+) -> tuple[TorqueDelays | None, ...]:
+    """The delays that :func:`delays_to_arrays` made arrays of.
+
+    Args:
+        arrays: One for each recording.
+        datasets: The recordings, in the same order.
+    """
+    return tuple(
+        TorqueDelays(data.joint_names, array[0], array[1], array[2], data.rate)
+        if array.size else None for array, data in zip(arrays, datasets, strict=True))

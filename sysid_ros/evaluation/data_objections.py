@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.known import LoadFinding
+from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.unsaid_load import UnsaidLoad
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
-from sysid_ros.recording.quality import DataQuality
+from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.quality import DataQuality
+from sysid_ros.recording.processing.delay import TorqueDelays
 
 # A delay of the torques is one of the driver where this part of the joints that tell agree on it,
 # to this part of it or so many samples, and gain at least this part of their error by its removal.

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
-from sysid_ros.estimation.row_source import RowSource
-from sysid_ros.evaluation.candidates import candidate_errors, excess_over_best, simplest
-from sysid_ros.recording.delay import TorqueDelays, estimate_delays
-from sysid_ros.recording.processing_choice import Choice
+from sysid_ros.evaluation.candidates import (
+    CandidateErrors,
+    candidate_errors,
+    errors_side_by_side,
+    excess_over_best,
+    simplest,
+)
+from sysid_ros.recording.processing.choice import Choice
+from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
 
 
 def choose_delays(
@@ -43,14 +48,14 @@ def choose_delays(
     tried: list[tuple[str, Mapping[str, float]]] = [
         ('none', {}), ('common', _common(found)), ('own', own)]
     moved = [measured, *(_moved(measured, delays) for _, delays in tried[1:])]
-    candidates = []
-    for (name, _), each in zip(tried, moved, strict=True):
+
+    def errors(name: str, each: Measurements) -> CandidateErrors:
         dataset = each.motion(0.0, stop)
-        speeds = RowSource(
-            Motion(dataset, each.identification.settings.processing.parallel_filter)).speeds()
-        candidates.append(candidate_errors(
-            name, each.identification.problem(each.model, dataset), speeds, estimator))
-    excess = excess_over_best(candidates)
+        return candidate_errors(
+            name, each.setup.problem(dataset), each.setup.speeds(dataset), estimator)
+
+    excess = excess_over_best(errors_side_by_side([
+        partial(errors, name, each) for (name, _), each in zip(tried, moved, strict=True)]))
     best = simplest(excess)
     if not best:
         return None
@@ -71,6 +76,6 @@ def _common(found: TorqueDelays) -> dict[str, float]:
 
 def _moved(measured: Measurements, delays: Mapping[str, float]) -> Measurements:
     return Measurements(tuple(
-        part.with_processing(part.identification.settings.processing.model_copy(
+        part.with_processing(part.setup.settings.processing.model_copy(
             update={'torque_delay': dict(delays)}))
         for part in measured.parts))

@@ -1,9 +1,9 @@
 r"""Joints whose weight leaves the description's, and no other joint tells which is right.
 
 The scale of an effort is checked by the joints that feel the same masses. A vertical slide shares
-its weight with nobody: a wrong torque constant is another mass. There the description is all
-there is to compare with: the slope of the weight of the bodies that were found on that of the
-bodies described,
+its weight with nobody, or with joints that feel little of it: a wrong torque constant is another
+mass. Where the rows do not exclude that, the description is all there is to compare with: the
+slope of the weight of the bodies that were found on that of the bodies described,
 
 .. math:: s_j = \frac{\hat g_j \cdot g_j}{g_j \cdot g_j}.
 
@@ -17,15 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.contradictions import ScoreTest
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 
-# Standard deviation of a scale's logarithm from which rows tell nothing of it, as where no other
-# joint feels the masses: a scale that is told badly is not told by the description either. And the
-# factor by which a weight may leave the description's.
-_BLIND, _FACTOR = 10.0, 1.4
+# Factor by which a weight may leave the description's; and standard deviation of a scale's
+# logarithm up to which a joint is checked by the others.
+_FACTOR, _CHECKED = 1.4, 1.0
 # The weight described has to be this part of the effort.
 _PART = 0.3
 # Rows that are looked at, spread evenly.
@@ -49,8 +48,8 @@ class Departure:
         """The finding in words."""
         return (
             f'{self.joint}: the weight that was found is {self.factor:.3g} times that of the '
-            'description, and no other joint feels it: nothing tells whether the effort is wrong '
-            'or the description.')
+            'description, and the other joints feel too little of it to tell whether the effort is '
+            'wrong or the description.')
 
     @property
     def next_step(self) -> str:
@@ -72,11 +71,12 @@ def departures(
         scores: What the rows say of themselves.
 
     Returns:
-        Nothing where no joint is checked by others: that is the scale of all efforts.
+        What the rows do not exclude; nothing where no joint is checked by others, since a factor
+        is the scale of all efforts there.
     """
-    robot, blind = problem.model.robot, {
-        name for name, deviation in scores.scale_deviations.items() if deviation > _BLIND}
-    if problem.motion is None or not 0 < len(blind) < len(scores.scale_deviations):
+    robot = problem.model.robot
+    if problem.motion is None or not any(
+            deviation < _CHECKED for _, deviation in scores.log_scales.values()):
         return ()
     slides = np.array([kind == 'prismatic' for kind in robot.joint_types])
     data = problem.motion.dataset
@@ -91,4 +91,5 @@ def departures(
     return tuple(
         Departure(name, float(factor))
         for name, factor, known in zip(robot.joint_names, slope, told, strict=True)
-        if known and name in blind and not 1.0 / _FACTOR < factor < _FACTOR)
+        if known and not 1.0 / _FACTOR < factor < _FACTOR
+        and not scores.excludes_scale(name, np.log(max(factor, 1e-9))))

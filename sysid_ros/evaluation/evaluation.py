@@ -22,9 +22,9 @@ from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.unsaid_load import unsaid_load
 from sysid_ros.evaluation.verdict import Verdict, judge
-from sysid_ros.recording.bag_storage import UNCHECKED
+from sysid_ros.recording.bag.storage import UNCHECKED
+from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.motion_range import MotionRange
 
 #: Keys of a provenance: how far the motion goes that was fitted, and the one that was judged by.
 FITTED_RANGE, JUDGED_RANGE = 'fitted_range', 'judged_range'

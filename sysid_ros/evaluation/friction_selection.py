@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.friction_models import (
     FrictionModel,
     FrictionSelection,
@@ -18,10 +17,8 @@ from sysid_ros.estimation.friction_models import (
 )
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.evaluation.candidates import (
     CandidateErrors,
     as_good_as_best,
@@ -30,7 +27,10 @@ from sysid_ros.evaluation.candidates import (
     simplest,
 )
 from sysid_ros.evaluation.faster_motion import FasterMotion
-from sysid_ros.recording.masks import faster_than
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.forked import Arrays, forked_map
+from sysid_ros.recording.processing.masks import faster_than
 from sysid_ros.robot.model import RobotModel
 
 # Part of the speed below which rows are not fitted down to which they are predicted: a curve that
@@ -121,8 +121,8 @@ def choose_friction(
             or there are fewer rows than folds.
         EstimationError: No candidate could be fitted to all folds.
     """
-    identification = measured.identification
-    fit, terms = identification.settings.fit, identification.robot().terms
+    setup = measured.setup
+    fit, terms = setup.settings.fit, setup.identification.robot().terms
     if measured.bag is not None:
         raise ConfigurationError(
             'a friction model is chosen with the whole recording in memory',
@@ -130,14 +130,14 @@ def choose_friction(
             fix='Cut the bag or raise recording.memory_limit',
         )
     dataset = measured.motion(0.0, stop)
-    parallel = identification.settings.processing.parallel_filter
-    speeds = RowSource(Motion(dataset, parallel)).speeds()
+    parallel, speeds = setup.settings.processing.parallel_filter, setup.speeds(dataset)
     slowest = tuple(_SLOWER * np.atleast_1d(np.asarray(fit.minimum_velocity, dtype=float)))
     judged = parallel.apply_mask(dataset.mask, dataset.rate, dataset.segments) & faster_than(
         speeds, slowest, dataset.joint_names)
     return select_friction(
-        measured.model.robot, terms, lambda model: identification.problem(model, dataset),
-        speeds, fit.build(estimator), fit.friction_selection or FrictionSelection(), judged)
+        setup.model.robot, terms,
+        lambda model: FitSetup(setup.identification, model).problem(dataset), speeds,
+        fit.build(estimator), fit.friction_selection or FrictionSelection(), judged)
 
 
 def select_friction(
@@ -149,7 +149,7 @@ def select_friction(
     settings: FrictionSelection,
     judged: np.ndarray | None = None,
 ) -> FrictionChoice:
-    """Choose a friction model by cross-validation.
+    """Choose a friction model by cross-validation, candidates side by side on all processors.
 
     Args:
         robot: The robot.
@@ -168,16 +168,22 @@ def select_friction(
         ConfigurationError: There are fewer rows than folds.
         EstimationError: No candidate could be fitted to all folds.
     """
-    candidates = []
-    usable = np.zeros(speeds.shape, dtype=bool)
-    for name in dict.fromkeys(settings.candidates):
+    names = tuple(dict.fromkeys(settings.candidates))
+
+    def tried(number: int) -> Arrays:
+        """Errors of a candidate, and which rows count."""
+        name = names[number]
         joint_terms = friction_candidate(terms, name).described(robot).build(robot)
         problem = rows(TorqueModel(robot, joint_terms))
-        # Which rows count does not depend on the terms.
-        usable = problem.usable
-        candidates.append(candidate_errors(
+        errors = candidate_errors(
             name, problem, speeds, estimator,
-            folds=settings.folds, gap=settings.gap, judged=judged))
+            folds=settings.folds, gap=settings.gap, judged=judged)
+        return *errors.to_arrays(), problem.usable
+
+    found = forked_map(tried, len(names))
+    candidates = [CandidateErrors.from_arrays(*errors) for *errors, _ in found]
+    # Which rows count does not depend on the terms.
+    usable = found[-1][-1]
     candidates.sort(key=lambda each: (each.parameters, each.errors.mean()))
     excess = excess_over_best(candidates)
     best = simplest(excess)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.recording.align import Clock
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.recording.processing.align import Clock
 from sysid_ros.robot.parameters import ParameterSet
 
 # Rows that are enough for a root mean square.
@@ -29,24 +28,21 @@ class LiveTorque:
     residual_rms: np.ndarray
 
 
-def live_torque(
-    window: LiveWindow, identification: Identification, model: TorqueModel,
-    parameters: ParameterSet,
-) -> LiveTorque:
+def live_torque(window: LiveWindow, setup: FitSetup, parameters: ParameterSet) -> LiveTorque:
     """Compare measured torques with predicted ones.
 
     Args:
         window: Joint states of the last seconds.
-        identification: What they mean, and how they are filtered and differentiated.
-        model: The torque model.
-        parameters: Its parameters.
+        setup: What they mean, how they are filtered and differentiated, and the torque model.
+        parameters: Parameters of the model.
 
     Raises:
         SysidError: The window is too short or not usable.
     """
-    recording = window.recording(identification.settings.recording)
-    dataset, _ = identification.untrimmed_from(Clock(), model, recording)
+    recording = window.recording(setup.settings.recording)
+    dataset, _ = setup.align_from(Clock(), recording)
     rows = slice(None, None, max(len(dataset) // _ROWS, 1))
+    model = setup.model
     values = np.array([parameters[name] for name in model.parameters.names])
     predicted = model.torque(values, dataset.q[rows], dataset.v[rows], dataset.a[rows])
     mask = dataset.mask[rows]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.friction_models import FrictionModel, FrictionSelection
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.measurement import Measurement
@@ -22,7 +22,9 @@ from sysid_ros.evaluation.delay_choice import choose_delays
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
-from sysid_ros.recording.processing_choice import (
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.terms import friction_keys
+from sysid_ros.recording.processing.choice import (
     Choice,
     choose_filters,
     filled_from,
@@ -31,11 +33,6 @@ from sysid_ros.recording.processing_choice import (
 )
 
 Found = TypeVar('Found')
-
-# Terms that say what friction a joint has: who sets one of them sets all.
-_FRICTION = frozenset({
-    'viscous_friction', 'coulomb_friction', 'coulomb_smoothing', 'asymmetric_coulomb',
-    'stribeck_friction', 'stribeck_exponent', 'power_friction', 'load_friction', 'drive_gain'})
 
 # Friction models whose parameters a revision has a place for.
 _PLAIN: tuple[FrictionModel, ...] = ('viscous', 'dry', 'coulomb')
@@ -60,9 +57,9 @@ class ModelChoice:
     friction: FrictionChoice | None = None
 
     @property
-    def identification(self) -> Identification:
-        """The settings of the first recording."""
-        return self.measured.identification
+    def setup(self) -> FitSetup:
+        """The settings of the first recording, and the torque model."""
+        return self.measured.setup
 
     def read(self, other: Identification) -> Measurements:
         """Another recording of the robot, processed alike where its settings say nothing.
@@ -70,14 +67,15 @@ class ModelChoice:
         Raises:
             RecordingError: It cannot be read or does not fit.
         """
-        part = Measurement.read(self.identification.recording_of(other), self.measured.model)
+        part = Measurement.read(self.setup.recording_of(other))
         return Measurements((part.evenly_stamped(),))
 
     @property
-    def settled(self) -> Identification:
-        """The settings of the first recording, with nothing left to choose."""
-        settings = self.identification.settings.model_copy(update={'automatic': False})
-        return replace(self.identification, settings=settings)
+    def settled(self) -> FitSetup:
+        """The same with nothing left to choose."""
+        settings = self.setup.settings.model_copy(update={'automatic': False})
+        return replace(
+            self.setup, identification=replace(self.setup.identification, settings=settings))
 
 
 def choose_model(
@@ -103,7 +101,7 @@ def choose_model(
         EstimationError: No friction model could be fitted to all folds.
         RecordingError: A recording does not fit.
     """
-    settings = measured.identification.settings
+    settings = measured.setup.settings
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
     if settings.automatic and by_regression:
@@ -114,6 +112,19 @@ def choose_model(
     return _friction(
         choice, settings, stop, estimator,
         FrictionSelection(candidates=candidates) if settings.automatic and by_regression else None)
+
+
+def with_filters(measured: Measurements) -> Measurements:
+    """Recordings with the stamps and filters that their settings leave open, chosen by the data.
+
+    Raises:
+        RecordingError: A recording does not fit.
+    """
+    choice = ModelChoice(measured)
+    if measured.setup.settings.automatic:
+        for step in (_stamps, _filters):
+            choice = step(choice, 1.0, None)
+    return choice.measured
 
 
 def _added(choice: ModelChoice, measured: Measurements, *chosen: Choice) -> ModelChoice:
@@ -130,17 +141,17 @@ def _stamps(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCho
 
 def _filters(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
     first, *others = choice.measured.parts
-    if not open_filters(first.identification.settings.processing):
+    if not open_filters(first.setup.settings.processing):
         return choice
     dataset = first.motion(0.0, stop)
     choice = replace(choice, coarse=too_coarse(dataset))
-    processing, chosen = choose_filters(dataset, first.identification.settings.processing)
+    processing, chosen = choose_filters(dataset, first.setup.settings.processing)
     if not chosen:
         return choice
     try:
         parts = [first.with_processing(processing)] + [
             other.with_processing(
-                filled_from(other.identification.settings.processing, processing))
+                filled_from(other.setup.settings.processing, processing))
             for other in others]
     except RecordingError:
         # Too many gaps for filters: what was asked for is fitted as it is.
@@ -149,19 +160,19 @@ def _filters(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCh
 
 
 def _rows(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
-    measured, fit = choice.measured, choice.identification.settings.fit
+    measured, fit = choice.measured, choice.setup.settings.fit
     if 'minimum_velocity' in fit.model_fields_set:
         return choice
     choice, chosen = _attempted(choice, 'the slowest rows', lambda: choose_minimum_velocity(
         measured, stop, fit.build(estimator)))
     if chosen is None:
         return choice
-    return _added(choice, _each(measured, lambda i: i.with_fit(minimum_velocity=chosen.value)),
-                  chosen)
+    faster = _each(measured, lambda i: i.with_fit(minimum_velocity=chosen.value))
+    return _added(choice, faster, chosen)
 
 
 def _delays(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
-    measured, settings = choice.measured, choice.identification.settings
+    measured, settings = choice.measured, choice.setup.settings
     if 'torque_delay' in settings.processing.model_fields_set:
         return choice
     choice, found = _attempted(choice, 'delays', lambda: choose_delays(
@@ -172,7 +183,7 @@ def _delays(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCho
 def _terms(
     choice: ModelChoice, stop: float, estimator: str | None, handed_over: bool
 ) -> ModelChoice:
-    measured, fit = choice.measured, choice.identification.settings.fit
+    measured, fit = choice.measured, choice.setup.settings.fit
     choice, found = _attempted(choice, 'joint terms', lambda: choose_terms(
         measured, stop, fit.build(estimator), coupled=not handed_over))
     if found is None or not found[1]:
@@ -186,8 +197,10 @@ def _friction(
 ) -> ModelChoice:
     """The friction model, where the settings as they were ask for that or leave it open."""
     asked, robot = settings.fit.friction_selection, settings.robot
+    # Keys that say what friction a joint has: who sets one of them sets all.
+    friction = friction_keys() | {'drive_gain'}
     given = 'friction_selection' in settings.fit.model_fields_set or (
-        robot is not None and robot.terms.model_fields_set & _FRICTION)
+        robot is not None and robot.terms.model_fields_set & friction)
     if asked is None and (given or default is None):
         return choice
     measured = _each(
@@ -218,7 +231,8 @@ def _each(
 ) -> Measurements:
     """Recordings with their settings changed, where that does not change how they are read."""
     return Measurements(tuple(
-        replace(part, identification=change(part.identification)) for part in measured.parts))
+        replace(part, setup=FitSetup(change(part.setup.identification), measured.model))
+        for part in measured.parts))
 
 
 def _attempted(

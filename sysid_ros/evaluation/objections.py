@@ -47,14 +47,7 @@ def find_objections(
 ) -> tuple[Objection, ...]:
     """All that speaks against an estimate, in the order in which it should be mended.
 
-    Args:
-        estimate: The estimate.
-        prediction: Its errors on held-out data; None when there is none.
-        folds: Cross-validation within the fitted recording.
-        simulation: Stretches of held-out data, simulated.
-        training: Errors on the rows it was fitted to; None where they are not at hand.
-        data: What the data that was fitted shows by itself.
-        patterns: What the residuals of what was fitted follow.
+    For the evidence see :func:`~sysid_ros.evaluation.verdict.judge`.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (

@@ -9,7 +9,8 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.noise import effective_rows, residual_statistics
+from sysid_ros.estimation.regression.noise import residual_statistics
+from sysid_ros.numerics.noise import effective_rows
 
 # By how many standard errors an error must be smaller, or larger, before it is not chance.
 SIGMAS = 2.0

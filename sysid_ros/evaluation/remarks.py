@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.known import LoadFinding
+from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.objections import (
     FEW_DIVERGE,
@@ -51,12 +51,7 @@ def find_remarks(
 ) -> tuple[str, ...]:
     """All remarks, those of the fit itself first.
 
-    Args:
-        estimate: The estimate.
-        prediction: Its errors on held-out data; None when there is none.
-        folds: Cross-validation within the fitted recording.
-        simulation: Stretches of held-out data, simulated.
-        load: What the torques make of a load of known mass.
+    For the evidence see :func:`~sysid_ros.evaluation.verdict.judge`.
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
@@ -83,10 +78,10 @@ def _beyond_data(estimate: Estimate, load: LoadFinding | None) -> Iterator[str]:
     if not estimate.status.ok or _without_torque(estimate):
         return
     if load is not None:
-        said = _BY_LOAD if load.told else _LOAD_UNTOLD
+        said = _BY_LOAD if load.determined else _LOAD_UNTOLD
         yield said.format(
             mass=load.mass, found=load.found, deviation=load.deviation * load.mass)
-    if load is None or not load.told:
+    if load is None or not load.determined:
         yield _BEYOND_DATA
 
 

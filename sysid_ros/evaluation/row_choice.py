@@ -8,16 +8,19 @@ fitted to ever fewer rows predict the same fast ones.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
-from sysid_ros.estimation.row_source import RowSource
-from sysid_ros.evaluation.candidates import as_good_as_best, candidate_errors, excess_over_best
-from sysid_ros.recording.processing_choice import Choice
+from sysid_ros.evaluation.candidates import (
+    as_good_as_best,
+    candidate_errors,
+    errors_side_by_side,
+    excess_over_best,
+)
+from sysid_ros.recording.processing.choice import Choice
 
 # Speeds that are tried, in parts of each joint's root mean square, and the part of a joint's rows
 # that has to be left.
@@ -46,22 +49,18 @@ def choose_minimum_velocity(
         EstimationError: There are too few rows.
         RecordingError: A part of the recordings holds too little.
     """
-    dataset, identification = measured.motion(0.0, stop), measured.identification
-    problem = identification.problem(measured.model, dataset)
-    source = RowSource(Motion(dataset, identification.settings.processing.parallel_filter))
-    speeds = source.speeds()
+    dataset, setup = measured.motion(0.0, stop), measured.setup
+    problem, speeds = setup.problem(dataset), setup.speeds(dataset)
     typical = np.sqrt(np.mean(dataset.v**2, axis=0))
     counts = np.maximum(problem.usable.sum(axis=0), 1)
     fast = [problem.usable & (speeds >= part * typical) for part in _PARTS]
     enough = [rows for rows in fast if (rows.sum(axis=0) >= _LEFT * counts).all()]
     if len(enough) < 2:
         return None
-    candidates = []
-    for part, rows in zip(_PARTS, enough, strict=False):
-        left = replace(problem, usable=rows)
-        left.__dict__['base'] = problem.base
-        candidates.append(candidate_errors(
-            f'{part:g}', left, None, estimator, judged=enough[-1]))
+    candidates = errors_side_by_side([
+        partial(candidate_errors, f'{part:g}', problem.with_usable(rows), None, estimator,
+                judged=enough[-1])
+        for part, rows in zip(_PARTS, enough, strict=False)])
     good = np.flatnonzero(as_good_as_best(excess_over_best(candidates)))
     best = int(good[-1]) if len(good) else 0
     if best == 0:

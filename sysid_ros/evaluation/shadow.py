@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.estimate import ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.evaluation.objections import clearly_worse_joints
 from sysid_ros.evaluation.prediction import TorquePrediction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.motion_range import MotionRange
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.forward_dynamics import ForwardDynamics
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError
+from sysid_ros.mechanics.forward_dynamics import ForwardDynamics
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 
 HORIZON = 0.5

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from sysid_ros.dynamics.closest_friction import closest_frictions, frictions_to_json
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import (
@@ -17,12 +15,13 @@ from sysid_ros.estimation.estimator import (
     Estimator,
 )
 from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.known import find_load
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.outer_iteration import held_at
+from sysid_ros.estimation.payload.known import find_load
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -32,7 +31,13 @@ from sysid_ros.evaluation.cross_validation import (
     cross_validate,
     enough_folds,
 )
-from sysid_ros.evaluation.data_findings import DataFindings, delays_of, still_joints
+from sysid_ros.evaluation.data_findings import (
+    DataFindings,
+    delays_from_arrays,
+    delays_of,
+    delays_to_arrays,
+    still_joints,
+)
 from sysid_ros.evaluation.evaluation import (
     CLOSEST_FRICTION,
     FITTED_RANGE,
@@ -44,10 +49,12 @@ from sysid_ros.evaluation.evaluation import (
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding
-from sysid_ros.recording.motion_range import MotionRange
-from sysid_ros.recording.quality import DataQuality, assess_quality
+from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
+from sysid_ros.numerics.forked import Forked
+from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.motion_range import MotionRange
+from sysid_ros.recording.checks.quality import DataQuality, assess_quality
+from sysid_ros.recording.processing.delay import TorqueDelays
 
 #: Key of a provenance: what the fitted recordings are known again by.
 FINGERPRINTS = 'fingerprints'
@@ -58,10 +65,9 @@ class Study:
     """What to fit and what to judge by.
 
     Attributes:
-        identification: The settings, with what was chosen.
+        setup: The settings, with what was chosen, and the torque model.
         training: Rows to fit.
         held_out: Data to judge by, if there is any.
-        qualities: What can be said of each recording.
         data: What the recordings show by themselves.
         loaded: Rows of a recording with a load of known mass, if there is one.
         folds: Number of stretches for cross-validation; 0 for none.
@@ -72,10 +78,9 @@ class Study:
         holdout: Last part of each recording that is judged by, if it is that.
     """
 
-    identification: Identification
+    setup: FitSetup
     training: RegressionProblem
     held_out: HeldOut | None
-    qualities: tuple[DataQuality, ...]
     data: DataFindings
     loaded: RegressionProblem | None = None
     folds: int = 0
@@ -88,8 +93,7 @@ class Study:
     @classmethod
     def load(
         cls,
-        identification: Identification,
-        model: TorqueModel,
+        setup: FitSetup,
         *,
         others: Sequence[Identification] = (),
         validation: Identification | None = None,
@@ -97,12 +101,12 @@ class Study:
         folds: int = 0,
         estimator: str | None = None,
         handed_over: bool = False,
+        coarse: tuple[str, ...] | None = None,
     ) -> Study:
         """Read recordings and build their rows, with what the settings leave open chosen.
 
         Args:
-            identification: Settings of the recording to fit.
-            model: The torque model.
+            setup: Settings of the recording to fit, and the torque model.
             others: Settings of more recordings to fit, together with it.
             validation: Settings of another recording to judge by.
             holdout: Last part of each recording to judge by in its place, between 0 and 1.
@@ -110,6 +114,8 @@ class Study:
             estimator: Estimator that is to be used; None where several are.
             handed_over: Whether the model is for controllers, which know links and plain joint
                 terms alone; nothing else is chosen then.
+            coarse: Of a study that was made before, joints whose accelerations the positions were
+                found not to tell; its settings leave nothing to choose.
 
         Raises:
             ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
@@ -120,8 +126,10 @@ class Study:
                 rates differ.
         """
         by_states = estimator in TRAJECTORY_ESTIMATORS
-        _check(holdout, folds, by_states)
-        measured, end = Measurements.read(identification, others, model), 1.0 - (holdout or 0.0)
+        require_split(holdout, folds, by_states)
+        measured, end = Measurements.read(setup, others), 1.0 - (holdout or 0.0)
+        if coarse is not None:
+            return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)
         if not (by_states or measured.driven):
             raise EstimationError(
                 'nothing drove the robot, and without torques regression finds nothing',
@@ -131,55 +139,27 @@ class Study:
         return cls._of(choice, validation, holdout, folds, by_states)
 
     @classmethod
-    def reopen(
-        cls,
-        identification: Identification,
-        model: TorqueModel,
-        *,
-        others: Sequence[Identification] = (),
-        validation: Identification | None = None,
-        holdout: float | None = None,
-        folds: int = 0,
-        coarse: tuple[str, ...] = (),
-    ) -> Study:
-        """Read the recordings of a study again, with nothing left to choose.
-
-        Args:
-            identification: Settings of the first recording, as a fit wrote them.
-            model: Its torque model.
-            others: Settings of more recordings that were fitted together with it.
-            validation: Settings of another recording that was judged by.
-            holdout: Last part of each recording that was judged by in its place.
-            folds: Number of stretches for cross-validation.
-            coarse: Joints whose accelerations the positions were found not to tell.
-
-        Raises:
-            ConfigurationError: As for :meth:`load`.
-            RecordingError: A recording cannot be read, or its efforts have the wrong sign.
-        """
-        _check(holdout, folds, by_states=False)
-        measured = Measurements.read(identification, others, model)
-        return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)
-
-    @classmethod
     def _of(
         cls, choice: ModelChoice, validation: Identification | None, holdout: float | None,
         folds: int, by_states: bool = False,
     ) -> Study:
         """The study of recordings whose settings leave nothing open."""
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
-        findings = measured.effort_findings()
-        delays = tuple(delays_of(part.dataset, part.model) for part in measured.parts)
-        qualities = tuple(map(_quality, measured.parts, findings, delays))
+        # Delays take as long as the efforts and rows, and need none of them.
+        with Forked(lambda: delays_to_arrays(
+                delays_of(part.dataset, measured.model) for part in measured.parts)) as other:
+            findings = measured.effort_findings()
+            training = measured.problem(0.0, end)
+            held_out = _held_out(choice, validation, holdout)
+            delays = delays_from_arrays(other.result(), [part.dataset for part in measured.parts])
         return cls(
-            identification=choice.settled if choice.choices else measured.identification,
-            training=measured.problem(0.0, end),
-            held_out=_held_out(choice, validation, holdout), qualities=qualities,
+            setup=choice.settled if choice.choices else measured.setup,
+            training=training, held_out=held_out,
             data=DataFindings(
                 efforts=tuple(chain(*findings)),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(measured.dataset, measured.model), coarse=choice.coarse,
-                qualities=qualities,
+                qualities=tuple(map(quality_of, measured.parts, findings, delays)),
                 trusts_description=choice.settled.settings.processing.effort_check == 'refuse'),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
@@ -195,7 +175,7 @@ class Study:
     @property
     def settings(self) -> FitSettings:
         """How it is fitted."""
-        return self.identification.settings.fit
+        return self.setup.settings.fit
 
     def fit(self, name: str, found: Callable[[Estimate], None] | None = None) -> Evaluation:
         """Fit with one estimator and judge what it finds.
@@ -266,7 +246,7 @@ class Study:
 
     def _findings(self, estimate: Estimate) -> DataFindings:
         """What the recordings show, the one with a load of known mass among them."""
-        known = self.identification.settings.known
+        known = self.setup.settings.known
         if self.loaded is None or known.payload is None or not estimate.status.found_values:
             return self.data
         return replace(self.data, load=find_load(
@@ -333,11 +313,11 @@ def _held_out(
 
 def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:
     """Rows of the recording with a load of known mass."""
-    identification = choice.identification
-    known = identification.settings.known.payload
+    setup = choice.setup
+    known = setup.settings.known.payload
     if known is None:
         return None
-    measured = choice.read(Identification.load(identification.base / known.recording))
+    measured = choice.read(Identification.load(setup.identification.base / known.recording))
     if measured.holds(choice.measured.fingerprints):
         raise ConfigurationError(
             'the recording with the load holds samples that are fitted without it',
@@ -346,11 +326,22 @@ def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:
     return measured.problem()
 
 
-def _check(holdout: float | None, folds: int, by_states: bool) -> None:
+def require_split(holdout: float | None, folds: int, by_states: bool) -> None:
+    """Refuse a part to hold out, or a number of folds, that cannot be.
+
+    Args:
+        holdout: Last part of each recording to judge by.
+        folds: Number of stretches for cross-validation; 0 for none.
+        by_states: Whether states are sought with the parameters.
+
+    Raises:
+        ConfigurationError: It cannot be.
+    """
     if holdout is not None and not 0.0 < holdout < 1.0:
         raise ConfigurationError(
             'is not a part of the recording', where='--holdout', found=holdout,
             allowed='a number between 0 and 1',
+            fix=f'For {holdout:g} % say {holdout / 100.0:g}' if 1.0 < holdout < 100.0 else None,
         )
     if folds < 0 or folds == 1:
         raise ConfigurationError(
@@ -362,11 +353,16 @@ def _check(holdout: float | None, folds: int, by_states: bool) -> None:
             fix='Keep a part of the recording back with --holdout')
 
 
-def _quality(
+def quality_of(
     part: Measurement, efforts: tuple[EffortFinding, ...], delays: TorqueDelays | None
 ) -> DataQuality:
-    """What can be said of a recording."""
+    """What can be said of a recording.
+
+    Args:
+        part: The recording.
+        efforts: What its efforts look like.
+        delays: Delays between its torques and its motion, if they were estimated.
+    """
     return assess_quality(
-        part.recording, part.dataset, part.model.robot,
-        processing=part.identification.settings.processing,
-        delays=delays, efforts=efforts)
+        part.recording, part.dataset, part.setup.model.robot,
+        processing=part.setup.settings.processing, delays=delays, efforts=efforts)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.configuration import CoupledAxisSettings, TermSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import WARNED, Conditioning
-from sysid_ros.estimation.row_source import RowSource
-from sysid_ros.evaluation.candidates import candidate_errors, excess_over_best, simplest
-from sysid_ros.recording.processing_choice import Choice
+from sysid_ros.evaluation.candidates import (
+    candidate_errors,
+    errors_side_by_side,
+    excess_over_best,
+    simplest,
+)
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxisSettings
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.processing.choice import Choice
 
 _WHAT = {'armature': 'drive inertia', 'stiffness': 'springs'}
 
@@ -44,9 +50,9 @@ def choose_terms(
         EstimationError: There are too few rows.
         RecordingError: A part of the recordings holds too little.
     """
-    identification, robot = measured.identification, measured.model.robot
-    terms, chosen = identification.robot().terms, []
-    axes = _coupled_axes(identification, robot.joint_names) if coupled else ()
+    setup, robot = measured.setup, measured.model.robot
+    terms, chosen = setup.identification.robot().terms, []
+    axes = _coupled_axes(setup.settings.recording, robot.joint_names) if coupled else ()
     if axes and 'coupled_axes' not in terms.model_fields_set:
         terms = terms.model_copy(update={'coupled_axes': axes})
         chosen.append(Choice(
@@ -58,20 +64,20 @@ def choose_terms(
     if not open_keys:
         return terms, tuple(chosen)
     dataset = measured.motion(0.0, stop)
-    speeds = RowSource(
-        Motion(dataset, identification.settings.processing.parallel_filter)).speeds()
+    speeds = setup.speeds(dataset)
     tried: list[dict[str, str]] = []
     problems: list[RegressionProblem] = []
     for keys in _subsets(open_keys):
         added = dict.fromkeys(keys, 'all')
         joint_terms = terms.model_copy(update=added).described(robot).build(robot)
-        problem = identification.problem(TorqueModel(robot, joint_terms), dataset)
+        problem = FitSetup(
+            setup.identification, TorqueModel(robot, joint_terms)).problem(dataset)
         if not problems or _told_apart(problem, problems[0]):
             tried.append(added)
             problems.append(problem)
-    excess = excess_over_best([
-        candidate_errors(' and '.join(added), problem, speeds, estimator)
-        for added, problem in zip(tried, problems, strict=True)])
+    excess = excess_over_best(errors_side_by_side([
+        partial(candidate_errors, ' and '.join(added), problem, speeds, estimator)
+        for added, problem in zip(tried, problems, strict=True)]))
     best = simplest(excess)
     if best:
         terms = terms.model_copy(update=tried[best])
@@ -100,10 +106,9 @@ def _subsets(keys: list[str]) -> list[tuple[str, ...]]:
 
 
 def _coupled_axes(
-    identification: Identification, joint_names: tuple[str, ...]
+    recording: RecordingSettings, joint_names: tuple[str, ...]
 ) -> tuple[CoupledAxisSettings, ...]:
     """Axes of the motors that turn with several joints."""
-    recording = identification.settings.recording
     if recording.transmission is None:
         return ()
     axes = []

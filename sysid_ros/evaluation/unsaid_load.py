@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.outer_iteration import held_at
-from sysid_ros.estimation.payload import identify_payload
+from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 
 # With the load, so much of the error may be left, and it is no larger than so many times that of

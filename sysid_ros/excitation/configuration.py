@@ -10,21 +10,21 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from sysid_ros.dynamics.closed_chain import resting_place
-from sysid_ros.dynamics.configuration import RobotSettings
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, did_you_mean
-from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
-from sysid_ros.excitation.clearance import Box, BoxClearance, KeepIn
-from sysid_ros.excitation.constraints import Constraint
-from sysid_ros.excitation.design import Designer, DesignSettings
-from sysid_ros.excitation.geometry import GeometryClearance, ShapeClearance
-from sysid_ros.excitation.information import Information, usual_noise
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.constraints import Constraint
+from sysid_ros.excitation.design.design import Designer, DesignSettings
+from sysid_ros.excitation.design.information import Information, usual_noise
+from sysid_ros.excitation.geometry.clearance import Box, BoxClearance, KeepIn
+from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
+from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.configuration import RobotSettings, load_settings_file
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.srdf import AllowedCollisions
-from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
+from sysid_ros.settings import StrictSettings, parse_settings
 
 Triple = tuple[float, float, float]
 
@@ -218,7 +218,8 @@ class ExcitationPlan:
             ConfigurationError: The file cannot be read, or a key or value is not right.
         """
         path = Path(path)
-        return cls(parse_settings(ExcitationSettings, load_yaml(path), str(path)), path.parent)
+        data = load_settings_file(path)
+        return cls(parse_settings(ExcitationSettings, data, str(path)), path.parent)
 
     def designer(self, data_information: np.ndarray | None = None) -> Designer:
         """The search for a motion.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.excitation.basis import Basis
+from sysid_ros.excitation.design.basis import Basis
 
 #: Longest motion in [s]: an hour at 1 kHz takes a gigabyte to sample.
 LONGEST = 3600.0

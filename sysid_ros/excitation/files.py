@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from sysid_ros.errors import ConfigurationError, did_you_mean
-from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.errors import ConfigurationError, did_you_mean, unreadable
+from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.settings import load_yaml, parse_yaml
 
@@ -124,7 +124,7 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
         header = lines[0].strip().split(',')
         values = np.array([[float(x) for x in line.split(',')] for line in lines[1:] if line])
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
+        raise unreadable(ConfigurationError, path, error) from error
     wanted = ['time'] + [f'{name}.{joint}' for name in _QUANTITIES for joint in joint_names]
     missing = [name for name in wanted if name not in header]
     if missing or len(values) < 2 or values.shape[1] != len(header):

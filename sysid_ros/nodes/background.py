@@ -96,9 +96,7 @@ class Background:
         return self._busy
 
     def _require_ready(self) -> None:
-        if not self._node.active:
-            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
-                f'{self._node.get_fully_qualified_name()} is not active', fix='Activate it first'))
+        self._node.require_active()
         if self._busy:
             raise RefusedError(ResultCode.BUSY, SysidError(
                 'another request is being granted', fix='Try again when it is done'))

@@ -19,13 +19,13 @@ from pydantic import Field
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_ros.dynamics.closed_chain import resting_place
-from sysid_ros.dynamics.control import ComputedTorque
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, SysidError, UnreachableError
 from sysid_ros.excitation.configuration import ExcitationPlan
-from sysid_ros.excitation.follower import Follower, FollowerPhase, Reference
-from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.playback.follower import Follower, FollowerPhase, Reference
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.control import ComputedTorque
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, StopRequest
 from sysid_ros.nodes.conversions import instant, parameters_from_message, to_nanoseconds
 from sysid_ros.nodes.joint_state_feed import JointStateFeed

@@ -10,10 +10,10 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, Vector3
 
-from sysid_ros.dynamics.terms import driven_joints
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ParameterError
-from sysid_ros.estimation.payload_estimate import PayloadEstimate
+from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
+from sysid_ros.mechanics.joint_terms.term import driven_joints
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange, RevisionInfo
 from sysid_ros.release.link_inertias import (
     JOINT_FIELDS,

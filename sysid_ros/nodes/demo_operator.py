@@ -15,7 +15,7 @@ from typing import Any
 
 import rclpy
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetState
 from pydantic import Field
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -59,7 +59,7 @@ class DemoOperatorSettings(StrictSettings):
     attempts: int = Field(
         default=3, ge=1, description='Times that a motion is begun before the loop ends early')
     patience: float = Field(
-        default=60.0, gt=0.0, description='Longest wait for an answer that is not a motion [s]')
+        default=120.0, gt=0.0, description='Longest wait for an answer that is not a motion [s]')
 
 
 class DemoOperator:
@@ -111,8 +111,14 @@ class DemoOperator:
         ):
             client = self._node.create_client(kind, name)
             self._wait(client.service_is_ready, f'the service {name}')
+        # Where nothing was compiled ahead, it compiles first.
+        self._wait(self._can_identify, 'the identification node', 3.0 * self._settings.patience)
         # The controller runs what it was given first.
         self._wait_for_consumer()
+
+    def _can_identify(self) -> bool:
+        answer = self._ask(GetState, 'identification_node/get_state')
+        return bool(answer.current_state.label == 'active')
 
     def _record(self, motion: str) -> Any:
         self._tell(f'recording the motion {motion!r}')

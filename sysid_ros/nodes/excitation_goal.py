@@ -10,10 +10,11 @@ import numpy as np
 from sysid_ros.action import Excite
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, ExcitationError
-from sysid_ros.excitation.design import Designer
+from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.files import load_excitation, parse_excitation
-from sysid_ros.excitation.preparation import (
+from sysid_ros.excitation.playback.outcome import MotionRefused
+from sysid_ros.excitation.playback.preparation import (
     PreparedMotion,
     blend,
     prepare,
@@ -21,7 +22,6 @@ from sysid_ros.excitation.preparation import (
     stopping_time,
     way_in,
 )
-from sysid_ros.excitation.session import MotionRefused
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import RefusedError, code_of
 

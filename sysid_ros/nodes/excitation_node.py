@@ -21,9 +21,10 @@ from sysid_ros.action import Excite
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, ExcitationError, SysidError
 from sysid_ros.excitation.configuration import ExcitationPlan
-from sysid_ros.excitation.playback import Phase
-from sysid_ros.excitation.session import End, MotionSession, Outcome, Step
-from sysid_ros.excitation.watch import MotionWatch, Observation
+from sysid_ros.excitation.playback.checks import Observation, PlaybackChecks
+from sysid_ros.excitation.playback.outcome import End, Outcome
+from sysid_ros.excitation.playback.playback import Phase
+from sysid_ros.excitation.playback.session import MotionSession, Step
 from sysid_ros.msg import ExcitationStatus, ResultCode, StopRequest
 from sysid_ros.nodes.excitation_goal import (
     Prepared,
@@ -83,10 +84,10 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         robot = designer.model.robot
         self._joints = designer.limits.joint_names
         self._observer = RobotObserver(self, robot, settings.joint_states, settings.monitor)
-        self._watch = MotionWatch(
-            designer.limits, robot.joint_types, settings.watch, designer.loop_guard())
+        self._checks = PlaybackChecks(
+            designer.limits, robot.joint_types, settings.tolerances, designer.loop_guard())
         output = make_output(self, designer)
-        self._session = MotionSession(designer, output, self._watch, settings.session)
+        self._session = MotionSession(designer, output, self._checks, settings.session)
         self._worker = ThreadPoolExecutor(max_workers=1)
         self._ticked = self._published = self._fed_back = -np.inf
         self._told: Phase | None = None
@@ -221,10 +222,10 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         assert self._session is not None
         self._taken = self.settings
         robot = self._designer.model.robot
-        self._watch = MotionWatch(
-            self._designer.limits, robot.joint_types, self._taken.watch,
+        self._checks = PlaybackChecks(
+            self._designer.limits, robot.joint_types, self._taken.tolerances,
             self._designer.loop_guard())
-        self._session.adjust(self._watch, self._taken.session)
+        self._session.adjust(self._checks, self._taken.session)
 
     def _beginning(self) -> np.ndarray:
         """Where the command begins: where the robot was told to rest, if it does."""
@@ -360,7 +361,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._goal.publish_feedback(Excite.Feedback(
             phase=list(Phase).index(session.phase(self._fed_back)),
             progress=0.0 if point is None else point.progress,
-            tracking_error=session.tracking_error, margin=self._watch.margin(seen, a),
+            tracking_error=session.tracking_error, margin=self._checks.margin(seen, a),
         ))
 
 

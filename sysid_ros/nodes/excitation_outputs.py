@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.dynamics.control import ComputedTorque
-from sysid_ros.excitation.design import Designer
-from sysid_ros.excitation.follower import Reference
-from sysid_ros.excitation.motion_output import MotionOutput
-from sysid_ros.excitation.playback import Setpoint
-from sysid_ros.excitation.watch import Observation
+from sysid_ros.excitation.design.design import Designer
+from sysid_ros.excitation.playback.checks import Observation
+from sysid_ros.excitation.playback.follower import Reference
+from sysid_ros.excitation.playback.motion_output import MotionOutput
+from sysid_ros.excitation.playback.playback import Setpoint
+from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.nodes.excitation_settings import OUTPUTS, ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
     ControlLaw,

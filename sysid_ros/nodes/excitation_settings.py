@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from sysid_ros.excitation.session import SessionSettings
-from sysid_ros.excitation.watch import WatchSettings
+from sysid_ros.excitation.playback.checks import PlaybackTolerances
+from sysid_ros.excitation.playback.session import SessionSettings
 from sysid_ros.nodes.settings import NodeSettings
 
 #: Outputs, and the topic or action that each goes to unless another is named.
@@ -75,9 +75,9 @@ class ExcitationNodeSettings(NodeSettings):
         default=1.0, gt=0.0, le=10.0, description='Damping ratio of that feedback')
 
     @property
-    def watch(self) -> WatchSettings:
+    def tolerances(self) -> PlaybackTolerances:
         """What is tolerated while a motion is played."""
-        return WatchSettings(
+        return PlaybackTolerances(
             self.tracking_error, self.state_timeout, self.heartbeat_timeout, self.overrun,
             self.bad_in_a_row, self.reaction_time, self.over,
         )

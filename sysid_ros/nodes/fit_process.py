@@ -8,56 +8,67 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
-from sysid_ros.runs.job import FitJob, JudgementJob
+from sysid_ros.runs.job import FitJob, JudgementJob, WarmUpJob
 
 _BLOCK = 1 << 16
+# The word that orders each kind of job.
+_WORK: dict[type, str] = {FitJob: 'fit', JudgementJob: 'judge', WarmUpJob: 'warm_up'}
 
 
-@dataclass
 class FitProcess:
-    """A fit, or another judgement of one, under way.
+    """A process that carries out one fit or judgement, and may be started before there is one.
+
+    Args:
+        warm_up: Compiled functions to load before the job; None for those that it needs.
 
     Attributes:
-        job: What it does.
         stage: What is being done, in words.
-        progress: How much is done, from 0 to 1.
+        progress: How much of the job is done, from 0 to 1.
+        ready: Whether what was to be loaded before the job is loaded.
         result: What :func:`~sysid_ros.runs.fit_job.fit_job` gave, or
             :func:`~sysid_ros.runs.fit_job.judgement_job`, once it is done.
         error: Why there is no result, and of which class the error was.
     """
 
-    job: FitJob | JudgementJob
-    stage: str = 'Starting'
-    progress: float = 0.0
-    result: dict[str, Any] | None = None
-    error: str = ''
-    kind: str = ''
-    _process: subprocess.Popen[bytes] = field(init=False)
-    _folder: tempfile.TemporaryDirectory[str] = field(init=False)
-    _complaints: IO[bytes] = field(init=False)
-    _rest: bytes = b''
-
-    def __post_init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix='sysid_fit_')
-        file = Path(self._folder.name) / 'job.json'
-        file.write_text(self.job.model_dump_json(), encoding='utf-8')
-        self._complaints = (Path(self._folder.name) / 'stderr').open('w+b')
-        work = 'fit' if isinstance(self.job, FitJob) else 'judge'
+    def __init__(self, warm_up: WarmUpJob | None = None) -> None:
+        self.stage, self.progress = 'Starting', 0.0
+        self.ready = warm_up is None
+        self._kept_ready, self._begun = warm_up is not None, False
+        self.result: dict[str, Any] | None = None
+        self.error = self.kind = ''
+        self._rest = b''
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see _close)
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker', work, str(file)],
+            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker'],
             # Ends with us: the pipe closes, however we end.
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
             env=_environment(),
         )
         assert self._process.stdout is not None  # it is a pipe
         os.set_blocking(self._process.stdout.fileno(), False)
+        if warm_up is not None:
+            self._order(warm_up)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended before it began its job, for which another process may do."""
+        return self._kept_ready and not self._begun and self._complaints.closed
+
+    def begin(self, job: FitJob | JudgementJob) -> None:
+        """Carry out a job as soon as the process has loaded what it was told to load.
+
+        Args:
+            job: The only job of this process.
+
+        Raises:
+            OSError: The process has ended.
+        """
+        self._order(job)
 
     def poll(self) -> bool:
-        """Take in what was reported since the last call; whether the fit is over."""
+        """Take in what was reported since the last call; whether the process is over."""
         if self._complaints.closed:
             return True
         over = self._process.poll() is not None
@@ -85,8 +96,15 @@ class FitProcess:
         value = None if self.result is None else self.result.get(name)
         return float(value) if isinstance(value, float) else math.nan
 
+    def _order(self, job: FitJob | JudgementJob | WarmUpJob) -> None:
+        assert self._process.stdin is not None  # it is a pipe
+        line = json.dumps([_WORK[type(job)], job.model_dump(mode='json')])
+        self._process.stdin.write(line.encode() + b'\n')
+
     def _take(self, line: bytes) -> None:
         said = json.loads(line)
+        self.ready = said.get('ready', self.ready)
+        self._begun = said.get('begun', self._begun)
         self.stage = said.get('stage', self.stage)
         self.progress = float(said.get('progress', self.progress))
         self.result = said.get('result', self.result)
@@ -106,7 +124,6 @@ class FitProcess:
         for pipe in (self._process.stdin, self._process.stdout, self._complaints):
             if pipe is not None:
                 pipe.close()
-        self._folder.cleanup()
 
 
 def _environment() -> dict[str, str]:

@@ -16,8 +16,9 @@ from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import IdentificationStatus, ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
+from sysid_ros.nodes.fit_standby import FitStandby
 from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, now, require_short
-from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.job import FitJob, WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording
 
 _PERIOD = 0.05
@@ -52,13 +53,18 @@ class FitServer:
         data: Where recordings are, and estimates go to.
         settings: Settings of the robot, for bags without their own.
         holdout: Last part of a recording to judge by.
+        warm_up: Compiled functions to load before there is a fit.
         recording: Gives the recording of this node, under way or the last one.
         revision: Gives the id of the revision that runs; empty when none is known.
+
+    Attributes:
+        standby: The process for the next fit.
     """
 
     def __init__(
         self, node: SysidNode[Any], data: DataFolder, settings: Path | None, holdout: float, *,
-        recording: Callable[[], LiveRecording | None], revision: Callable[[], str],
+        warm_up: WarmUpJob, recording: Callable[[], LiveRecording | None],
+        revision: Callable[[], str],
     ) -> None:
         self._node, self._data, self._settings, self._holdout = node, data, settings, holdout
         self._recording, self._revision = recording, revision
@@ -66,6 +72,8 @@ class FitServer:
         self._last: _Goal | None = None
         self._results: dict[bytes, tuple[str, Identify.Result]] = {}
         self._replied = -_DELIVERY
+        self.standby = FitStandby(warm_up)
+        self.standby.start()
         node.keep(_destroyed, ActionServer(
             node, Identify, '~/identify', self._conclude, goal_callback=_accept,
             handle_accepted_callback=node.guarded(self._begin), cancel_callback=_accept_cancel))
@@ -92,6 +100,11 @@ class FitServer:
             self._finish(self._goal, 'abort', Identify.Result(
                 success=False, code=ResultCode.STOPPED, message=reason))
 
+    def close(self) -> None:
+        """End the fit and the process for the next one."""
+        self.end('the node was cleaned up')
+        self.standby.close()
+
     def describe(self, status: IdentificationStatus) -> None:
         """Fill in what a status says of the fit under way, or the last one."""
         goal = self._goal or self._last
@@ -116,8 +129,7 @@ class FitServer:
     def _accepted(self, handle: ServerGoalHandle[Any, Any, Any]) -> _Goal:
         request = handle.request
         require_short(request)
-        if not self._node.active:
-            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node is not active'))
+        self._node.require_active()
         if self._goal is not None:
             raise RefusedError(ResultCode.BUSY, SysidError(
                 'a fit is under way', found=self._goal.estimate, fix='Wait, or cancel it'))
@@ -151,7 +163,10 @@ class FitServer:
 
     def _watch(self) -> None:
         goal = self._goal
+        self.standby.poll()
         if goal is None:
+            if self._node.active:
+                self.standby.keep()
             return
         if goal.handle.is_cancel_requested:
             self._finish(goal, 'canceled', Identify.Result(
@@ -159,14 +174,16 @@ class FitServer:
         elif goal.process is None:
             mine = self._recording()
             if mine is None or mine.finished or mine.name not in goal.job.recordings:
-                goal.process = FitProcess(goal.job)
+                goal.process = self.standby.take(goal.job)
             else:
                 self._feed_back(goal, 'Completing the bag', 0.0)
-        elif goal.process.poll():
+        elif not goal.process.poll():
+            self._feed_back(goal, goal.process.stage, goal.process.progress)
+        elif goal.process.lost:
+            goal.process = self.standby.take(goal.job)
+        else:
             result = _result(goal.estimate, goal.process)
             self._finish(goal, 'succeed' if result.success else 'abort', result)
-        else:
-            self._feed_back(goal, goal.process.stage, goal.process.progress)
 
     def _feed_back(self, goal: _Goal, stage: str, progress: float) -> None:
         if (stage, progress) != goal.said:

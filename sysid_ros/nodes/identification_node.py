@@ -1,6 +1,7 @@
 """Records joint states and efforts, and fits recordings on request.
 
-Reception never waits: bags are written by a thread, and fits run in processes of their own.
+Reception never waits: bags are written by a thread, and fits run in processes of their own. The
+node is active when such a process has loaded the compiled functions that its estimator calls.
 """
 
 from __future__ import annotations
@@ -8,15 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import ConfigurationError, SysidError
-from sysid_ros.evaluation.live_torque import live_torque
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.fit_server import FitServer
@@ -26,16 +25,18 @@ from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode, now
 from sysid_ros.nodes.online_server import OnlineServer
 from sysid_ros.nodes.payload_server import PayloadServer
 from sysid_ros.nodes.process import run
-from sysid_ros.recording.joint_state_cdr import FIELDS
-from sysid_ros.recording.live import LiveSettings
-from sysid_ros.recording.live_window import LiveWindow
-from sysid_ros.recording.readiness import require_recordable
-from sysid_ros.robot.parameters import ParameterSet
+from sysid_ros.nodes.torque_watch import TorqueWatch
+from sysid_ros.recording.bag.joint_state_cdr import FIELDS
+from sysid_ros.recording.live.joint_states import LiveSettings
+from sysid_ros.recording.live.readiness import require_recordable
+from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.runs.job import WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording, Tally
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import StartIdentification, StopIdentification
 
 _POLL_PERIOD = 0.02
+_LOAD_PERIOD = 0.1
 # Motion that the torques of the status are of, in [s].
 _STATUS_WINDOW = 2.0
 _EFFORT = ('effort',)
@@ -51,7 +52,6 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def __init__(self) -> None:
         super().__init__('identification_node')
         self._recording: LiveRecording | None = None
-        self._thread: ThreadPoolExecutor | None = None
         self._fits: FitServer | None = None
         self._online: OnlineServer | None = None
         self._payload: PayloadServer | None = None
@@ -66,32 +66,54 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
                 "the parameter 'settings' is empty", where=self.get_fully_qualified_name(),
                 allowed='a settings file with the sections robot, processing and fit')
         self._data = DataFolder(Path(settings.data_folder))
-        self._identification = load_without_recording(Path(settings.settings).expanduser())
-        self._model = self._identification.model()
+        identification = load_without_recording(Path(settings.settings).expanduser())
+        fit = identification.settings.fit
+        # A misspelt name is refused before any work is done.
+        fit.require_estimator(fit.estimator)
+        self._setup = FitSetup.of(identification)
+        self._model = self._setup.model
         self._believed = self._model.parameters
         self._revision: IdentifiedParameters | None = None
         self._foreign = ''
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
-        self._torque = self._no_torque()
-        # Takes too long for a callback.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix='torque')
-        self._looking: Future[tuple[np.ndarray, np.ndarray]] | None = None
+        self._torques = TorqueWatch(self._setup)
         self.listen(
             IdentifiedParameters, 'model_server/identified_parameters', self._take_revision,
             LATCHED)
         self.serve(StartIdentification, '~/start', self._start)
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
         self._fits = FitServer(
-            self, self._data, self._identification.path, settings.holdout,
+            self, self._data, identification.path, settings.holdout, warm_up=WarmUpJob(
+                estimator=fit.estimator, closed=self._model.robot.loops is not None),
             recording=lambda: self._recording, revision=lambda: self._revision_id)
         self._payload = PayloadServer(self, self._data, self._window, lambda: self._revision)
         self._online = OnlineServer(
-            self, self._identification, self._model, settings.following(), self._data,
-            self._since) if settings.online else None
+            self, self._setup, settings.following(), self._data, self._since,
+        ) if settings.online else None
         self._status = self.advertise(IdentificationStatus, '~/status')
         self.every(_POLL_PERIOD, self._poll)
+        self._loader = self.every(_LOAD_PERIOD, self._load_for_joint_states)
         self.every(1.0 / settings.status_rate, self._say)
+
+    def load(self) -> None:
+        """Have a process ready for the next fit."""
+        assert self._fits is not None  # it is configured
+        self._fits.standby.start()
+
+    def loading(self) -> str:
+        """What fits, and what comes in, call and is not loaded yet."""
+        if self._fits is None or self._fits.standby.problem:
+            return ''
+        if self._fits.standby.loading:
+            return f'the process for fits ({self._fits.standby.loading})'
+        return '' if self._torques.loaded else 'the compiled functions for joint states'
+
+    def activate(self) -> None:
+        """Grant requests, if a process is ready for the next fit."""
+        assert self._fits is not None  # it is configured
+        self._fits.standby.require_ready()
+        self._torques.require_loaded()
 
     def deactivate(self) -> None:
         """End the recording and the fit."""
@@ -103,8 +125,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def cleanup(self) -> None:
         """Let go of recording and fit."""
         self.deactivate()
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+        if self._fits is not None:
+            self._fits.close()
+            self._torques.close()
         for server in (self._payload, self._online):
             if server is not None:
                 server.close()
@@ -146,13 +169,22 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             sentences = [sentence for sentence in found if sentence]
             if sentences:
                 return level, '; '.join(sentences), values
+        if self.inactive and self.loading():
+            return DiagnosticStatus.OK, f'loading {self.loading()}', values
         return DiagnosticStatus.OK, 'recording' if self._records else 'ready', values
+
+    def _load_for_joint_states(self) -> None:
+        # After the process for fits, which has compiled by then what both of them need.
+        assert self._fits is not None  # it is configured
+        if self._fits.standby.ready:
+            self._torques.load()
+            self._loader.cancel()
 
     # What comes in
 
     def _wanted_joints(self) -> tuple[str, ...]:
         known = self._model.robot.joint_names
-        section = self._identification.settings.recording
+        section = self._setup.settings.recording
         joints = self.settings.joints or section.joints or known
         for name in joints:
             self._model.robot.joint_index(name)
@@ -167,7 +199,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def _listen(self) -> Iterator[JointStateFeed]:
         settings, robot = self.settings, self._model.robot
         section, processing = (
-            self._identification.settings.recording, self._identification.settings.processing)
+            self._setup.settings.recording, self._setup.settings.processing)
         live = LiveSettings(
             rename=section.rename, stamps=section.stamps, clock_warning=section.clock_warning,
             clock_limit=section.clock_limit, reset_tolerance=section.reset_tolerance,
@@ -222,6 +254,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     def _warnings(self) -> Iterator[str]:
         yield self._foreign
+        if self._fits is not None and self._fits.standby.problem:
+            yield f'the process for the next fit ended: {self._fits.standby.problem}'
         if self._online is not None:
             yield self._online.warning()
         for feed in self._feeds:
@@ -256,7 +290,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         except SysidError as error:
             raise RefusedError(ResultCode.NOT_READY, error) from error
         self._recording = LiveRecording(
-            name, folder, self._identification, self._model, joints=self._joints,
+            name, folder, self._setup, joints=self._joints,
             topics=[feed.topic for feed in self._feeds], live=[feed.live for feed in self._feeds])
         response.recording, response.message = name, f'recording {name}'
 
@@ -267,7 +301,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
                 raise SysidError(problem.rstrip('.'))
         if self._waits_for_replay():
             return
-        processing = self._identification.settings.processing
+        processing = self._setup.settings.processing
         states, *efforts = self._feeds
         require_recordable(
             states.live, states.topic, now(), processing=processing, effort=not efforts)
@@ -323,8 +357,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
             joint_names=list(self._model.robot.joint_names),
         )
-        self._look_at_torque()
-        status.torque_rms, status.torque_residual_rms = (own.tolist() for own in self._torque)
+        self._look_at_torques()
+        status.torque_rms = self._torques.rms.tolist()
+        status.torque_residual_rms = self._torques.residual_rms.tolist()
         assert self._fits is not None  # it is configured
         self._fits.describe(status)
         status.online_consistency_margin = status.online_relative_error = math.nan
@@ -339,34 +374,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             IdentificationStatus.RECORDING * self._records
             + IdentificationStatus.FITTING * self._fitting)
 
-    def _look_at_torque(self) -> None:
-        """Take what the thread has found, and give it the next window."""
-        if self._looking is not None:
-            if not self._looking.done():
-                return
-            self._torque = self._looking.result()
+    def _look_at_torques(self) -> None:
         states = self._feeds[0].live
         window = None
         if states.latest is not None and states.age(now()) < _STATUS_WINDOW:
             window = self._window(_STATUS_WINDOW)
-        assert self._thread is not None  # it is configured
-        self._looking = self._thread.submit(self._compare, window, self._believed)
-
-    def _compare(
-        self, window: LiveWindow | None, believed: ParameterSet
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if window is None:
-            return self._no_torque()
-        try:
-            found = live_torque(window, self._identification, self._model, believed)
-        except SysidError:
-            # Too little was heard, or without efforts; diagnostics say what is wrong.
-            return self._no_torque()
-        return found.rms, found.residual_rms
-
-    def _no_torque(self) -> tuple[np.ndarray, np.ndarray]:
-        unknown = np.full(len(self._model.robot.joint_names), math.nan)
-        return unknown, unknown
+        self._torques.look(window, self._believed)
 
 
 def main() -> int:

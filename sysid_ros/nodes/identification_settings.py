@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sysid_ros.estimation.online import OnlineSettings
+from sysid_ros.estimation.online.online import OnlineSettings
 from sysid_ros.nodes.settings import NodeSettings
 
 

@@ -16,8 +16,8 @@ from rclpy.qos import (
 from sensor_msgs.msg import JointState
 
 from sysid_ros.nodes.node import SysidNode
-from sysid_ros.recording.joint_state_cdr import FIELDS
-from sysid_ros.recording.live import LiveJointStates, LiveSettings
+from sysid_ros.recording.bag.joint_state_cdr import FIELDS
+from sysid_ros.recording.live.joint_states import LiveJointStates, LiveSettings
 
 # Two seconds of 1 kHz: what may wait while the process has no time.
 _DEPTH = 2000

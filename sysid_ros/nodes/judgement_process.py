@@ -59,8 +59,9 @@ class Judge:
                 'since recordings_required is false.')
 
     def _judged(self, name: str, folder: Path) -> str:
-        process = FitProcess(JudgementJob(name=name, folder=folder))
+        process = FitProcess()
         try:
+            process.begin(JudgementJob(name=name, folder=folder))
             while not process.poll():
                 if self._ended.wait(_LOOK):
                     raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(

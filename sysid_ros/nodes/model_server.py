@@ -9,8 +9,6 @@ shaking. Either way the answer says which consumers still run another revision.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,24 +25,14 @@ from sysid_ros.nodes.conversions import content_message, info_message
 from sysid_ros.nodes.judgement_process import Judge
 from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.release_codes import release_codes
 from sysid_ros.nodes.robot_watch import RobotWatch
 from sysid_ros.nodes.settings import NodeSettings
-from sysid_ros.recording.live import LiveSettings
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.live.joint_states import LiveSettings
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.revision import MAX_COMMENT, Content, Revision
-from sysid_ros.release.store import (
-    BaseChangedError,
-    RejectedEntryError,
-    RevisionStore,
-    UnknownRevisionError,
-)
-from sysid_ros.runs.commit import (
-    InconsistentError,
-    Preparation,
-    initial_content,
-    prepare,
-)
-from sysid_ros.runs.judged import NotCommittableError
+from sysid_ros.release.store import RevisionStore
+from sysid_ros.runs.commit import Preparation, initial_content, prepare
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import (
     AcknowledgeRevision,
@@ -58,17 +46,6 @@ from sysid_ros.srv import (
 _LOOK = 1.0
 # How long a callback may wait for another process that writes, in [s]; commits wait longer, beside.
 _PATIENCE = 0.2
-
-# What an error means to a client, the more special first.
-_CODES: tuple[tuple[type[SysidError], str], ...] = (
-    (NotCommittableError, ResultCode.NOT_COMMITTABLE),
-    (InconsistentError, ResultCode.INCONSISTENT),
-    (BaseChangedError, ResultCode.BASE_CHANGED),
-    (UnknownRevisionError, ResultCode.UNKNOWN_ID),
-    (RejectedEntryError, ResultCode.INVALID_REQUEST),
-    (ReleaseError, ResultCode.STORAGE),
-)
-
 
 class ModelServerSettings(NodeSettings):
     """Parameters of the model server."""
@@ -258,7 +235,7 @@ class ModelServer(SysidNode[ModelServerSettings]):
             f'Revision {revision.id} holds what {revision.restored} held.',))
 
     def _get(self, request: Any, response: Any) -> None:
-        with _codes():
+        with release_codes():
             revision = self._opened.get(request.revision) if request.revision else self._current()
             response.info = info_message(revision, self._opened.current_id())
             response.parameters = content_message(self._robot, revision.content, revision.id)
@@ -266,13 +243,13 @@ class ModelServer(SysidNode[ModelServerSettings]):
             response.acknowledged, response.outdated = self._consumers(revision.id)
 
     def _list(self, request: Any, response: Any) -> None:
-        with _codes():
+        with release_codes():
             current = self._opened.current_id()
             response.revisions = [
                 info_message(revision, current) for revision in self._opened.newest(request.limit)]
 
     def _acknowledge(self, request: Any, response: Any) -> None:
-        with _codes():
+        with release_codes():
             self._opened.acknowledge(request.consumer, request.revision)
 
     # Parts of services
@@ -310,7 +287,7 @@ class ModelServer(SysidNode[ModelServerSettings]):
         if self._background is None or not self.active:
             # Between two steps; what has been committed is committed.
             raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node was deactivated'))
-        with _codes():
+        with release_codes():
             return await self._background.run(work, *arguments)
 
     def _answer(self, response: Any, revision: Revision, said: tuple[str, ...]) -> None:
@@ -365,20 +342,6 @@ def _commit_to(store: Path, prepared: Preparation, comment: str) -> Revision:
 def _roll_back_in(store: Path, revision: str, comment: str) -> Revision:
     with RevisionStore(store) as revisions:
         return revisions.rollback(revision, comment)
-
-
-@contextmanager
-def _codes() -> Iterator[None]:
-    """Errors with the codes that they have for clients."""
-    try:
-        yield
-    except RefusedError:
-        raise
-    except SysidError as error:
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
-        if code is None:
-            raise
-        raise RefusedError(code, error) from error
 
 
 def _as_text(content: Content) -> Content:

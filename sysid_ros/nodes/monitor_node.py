@@ -21,9 +21,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_ros.errors import ConfigurationError, ExcitationError, SysidError
 from sysid_ros.excitation.configuration import ExcitationPlan
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.watch import Observation, WatchSettings
-from sysid_ros.excitation.watchdog import Command, Pulse, Watchdog
+from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.excitation.safety.monitor import Command, Pulse, Watchdog
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, STREAM, SysidNode, now
@@ -85,9 +85,9 @@ class MonitorNodeSettings(NodeSettings):
         description='Part of the velocity limit below which a joint is at rest')
 
     @property
-    def tolerated(self) -> WatchSettings:
+    def tolerated(self) -> PlaybackTolerances:
         """What is tolerated."""
-        return WatchSettings(
+        return PlaybackTolerances(
             self.tracking_error, self.state_timeout, self.heartbeat_timeout,
             bad_in_a_row=self.bad_in_a_row, reaction_time=self.reaction_time, over=self.over,
         )

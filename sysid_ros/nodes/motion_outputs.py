@@ -16,10 +16,10 @@ from rclpy.duration import Duration as RosDuration
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from sysid_ros.excitation.braking import BrakingStop
 from sysid_ros.excitation.excitation import Motion
-from sysid_ros.excitation.playback import Setpoint
-from sysid_ros.excitation.watch import Observation
+from sysid_ros.excitation.playback.checks import Observation
+from sysid_ros.excitation.playback.playback import Setpoint
+from sysid_ros.excitation.safety.braking import BrakingStop
 from sysid_ros.nodes.node import SysidNode, now
 
 # Points of a braking trajectory per second.
@@ -35,7 +35,7 @@ ControlLaw = Callable[[Setpoint, Observation], np.ndarray]
 class Stream:
     """Set-points as messages of one kind.
 
-    It is a :class:`~sysid_ros.excitation.motion_output.MotionOutput`.
+    It is a :class:`~sysid_ros.excitation.playback.motion_output.MotionOutput`.
 
     Args:
         node: The node that sends them.

@@ -20,6 +20,7 @@ from rclpy.timer import Timer
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
+from sysid_ros.nodes.activation import Activation
 from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
@@ -66,8 +67,14 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     which raise ``SysidError`` where they cannot; topics, services and timers are made in
     :meth:`configure` by the methods of this class, and are gone after :meth:`cleanup`.
 
+    It becomes active when :meth:`loading` says that nothing is missing: no callback waits for that.
+
     Args:
         name: Name of the node, unless it is remapped.
+
+    Attributes:
+        activation: When it becomes active.
+        lane: Its fast lane, where it has one.
     """
 
     #: Settings class whose fields are the node's parameters.
@@ -84,11 +91,19 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(HEARTBEAT_PERIOD, self.guarded(self._beat))
         self.create_timer(_DIAGNOSTICS_PERIOD, self.guarded(self.report))
+        self.activation = Activation(self)
 
     # What a node fills in
 
     def configure(self) -> None:
         """Take the settings, load what is needed, make topics, services and timers."""
+
+    def load(self) -> None:
+        """Begin to load, beside the executor, what :meth:`activate` needs and is not there."""
+
+    def loading(self) -> str:
+        """What is being loaded, in words; empty when :meth:`activate` may be called."""
+        return ''
 
     def activate(self) -> None:
         """Begin to grant requests."""
@@ -128,9 +143,31 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         return bool(self._state_machine.current_state[1] == 'active')
 
     @property
+    def inactive(self) -> bool:
+        """Whether it is configured, and could be activated."""
+        return bool(self._state_machine.current_state[1] == 'inactive')
+
+    @property
     def configured(self) -> bool:
         """Whether its topics and services are there."""
         return bool(self._state_machine.current_state[1] in ('active', 'inactive'))
+
+    def require_active(self) -> None:
+        """Refuse a request that only an active node grants.
+
+        Raises:
+            RefusedError: The node is not active, or not yet.
+        """
+        if self.active:
+            return
+        name = self.get_fully_qualified_name()
+        if self.activation.pending:
+            raise RefusedError(ResultCode.NOT_READY, SysidError(
+                f'{name} is not ready yet', found=self.loading() or 'it is being activated',
+                fix='Ask again when its lifecycle state is active'))
+        raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
+            f'{name} is not active', found=self._state_machine.current_state[1],
+            fix='Activate it first'))
 
     def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
         """A callback whose exceptions are reported and end nothing else."""
@@ -209,11 +246,8 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """
         def answer(request: Any, response: Any) -> Any:
             try:
-                if not (self.active or always):
-                    raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
-                        f'{self.get_fully_qualified_name()} is not active',
-                        found=self._state_machine.current_state[1], fix='Activate it first',
-                    ))
+                if not always:
+                    self.require_active()
                 require_short(request)
                 response.success, response.code = True, ResultCode.OK
                 grant(request, response)
@@ -250,7 +284,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Activate."""
-        outcome = self._transition(self.activate)
+        outcome = self._transition(self._activate_loaded)
         if outcome == TransitionCallbackReturn.SUCCESS:
             self._take_priority(self.settings.realtime_priority)
         return outcome
@@ -266,6 +300,13 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up, from whatever state."""
         return self._transition(self.deactivate)
+
+    def _activate_loaded(self) -> None:
+        missing = self.loading()
+        if missing:
+            raise SysidError(
+                'the node is not ready to be activated', found=missing, fix='Wait until it is')
+        self.activate()
 
     def _transition(
         self, work: Callable[[], None], undo: Callable[[], None] | None = None
@@ -292,6 +333,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             self.get_logger().warning(str(error))
 
     def _forget(self) -> None:
+        self.activation.withdraw()
         self.cleanup()
         self.lane = None
         while self._entities:

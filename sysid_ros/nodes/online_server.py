@@ -8,17 +8,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from sysid_ros.data_folder import DataFolder
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError, SysidError
-from sysid_ros.estimation.change_detection import Change
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.online import (
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.online.change import Change
+from sysid_ros.estimation.online.online import (
     Committed,
     OnlineEstimate,
     OnlineIdentification,
     OnlineSettings,
 )
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import (
     IdentificationStatus,
     IdentifiedParameters,
@@ -27,7 +27,7 @@ from sysid_ros.msg import (
 )
 from sysid_ros.nodes.conversions import parameters_message, to_time
 from sysid_ros.nodes.node import LATCHED, STREAM, SysidNode
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.link_inertias import require_joint_terms_known
 from sysid_ros.release.revision import Quality
 from sysid_ros.robot.parameters import ParameterSet
@@ -41,8 +41,7 @@ class OnlineServer:
 
     Args:
         node: The node.
-        identification: What joint states mean, and how they are filtered.
-        model: The torque model.
+        setup: What joint states mean, how they are filtered, and the torque model.
         settings: How the robot is followed.
         data: Where estimates are.
         window: Gives the joint states since a time in [s] since 1970.
@@ -52,11 +51,11 @@ class OnlineServer:
     """
 
     def __init__(
-        self, node: SysidNode[Any], identification: Identification, model: TorqueModel,
-        settings: OnlineSettings, data: DataFolder, window: Callable[[float], LiveWindow],
+        self, node: SysidNode[Any], setup: FitSetup, settings: OnlineSettings, data: DataFolder,
+        window: Callable[[float], LiveWindow],
     ) -> None:
-        self._node, self._model, self._data, self._window = node, model, data, window
-        self._following = OnlineIdentification(identification, model, settings)
+        self._node, self._model, self._data, self._window = node, setup.model, data, window
+        self._following = OnlineIdentification(setup, settings)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix='online')
         self._job: Future[None] | None = None
         self._revision, self._fresh = '', False
@@ -64,7 +63,7 @@ class OnlineServer:
         self._estimate: OnlineEstimate | None = None
         self._published = 0
         self._message, self._told = self._following.message, ('', '')
-        self._sayable = _sayable(model)
+        self._sayable = _sayable(setup.model)
         self._parameters = node.advertise(OnlineParameters, '~/online_parameters', STREAM)
         self._changes = node.advertise(ParameterChange, '~/parameter_change', LATCHED)
         node.every(_PERIOD, self._follow)

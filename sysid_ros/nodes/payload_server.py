@@ -8,12 +8,12 @@ from typing import Any
 
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import EstimationError, RecordingError, SysidError
-from sysid_ros.estimation.payload_estimate import PayloadEstimate
+from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import load_messages
 from sysid_ros.nodes.node import RefusedError, SysidNode
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.runs.commit import FinishedFit
 from sysid_ros.srv import IdentifyPayload
 

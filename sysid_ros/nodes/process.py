@@ -18,8 +18,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from sysid_ros.errors import SysidError
-from sysid_ros.kernel_indexes import remove_unreadable_indexes
 from sysid_ros.nodes.node import SysidNode, now
+from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
 
 # Longest time that a node may take to come to rest, and longest sleep between looks at signals.
 _GRACE = 5.0
@@ -64,13 +64,12 @@ def run(make_node: Callable[[], SysidNode[Any]], arguments: Sequence[str] | None
 def _spin(node: SysidNode[Any], signals: list[int]) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
+    started = None
     if node.settings.autostart:
         node.trigger_configure()
         if not node.configured:
             return 1
-        node.trigger_activate()
-        if not node.active:
-            return 1
+        started = node.activation.request()
 
     def spin_once() -> None:
         if node.lane is not None:
@@ -84,15 +83,22 @@ def _spin(node: SysidNode[Any], signals: list[int]) -> int:
         except Exception as error:  # noqa: BLE001 (one callback must not end the process)
             node.complain(error)
 
-    while not signals:
-        spin_once()
+    failed = False
+    while not (signals or failed):
+        # None: somebody else has taken the lifecycle into his hands meanwhile.
+        failed = started is not None and started.done() and started.result() is False
+        if not failed:
+            spin_once()
+    node.activation.withdraw()
     if node.active:
         node.trigger_deactivate()
     deadline = now() + _GRACE
     # A second signal does not wait.
-    while not node.at_rest() and now() < deadline and len(signals) < 2:
+    while not (node.at_rest() and node.activation.settled) and (
+        now() < deadline and len(signals) < 2
+    ):
         spin_once()
     if node.configured:
         node.trigger_cleanup()
     executor.shutdown()
-    return 0
+    return int(failed)

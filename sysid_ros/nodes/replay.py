@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_ros.errors import SysidError
 from sysid_ros.nodes.conversions import to_time
-from sysid_ros.recording.bag_messages import joint_state_messages, joint_state_topics
+from sysid_ros.recording.bag.messages import joint_state_messages, joint_state_topics
 
 # Time between messages on /clock in [s], by the wall.
 _CLOCK_PERIOD = 0.002

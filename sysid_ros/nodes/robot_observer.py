@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from sysid_ros.excitation.watch import Observation
+from sysid_ros.excitation.playback.checks import Observation
 from sysid_ros.msg import Heartbeat
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, SysidNode, now

@@ -10,8 +10,8 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import RefusedError, SysidNode, now
-from sysid_ros.recording.live import LiveSettings
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.recording.live.joint_states import LiveSettings
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.model import RobotModel
 
 _POLL_PERIOD = 0.02

@@ -23,9 +23,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_ros.dynamics.closed_chain import resting_place
-from sysid_ros.dynamics.truth import Deviations
+from sysid_ros.demo.true_robot import Deviations
 from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.mechanics.closures.closed_chain import resting_place
 from sysid_ros.msg import StopRequest
 from sysid_ros.nodes.node import STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
@@ -34,8 +34,8 @@ from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 
 if TYPE_CHECKING:
-    from sysid_ros.dynamics.plant import Plant
-    from sysid_ros.dynamics.servo import Drives
+    from sysid_ros.demo.mujoco_plant import Plant
+    from sysid_ros.demo.servo import Drives
 
 # Joints that no deceleration is given for come from full speed to rest within so many seconds.
 _BRAKING_TIME = 0.25
@@ -167,8 +167,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
     def _make_drives(self, robot: RobotModel) -> tuple[Drives, Plant]:
         settings = self.settings
         try:
-            from sysid_ros.dynamics.plant import Plant  # noqa: PLC0415 (MuJoCo is optional)
-            from sysid_ros.dynamics.servo import Drives, DriveSettings  # noqa: PLC0415
+            from sysid_ros.demo.mujoco_plant import Plant  # noqa: PLC0415 (MuJoCo is optional)
+            from sysid_ros.demo.servo import Drives, DriveSettings  # noqa: PLC0415
         except ImportError as error:
             raise ConfigurationError(
                 f'the robot cannot be simulated: {error}',

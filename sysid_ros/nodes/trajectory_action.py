@@ -14,10 +14,10 @@ from action_msgs.srv import CancelGoal
 from rclpy.action import ActionClient
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.excitation.braking import BrakingStop
 from sysid_ros.excitation.excitation import Motion
-from sysid_ros.excitation.playback import Setpoint
-from sysid_ros.excitation.watch import Observation
+from sysid_ros.excitation.playback.checks import Observation
+from sysid_ros.excitation.playback.playback import Setpoint
+from sysid_ros.excitation.safety.braking import BrakingStop
 from sysid_ros.nodes.motion_outputs import duration, trajectory_message
 from sysid_ros.nodes.node import SysidNode
 

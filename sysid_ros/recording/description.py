@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from sysid_ros.dynamics.transmission import Transmission
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, did_you_mean
+from sysid_ros.mechanics.transmission import Transmission
 from sysid_ros.settings import StrictSettings
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'effort')
@@ -39,6 +40,13 @@ UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
     },
     'effort': _EFFORTS,
 }
+
+# Words for units, as regular expressions, and the symbols for them.
+_UNIT_WORDS = (
+    ('degrees?|°', 'deg'), ('radians?', 'rad'), ('milli-?met(er|re)s?', 'mm'),
+    ('milli-?newtons?', 'mn'), ('newtons?', 'n'), ('met(er|re)s?', 'm'),
+    ('seconds?|sec', 's'), (r'\s*per\s*', '/'),
+)
 
 # Keys that say something about one format only.
 _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
@@ -255,11 +263,17 @@ def _check_format_keys(settings: RecordingSettings) -> None:
         )
     if settings.format == 'rosbag':
         if settings.file is None:
-            raise ConfigurationError("the key 'file' is missing", where='recording', fix='Add it')
+            raise ConfigurationError(
+                "the key 'file' is missing", where='recording',
+                fix='Add file: with the folder of the bag')
         return
     if not settings.joints or settings.position is None:
         key = 'position' if settings.joints else 'joints'
-        raise ConfigurationError(f'the key {key!r} is missing', where='recording', fix='Add it')
+        line = 'position: {columns: [q1, q2]}' if settings.format == 'csv' else (
+            'position: {array: q}')
+        raise ConfigurationError(
+            f'the key {key!r} is missing', where='recording',
+            fix=f'Add {line if settings.joints else "joints: [shoulder, elbow]"}')
 
 
 def _check_quantity(
@@ -284,9 +298,22 @@ def _check_quantity(
         if unit not in UNITS[quantity]:
             raise ConfigurationError(
                 'unknown unit', where=f'{quantity}.unit', found=repr(unit),
-                allowed=', '.join(UNITS[quantity]),
+                allowed=', '.join(UNITS[quantity]), fix=_nearest_unit(unit, UNITS[quantity]),
             )
     _check_source(recording, quantity, settings)
+
+
+def _nearest_unit(unit: str, known: Collection[str]) -> str | None:
+    """The ``fix`` for an unknown unit: by its words first, then by its letters."""
+    short = unit.lower()
+    for word, symbol in _UNIT_WORDS:
+        short = re.sub(word, symbol, short)
+    same = next((one for one in known if _letters(one) == _letters(short)), None)
+    return did_you_mean(same or short, known)
+
+
+def _letters(unit: str) -> str:
+    return re.sub(r'[\s·*.()_-]', '', unit).lower()
 
 
 def _check_source(
@@ -305,7 +332,9 @@ def _check_source(
             )
     for key in needed:
         if getattr(settings, key) is None:
-            raise ConfigurationError(f'the key {key!r} is missing', where=quantity, fix='Add it')
+            raise ConfigurationError(
+                f'the key {key!r} is missing', where=quantity,
+                fix=f'Add {key}: with the name of one in the archive')
     if recording.format == 'rosbag':
         return
     if (settings.file or recording.file) is None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.dynamics.base_motion import BaseMotion
-from sysid_ros.dynamics.closed_chain import closed_chain
 from sysid_ros.errors import RecordingError, did_you_mean
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.tree.base_motion import BaseMotion
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.differentiation import SavitzkyGolay, Spline
+from sysid_ros.recording.processing.differentiation import SavitzkyGolay, Spline
 from sysid_ros.robot.model import STANDARD_GRAVITY, RobotModel
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sysid_ros.recording.joint_state_cdr import Batch
+from sysid_ros.recording.bag.joint_state_cdr import Batch
 from sysid_ros.recording.samples import Samples
 
 

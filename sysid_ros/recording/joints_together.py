@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sysid_ros.recording.joint_state_cdr import Batch
+from sysid_ros.recording.bag.joint_state_cdr import Batch
 
 
 def joints_together(

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from sysid_ros.errors import RecordingError
-from sysid_ros.recording.bag_reader import BagClock, JointStateGathering
-from sysid_ros.recording.bag_storage import bag_files
-from sysid_ros.recording.csv_reader import read_csv_columns
+from sysid_ros.errors import RecordingError, unreadable
+from sysid_ros.recording.bag.reader import BagClock, JointStateGathering
+from sysid_ros.recording.bag.storage import bag_files
+from sysid_ros.recording.checks.faults import mend_clock
+from sysid_ros.recording.checks.unpowered import with_unpowered
 from sysid_ros.recording.description import (
     TIME_UNITS,
     QuantitySettings,
     RecordingSettings,
     TimeSettings,
 )
-from sysid_ros.recording.faults import mend_clock
-from sysid_ros.recording.npz_reader import read_npz_array
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
-from sysid_ros.recording.unpowered import with_unpowered
+from sysid_ros.recording.table.csv_reader import read_csv_columns
+from sysid_ros.recording.table.npz_reader import read_npz_array
 
 _BLOCK = 1 << 20
 
@@ -66,7 +66,7 @@ def hash_files(paths: Iterable[Path]) -> str:
                 while block := file.read(_BLOCK):
                     digest.update(block)
         except OSError as error:
-            raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+            raise unreadable(RecordingError, path, error) from error
         total.update(f'{digest.hexdigest()}  {path.name}\n'.encode())
     return total.hexdigest()
 
@@ -83,7 +83,7 @@ def read_hashed(gathering: JointStateGathering, path: Path) -> str:
 
     Raises:
         RecordingError: As for
-            :meth:`~sysid_ros.recording.bag_reader.JointStateGathering.read_checked`.
+            :meth:`~sysid_ros.recording.bag.reader.JointStateGathering.read_checked`.
     """
     with ThreadPoolExecutor(1) as thread:
         sha256 = thread.submit(hash_files, bag_files(path))
@@ -133,6 +133,8 @@ def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
 def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
     counts: Counter[str] = Counter()
     tables = [_stamped(table, counts) for table in _read_tables(settings, base)]
+    for table in tables:
+        _require_running_clock(table.t, settings)
     stamps = np.concatenate([table.t[np.isfinite(table.t)] for table in tables])
     start = float(stamps.min(initial=np.inf)) if len(stamps) else 0.0
     channels: list[Channel] = []
@@ -170,6 +172,16 @@ def _stamped(table: Samples, counts: Counter[str]) -> Samples:
     counts['rows without a stamp dropped'] += int(np.count_nonzero(~there))
     values = {name: rows[there] for name, rows in table.values.items()}
     return Samples(table.names, table.t[there], values)
+
+
+def _require_running_clock(t: np.ndarray, settings: RecordingSettings) -> None:
+    if len(t) > 1 and np.ptp(t) == 0.0:
+        key = 'column' if settings.format == 'csv' else 'array'
+        raise RecordingError(
+            'all rows have the same time', where=f'{settings.file or "recording"}: time',
+            found=f'{t[0]:g} s in all {len(t)} rows',
+            fix=f'Name another {key}, recording: {{time: {{{key}: …}}}}, or the rate in Hz, '
+            'recording: {time: {rate: 500}}')
 
 
 def _mend_table_clock(t: np.ndarray, tolerance: float) -> tuple[np.ndarray, tuple[float, ...]]:

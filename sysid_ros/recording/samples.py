@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.recording.checks.faults import order_samples
 from sysid_ros.recording.description import RecordingSettings, per_joint, unit_factors
-from sysid_ros.recording.faults import order_samples
 from sysid_ros.recording.recording import Channel
 
 
@@ -83,21 +83,24 @@ def clean_channels(samples: Samples, counts: Counter[str]) -> tuple[Channel, ...
     """
     keep = _usable_rows(samples, counts)
     order = order_samples(samples.t[keep], counts)
-    rows = np.flatnonzero(keep)[order]
+    chosen = np.flatnonzero(keep)[order]
+    # Rows that are all there and in order, as they mostly are, need not be copied.
+    whole = len(chosen) == len(keep) and bool((np.diff(chosen) == 1).all())
+    rows = slice(None) if whole else chosen
     channels: list[Channel] = []
     for quantity, values in samples.values.items():
-        finite = np.where(np.isfinite(values[rows]), values[rows], np.nan)
+        finite = values[rows]
+        there = np.isfinite(finite)
+        if not there.all():
+            finite = np.where(there, finite, np.nan)
+        some = there.any(axis=0)
         units = samples.units[quantity]
         for unit in dict.fromkeys(units):
-            columns = [
-                index for index, own in enumerate(units)
-                if own == unit and not np.isnan(finite[:, index]).all()
-            ]
+            columns = [index for index, own in enumerate(units) if own == unit and some[index]]
             if columns:
                 names = tuple(samples.names[index] for index in columns)
-                channels.append(
-                    Channel(quantity, names, unit, samples.t[rows], finite[:, columns])
-                )
+                taken = finite if len(columns) == len(units) else finite[:, columns]
+                channels.append(Channel(quantity, names, unit, samples.t[rows], taken))
     return tuple(channels)
 
 

@@ -11,37 +11,30 @@ from types import MappingProxyType
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.dynamics.closest_friction import LAWS, SHAPES, ClosestFriction
-from sysid_ros.dynamics.terms import described_dynamics
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, fields_of_laws
+from sysid_ros.mechanics.joint_terms.term import described_dynamics
+from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.document import Document
 from sysid_ros.release.link_shares import BodyShares, share_body
 from sysid_ros.release.mjcf_document import MjcfDocument
 from sysid_ros.release.urdf_document import UrdfDocument
 from sysid_ros.release.xml_splice import apply_splices
+from sysid_ros.robot.description.urdf import RobotDescription
 from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.robot.urdf import RobotDescription
 
 #: Largest torque difference in [N·m] after reloading; relative to the largest torque of
 #: robots whose torques exceed 1000 N·m, where double precision ends.
 TORQUE_TOLERANCE = 1e-9
 _RELATIVE_TOLERANCE = 1e-12
 # A bound that holds counts as kept to this part of it.
-_ROUNDING = 1e-9
+_BOUND_TOLERANCE = 1e-9
 
-# What the description calls a term, whatever its format calls it.
-_TERMS = {
-    'viscous_friction': 'damping', 'coulomb_friction': 'friction', 'armature': 'armature',
-}
-
-
-# Where one of them was identified, the joint has nothing of the other, whatever is described.
-_FRICTION = ('viscous_friction', 'coulomb_friction')
 _NO_LAWS: Mapping[str, ClosestFriction] = MappingProxyType({})
 
 
@@ -201,15 +194,16 @@ def verify_export(
 
 def _refuse_implausible(parameters: ParameterSet) -> None:
     """Refuse frictions and drive inertias that are negative, or larger than they may be."""
+    described = names_in('mjcf')
     for name, value, upper in zip(
             parameters.names, parameters.values, parameters.upper, strict=True):
         owner, _, field = name.rpartition('.')
-        if field in _TERMS and value < 0.0:
+        if field in described and value < 0.0:
             raise ReleaseError(
                 f'{field} is negative', where=owner, found=f'{value:.6g}',
                 allowed='zero or more', fix='Use a physically consistent estimator',
             )
-        if field in _TERMS and value > upper * (1.0 + _ROUNDING):
+        if field in described and value > upper * (1.0 + _BOUND_TOLERANCE):
             raise ReleaseError(
                 f'{field} is larger than plausible', where=owner, found=f'{value:.6g}',
                 allowed=f'{upper:.6g} or less', fix='Use a physically consistent estimator',
@@ -256,18 +250,19 @@ def _changed_terms(
     becomes zero.
     """
     followers = _followers(robot)
+    words, friction = names_in('described'), friction_fields()
     changes: dict[str, dict[str, str]] = {}
     for field, name in document.terms.items():
-        word = _TERMS[field]
+        word = words[field]
         for joint, total in zip(
             robot.joint_names, described_dynamics(robot, word), strict=True
         ):
-            if field in _FRICTION and joint in closest:
+            if field in friction and joint in closest:
                 pair = closest[joint]
                 value = pair.damping if field == 'viscous_friction' else pair.friction
             elif f'{joint}.{field}' in parameters:
                 value = parameters[f'{joint}.{field}']
-            elif field in _FRICTION and _has_friction(parameters, joint):
+            elif field in friction and _has_friction(parameters, joint):
                 value = 0.0
             else:
                 continue
@@ -283,8 +278,11 @@ def _changed_terms(
 
 
 def _has_friction(parameters: ParameterSet, joint: str) -> bool:
-    """Whether friction of a joint was identified."""
-    return any(f'{joint}.{field}' in parameters for field in _FRICTION)
+    """Whether friction of a joint that a description has a place for was identified.
+
+    The joint has nothing of the other then, whatever is described.
+    """
+    return any(f'{joint}.{field}' in parameters for field in names_in('urdf'))
 
 
 def _followers(robot: RobotModel) -> dict[str, list[str]]:
@@ -339,12 +337,12 @@ def _without_place(
     robot: RobotModel, parameters: ParameterSet, document: Document,
     closest: Mapping[str, ClosestFriction],
 ) -> list[str]:
-    described = {link.body for link in robot.links}
+    described, laws = {link.body for link in robot.links}, fields_of_laws()
     names = [f'rotor "{body}"' for body in parameters.bodies if body not in described]
     for name in parameters.names:
         owner, _, field = name.rpartition('.')
         is_written = owner in robot.opened.joint_names and (
-            field in document.terms or (owner in closest and field in (*LAWS, *SHAPES)))
+            field in document.terms or (owner in closest and field in laws))
         if not (parameters.is_inertial(name) or is_written) and parameters[name] != 0.0:
             names.append(f'"{name}"')
     return names

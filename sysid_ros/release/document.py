@@ -14,8 +14,10 @@ class Document(Protocol):
 
     #: The format with its article, for messages.
     name: ClassVar[str]
-    #: Joint terms that it has a place for, and the attribute of each.
-    terms: ClassVar[Mapping[str, str]]
+
+    @property
+    def terms(self) -> Mapping[str, str]:
+        """Joint terms that it has a place for, and the attribute of each."""
 
     def described(self) -> dict[str, bool]:
         """Links that have an inertia of their own, and whether it can be read."""

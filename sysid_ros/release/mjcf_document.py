@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.joint_terms.terms import names_in
 from sysid_ros.release.document import start_tag
 from sysid_ros.release.link_shares import BodyShares, Inertial
 from sysid_ros.release.xml_splice import (
@@ -17,11 +18,11 @@ from sysid_ros.release.xml_splice import (
     locate,
     set_attributes,
 )
+from sysid_ros.robot.description.mjcf.bodies import MjcfBody, read_bodies
+from sysid_ros.robot.description.numbers import read_numbers
+from sysid_ros.robot.description.safe_xml import MAX_DEPTH
+from sysid_ros.robot.description.urdf import RobotDescription
 from sysid_ros.robot.inertia import central_inertia
-from sysid_ros.robot.mjcf_tree import MjcfBody, read_bodies
-from sysid_ros.robot.numbers import read_numbers
-from sysid_ros.robot.safe_xml import MAX_DEPTH
-from sysid_ros.robot.urdf import RobotDescription
 
 # In the order of MuJoCo's fullinertia.
 _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -41,15 +42,16 @@ class MjcfDocument:
     """
 
     name: ClassVar[str] = 'An MJCF'
-    terms: ClassVar[Mapping[str, str]] = {
-        'viscous_friction': 'damping', 'coulomb_friction': 'frictionloss',
-        'armature': 'armature',
-    }
 
     def __init__(self, description: RobotDescription) -> None:
         self._xml = description.xml
         self._source = description.compiled
         self._bodies = {body.name: body for body in read_bodies(self._source)}
+
+    @property
+    def terms(self) -> Mapping[str, str]:
+        """Joint terms with a place in ``<joint>``, and the attribute of each."""
+        return names_in('mjcf')
 
     def described(self) -> dict[str, bool]:
         """Bodies that have an inertia, written or from geoms; all of them can be read."""

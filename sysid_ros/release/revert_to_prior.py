@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
-from sysid_ros.dynamics.base_parameters import base_parameters
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.parameters import ParameterSet
 

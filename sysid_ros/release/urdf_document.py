@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from lxml import etree
 
+from sysid_ros.mechanics.joint_terms.terms import names_in
 from sysid_ros.release.document import start_tag
 from sysid_ros.release.link_shares import BodyShares, Inertial
 from sysid_ros.release.xml_splice import (
@@ -18,8 +19,8 @@ from sysid_ros.release.xml_splice import (
     remove,
     set_attributes,
 )
-from sysid_ros.robot.safe_xml import attribute
-from sysid_ros.robot.urdf import RobotDescription, inertial_is_readable
+from sysid_ros.robot.description.safe_xml import attribute
+from sysid_ros.robot.description.urdf import RobotDescription, inertial_is_readable
 
 _ENTRIES = {
     'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2), 'izz': (2, 2),
@@ -34,9 +35,6 @@ class UrdfDocument:
     """
 
     name: ClassVar[str] = 'A URDF'
-    terms: ClassVar[Mapping[str, str]] = {
-        'viscous_friction': 'damping', 'coulomb_friction': 'friction',
-    }
 
     def __init__(self, description: RobotDescription) -> None:
         self._xml = description.xml
@@ -44,6 +42,11 @@ class UrdfDocument:
             attribute(link, 'name'): link.find('inertial')
             for link in description.root.findall('link')
         }
+
+    @property
+    def terms(self) -> Mapping[str, str]:
+        """Joint terms with a place in ``<dynamics>``, and the attribute of each."""
+        return names_in('urdf')
 
     def described(self) -> dict[str, bool]:
         """Links that have an ``<inertial>``, and whether it can be read."""

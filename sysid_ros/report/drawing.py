@@ -1,21 +1,27 @@
 """Figures drawn by a process beside this one, which loads Matplotlib while this one still fits.
 
 Loading it and drawing take longer than the fit of a minute of data. The process starts when work
-begins, takes one figure after the other, and ends with the work. Where there is one processor
-only, or no process can be started or one fails, figures are drawn here: they are the same.
+begins, has figures drawn by forks of itself as they come, and ends with the work. Where there is
+one processor only, or no process can be started or one fails, figures are drawn here: they are the
+same.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+from collections import deque
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
+from sysid_ros.numerics.forked import Arrays, Forked, processors
 from sysid_ros.report.joint_strips import JointStrips
 
 # The other process finds modules where this one does.
@@ -31,8 +37,7 @@ class Drawing:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Drawing:
-        if len(os.sched_getaffinity(0)) > 1 and sys.executable:
-            self._start()
+        self.start()
         return self
 
     def __exit__(
@@ -43,7 +48,12 @@ class Drawing:
             if kind is None:
                 self._finish()
         finally:
-            self._end()
+            self.end()
+
+    def start(self) -> None:
+        """Start the process, if it was not started; who does so before ``with`` calls ``end``."""
+        if self._process is None and len(os.sched_getaffinity(0)) > 1 and sys.executable:
+            self._start()
 
     def add(self, path: str | Path, figure: JointStrips) -> None:
         """Have a figure drawn.
@@ -61,16 +71,17 @@ class Drawing:
                 _input(self._process).write(
                     json.dumps([str(file), str(self._figures[-1][0])]).encode() + b'\n')
             except OSError:
-                self._end()
+                self.end()
 
     def _start(self) -> None:
         try:
             self._folder = tempfile.TemporaryDirectory(prefix='sysid_figures_')
             self._process = subprocess.Popen(
                 [sys.executable, '-c', _PROGRAM.format(path=sys.path)], bufsize=0,
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                process_group=0)
         except OSError:
-            self._end()
+            self.end()
 
     def _finish(self) -> None:
         """Wait for the process, and draw what it did not."""
@@ -84,10 +95,13 @@ class Drawing:
             for path, figure in self._figures:
                 draw(path, figure)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process, whatever it still has to draw."""
         if self._process is not None:
             _input(self._process).close()
-            self._process.kill()
+            if self._process.poll() is None:
+                # With its forks, which are of its group.
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
         if self._folder is not None:
@@ -100,9 +114,27 @@ def _input(process: subprocess.Popen[bytes]) -> BinaryIO:
 
 
 def main() -> None:
-    """Draw figures; a line of standard input names the file of one and the PNG to write."""
+    """Draw figures; a line of standard input names the file of one and the PNG to write.
+
+    They come together, and the last ones are waited for: as many as there are processors are drawn
+    side by side.
+    """
     from sysid_ros.report.joint_axes import draw  # while what is to be drawn is still computed
 
-    for line in sys.stdin.buffer:
-        file, path = json.loads(line)
+    def drawn(file: str, path: str) -> Arrays:
         draw(path, JointStrips.read(Path(file)))
+        return ()
+
+    most = processors()
+    with ExitStack() as stack:
+        forks: deque[Forked] = deque()
+        for line in sys.stdin.buffer:
+            fork = stack.enter_context(Forked(partial(drawn, *json.loads(line))))
+            if not fork.running:
+                fork.result()
+                continue
+            forks.append(fork)
+            if len(forks) > most:
+                forks.popleft().result()
+        for fork in forks:
+            fork.result()

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from sysid_ros.estimation.regression.prior_strength import StrengthChoice
+from sysid_ros.estimation.regression.consistent.prior_strength import StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison, Contender
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
-from sysid_ros.recording.processing_choice import Choice
+from sysid_ros.recording.processing.choice import Choice
 from sysid_ros.report.tables import number, percent, table
 
 _WIDTH = 98

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from sysid_ros.excitation.excitation import Motion
-from sysid_ros.excitation.limits import MotionLimits
+from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.report.joint_strips import CANDIDATE, ERROR, PRIOR
 
 # Of a band of the plan, in parts of the peak of the spectrum, that is worth showing.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation
-from sysid_ros.excitation.information import Information
-from sysid_ros.excitation.verification import Verification
+from sysid_ros.excitation.safety.verification import Verification
 from sysid_ros.report.tables import table
 
 # Base parameters whose expected uncertainty is below this part of their usual change are well

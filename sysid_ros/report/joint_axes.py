@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -18,6 +19,7 @@ from sysid_ros.report.joint_strips import JointStrips, Strip
 _WIDTH, _STRIP, _GAP = 11.0, 1.6, 0.1
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.95, 0.15, 0.45, 0.5
 _EDGE = 0.1
+_GRID: dict[str, Any] = {'color': '0.92', 'linewidth': 0.6}
 # Room that a name of the joint may take beside a strip, in characters of the small font.
 _LETTERS = 18
 
@@ -57,6 +59,7 @@ def drawn(shown: JointStrips) -> Figure:
     if shown.ticks is not None:
         axes[-1].set_xticks(*shown.ticks)
     axes[-1].set_xlabel(shown.along, fontsize=9)
+    _extend_grid(axes)
     _entitle(figure, shown.title)
     return figure
 
@@ -75,9 +78,21 @@ def _joint_axes(strips: Sequence[Strip]) -> tuple[Figure, list[Axes]]:
         name = strip.name if len(strip.name) <= _LETTERS else f'{strip.name[:_LETTERS - 1]}…'
         axis.set_ylabel(f'{name}\n[{strip.unit}]', fontsize=8)
         axis.yaxis.set_label_coords(-0.6 / (_WIDTH - _LEFT - _RIGHT), 0.5)
-        axis.grid(color='0.92', linewidth=0.6)
+        axis.grid(**_GRID)
         axis.tick_params(labelsize=8)
+    # Ticks along the strips are the lowest one's: those of the others would take a third of the
+    # time, label by label, and show none.
+    for axis in axes[:-1]:
+        axis.xaxis.set_visible(False)
     return figure, list(axes)
+
+
+def _extend_grid(axes: Sequence[Axes]) -> None:
+    """Continue the lines at the ticks of the lowest strip through the others."""
+    for axis in axes[:-1]:
+        axis.vlines(
+            axes[-1].get_xticks(), 0.0, 1.0, transform=axis.get_xaxis_transform(),
+            zorder=axis.xaxis.get_zorder(), **_GRID)
 
 
 def _entitle(figure: Figure, title: str) -> None:

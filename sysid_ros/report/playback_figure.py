@@ -24,7 +24,7 @@ _STYLES = ('-', '--', ':', '-.')
 # Steps of a search whose paths are drawn, besides the last.
 _SHOWN = 6
 # Part of the first cost below which costs differ by rounding.
-_ROUNDING = 1e-12
+_COST_TOLERANCE = 1e-12
 # Least half width of what a film shows in [m].
 _NARROW = 0.12
 
@@ -46,7 +46,7 @@ def convergence_figure(path: str | Path, searches: Mapping[str, Found]) -> None:
         values = np.array([np.exp(problem.first), *(step.values for step in found.steps)])
         # What is at the least has no logarithm.
         above.semilogy(
-            np.where(costs - least > _ROUNDING * begun, costs - least, np.nan), '.-',
+            np.where(costs - least > _COST_TOLERANCE * begun, costs - least, np.nan), '.-',
             color=colour, label=name)
         for k, (entry, style) in enumerate(zip(
                 problem.free_parameters, _STYLES * len(problem.free_parameters), strict=False)):

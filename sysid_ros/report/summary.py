@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.estimation.estimate import BetweenRecordings, Estimate, Knowledge
-from sysid_ros.estimation.regression.prior_strength import SEARCH_KEY, StrengthChoice
+from sysid_ros.estimation.regression.consistent.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
@@ -17,7 +17,7 @@ from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
-from sysid_ros.recording.quality import DataQuality
+from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.report.evidence import (
     choices_section,
     comparison_section,
@@ -32,7 +32,8 @@ from sysid_ros.robot.parameters import ParameterSet
 _WIDTH = 96
 # Fewer recordings say little of how much others would disagree.
 _FEW = 4
-_ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
+#: Heading of the errors.
+ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
@@ -57,8 +58,8 @@ def summary(
         _verdict(evaluation.verdict),
         comparison_section(comparison) if comparison else '',
         _fit(estimate),
-        _strengths(estimate),
-        _ERRORS + errors_table(predictions),
+        strengths(estimate),
+        ERRORS + errors_table(predictions),
         choices_section(choice.choices, choice.left) if choice and (
             choice.choices or choice.left) else '',
         friction_section(choice.friction) if choice and choice.friction else '',
@@ -81,7 +82,7 @@ def prediction_summary(
     label = 'held-out' if prediction.held_out else 'training'
     parts = [
         _verdict(verdict),
-        _ERRORS + errors_table({label: prediction}),
+        ERRORS + errors_table({label: prediction}),
         simulation_section(simulation) if simulation else '',
         _remarks(verdict),
     ]
@@ -145,7 +146,8 @@ def _fit(estimate: Estimate) -> str:
     ])
 
 
-def _strengths(estimate: Estimate) -> str:
+def strengths(estimate: Estimate) -> str:
+    """How the strength of the prior was chosen; empty where it was given."""
     search = estimate.settings.get(SEARCH_KEY)
     return '' if search is None else strengths_section(StrengthChoice.from_json(search))
 

@@ -9,8 +9,8 @@ import numpy as np
 from lxml import etree
 
 from sysid_ros.errors import ModelError
-from sysid_ros.robot.numbers import number_of
-from sysid_ros.robot.safe_xml import attribute
+from sysid_ros.robot.description.numbers import number_of
+from sysid_ros.robot.description.safe_xml import attribute
 
 # In [rad] or [m]: locked positions of joints that follow each other may be rounded.
 _POSITION_TOLERANCE = 1e-6

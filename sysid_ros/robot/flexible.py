@@ -15,9 +15,9 @@ import numpy as np
 from lxml import etree
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.description.safe_xml import parse_xml
 from sysid_ros.robot.loops import ClosureSettings, LoopSettings, PlaceSettings
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.safe_xml import parse_xml
 
 #: Stiffness or damping: alike everywhere, or segment by segment from the gripper on.
 PerJoint = float | Sequence[float]

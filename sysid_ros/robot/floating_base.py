@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ModelError
-from sysid_ros.robot.described import DescribedJoint
+from sysid_ros.robot.description.described import DescribedJoint
 from sysid_ros.robot.links import parent_joint
 from sysid_ros.robot.loops import WORLD, LoopClosure, with_loops
 from sysid_ros.robot.model import JointLimits, RobotModel
@@ -33,7 +33,7 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
     Returns:
         A robot whose first six joints are ``<base>.force_x`` … ``<base>.moment_z``. Its
         gravity is zero: gravity is part of the acceleration of the base, see
-        :class:`~sysid_ros.dynamics.base_motion.BaseMotion`. Joint terms leave these joints
+        :class:`~sysid_ros.mechanics.tree.base_motion.BaseMotion`. Joint terms leave these joints
         out unless they name them.
 
     Raises:

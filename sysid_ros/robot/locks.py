@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ModelError, did_you_mean
-from sysid_ros.robot.described import DescribedRobot
+from sysid_ros.robot.description.described import DescribedRobot
 
 #: Joints to lock: positions in [rad] or [m] by name or pattern (``gripper_*``), patterns alone, or
 #: ``'rest'`` for all but those that move in the recording. Without a position, a joint is locked

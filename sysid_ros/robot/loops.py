@@ -15,7 +15,7 @@ from sysid_ros.errors import ConfigurationError, ModelError, did_you_mean
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 if TYPE_CHECKING:
-    from sysid_ros.robot.described import DescribedRobot
+    from sysid_ros.robot.description.described import DescribedRobot
     from sysid_ros.robot.model import RobotModel
 
 #: What stands for the base of the robot where a closure names a link.

@@ -13,18 +13,19 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ModelError, did_you_mean
+from sysid_ros.robot.cached import CachesValues
 from sysid_ros.robot.couplings import couple, held_positions
-from sysid_ros.robot.described import DescribedJoint, DescribedRobot
+from sysid_ros.robot.description.checks.preflight import Finding, require_loadable
+from sysid_ros.robot.description.described import DescribedJoint, DescribedRobot
+from sysid_ros.robot.description.mjcf.mjcf_robot import mjcf_robot
+from sysid_ros.robot.description.urdf import RobotDescription, load_description
+from sysid_ros.robot.description.urdf_robot import urdf_robot
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
 from sysid_ros.robot.locks import Locks, locked_positions, reduced
 from sysid_ros.robot.loops import WORLD, Loops, LoopSettings, with_described_loops
-from sysid_ros.robot.mjcf_robot import mjcf_robot
-from sysid_ros.robot.preflight import Finding, require_loadable
 from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.robot.tree import KinematicTree, tree_of
-from sysid_ros.robot.urdf import RobotDescription, load_description
-from sysid_ros.robot.urdf_robot import urdf_robot
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -64,7 +65,7 @@ class JointLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class RobotModel:
+class RobotModel(CachesValues):
     """What is identified: joints, moving bodies, prior inertial parameters, limits.
 
     Build one with :meth:`from_description`. Bodies are named by their first link; their

@@ -10,20 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.terms import (
-    Armature,
-    CoulombFriction,
-    JointTerm,
-    Stiffness,
-    TorqueOffset,
-    ViscousFriction,
-)
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import RecordingError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.payload import identify_payload, in_link_frame
-from sysid_ros.estimation.payload_estimate import PayloadEstimate
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.payload.payload import identify_payload, in_link_frame
+from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.evaluation.evaluation import FITTED_RANGE
 from sysid_ros.evaluation.shadow import (
     Candidate,
@@ -31,9 +22,16 @@ from sysid_ros.evaluation.shadow import (
     ShadowSettings,
     shadow_test,
 )
+from sysid_ros.mechanics.joint_terms.armature import Armature
+from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
+from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
+from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
+from sysid_ros.mechanics.joint_terms.term import JointTerm
+from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.live_window import LiveWindow
-from sysid_ros.recording.motion_range import MotionRange
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.release.link_inertias import require_joint_terms_known
 from sysid_ros.release.revert_to_prior import revert_to_prior
@@ -60,8 +58,7 @@ class FinishedFit:
 
     Attributes:
         name: Id of the estimate.
-        identification: Settings of the fit.
-        model: Torque model that was fitted.
+        setup: Settings of the fit, and the torque model that was fitted.
         estimate: The estimate.
         verdict: The verdict, as in its file.
         provenance: Base revision, end of the recording and figures, as in their file; empty for
@@ -71,8 +68,7 @@ class FinishedFit:
     """
 
     name: str
-    identification: Identification
-    model: TorqueModel
+    setup: FitSetup
     estimate: Estimate
     verdict: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -95,13 +91,16 @@ class FinishedFit:
         from sysid_ros.runs.run_folder import RunFolder  # noqa: PLC0415
 
         run = RunFolder.open(folder)
-        identification = run.identification()
         verdict = read_verdict(folder)
         return cls(
-            name, identification, identification.model(), run.estimate(), verdict,
-            read_provenance(folder), changed_since(folder, verdict),
-            (folder / 'estimate.json').stat().st_mtime_ns,
+            name, run.setup(), run.estimate(), verdict, read_provenance(folder),
+            changed_since(folder, verdict), (folder / 'estimate.json').stat().st_mtime_ns,
         )
+
+    @property
+    def model(self) -> TorqueModel:
+        """Torque model that was fitted."""
+        return self.setup.model
 
     @property
     def base(self) -> str:
@@ -194,8 +193,8 @@ class FinishedFit:
         return shadow_test(
             _candidate(self.model.robot, content.parameters, smoothing),
             _candidate(self.model.robot, current, smoothing), dataset,
-            parallel_filter=self.identification.settings.processing.parallel_filter,
-            minimum_velocity=self.identification.settings.fit.minimum_velocity,
+            parallel_filter=self.setup.settings.processing.parallel_filter,
+            minimum_velocity=self.setup.settings.fit.minimum_velocity,
             settings=settings,
             fitted=self.fitted_range,
         )
@@ -220,13 +219,13 @@ class FinishedFit:
             RecordingError: There is too little new data.
         """
         dataset = self._new_motion(window, duration, velocity)
-        problem = self.identification.problem(self.model, dataset)
+        problem = self.setup.problem(dataset)
         estimate = identify_payload(problem, self.estimate, link=link)
         return in_link_frame(self.model.robot, link, estimate)
 
     def _new_motion(self, window: LiveWindow, duration: float, velocity: float) -> Dataset:
         """The last motion since the fitted recording ended."""
-        recording = self.identification.settings.recording
+        recording = self.setup.settings.recording
         live = window.after(self.recording_end).last_motion(duration, velocity)
         if live.duration < _COVERED * duration:
             raise RecordingError(
@@ -234,10 +233,10 @@ class FinishedFit:
                 found=f'{live.duration:.3g} s up to the last motion', allowed=f'{duration:g} s',
                 fix='Move the robot for longer, or ask for a shorter time')
         own = recording if recording.format == 'rosbag' else None
-        return self.identification.dataset(self.model, live.recording(own))
+        return self.setup.align(live.recording(own))
 
     def _smoothing(self) -> float:
-        smoothing = self.identification.robot().terms.coulomb_smoothing
+        smoothing = self.setup.identification.robot().terms.coulomb_smoothing
         return smoothing if isinstance(smoothing, float) else 0.0
 
     def _quality(self, parameters: ParameterSet) -> Quality:
@@ -338,7 +337,7 @@ def _candidate(robot: RobotModel, parameters: ParameterSet, smoothing: float) ->
     terms: list[JointTerm] = []
     for term in _TERMS:
         joints = tuple(
-            joint for joint in robot.joint_names if f'{joint}.{term.field}' in parameters)
+            joint for joint in robot.joint_names if f'{joint}.{term.fields[0]}' in parameters)
         if joints:
             terms.append(
                 term(joints, smoothing) if term is CoulombFriction else term(joints))

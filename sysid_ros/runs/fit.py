@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.evaluation.study import Study
+from sysid_ros.evaluation.study import Study, require_split
+from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
+from sysid_ros.runs.judged import digests
+from sysid_ros.runs.report_files import report_source, write_report
 from sysid_ros.runs.run_folder import RunFolder
+from sysid_ros.runs.stages import Stage, silent
 
 #: In place of an estimator's name: compare all, and take the one that is recommended.
 ALL = 'all'
-
-#: Shows that a step of the work is under way.
-Stage = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +33,17 @@ class Run:
         folder: Folder with all that it left.
         evaluation: The estimate, its evidence and the verdict.
         summary: The same for people.
+        brief: What a terminal shows of it.
         condition: Condition number of the base regressor of the fitted rows.
+        note: Why there is no ``report.html``, in words; empty where there is one.
     """
 
     folder: Path
     evaluation: Evaluation
     summary: str
+    brief: str
     condition: float
-
-
-def _silent(_: str) -> AbstractContextManager[None]:
-    return nullcontext()
+    note: str = ''
 
 
 def fit_to_folder(
@@ -55,7 +56,10 @@ def fit_to_folder(
     holdout: float | None = None,
     folds: int = 0,
     handed_over: bool = False,
-    stage: Stage = _silent,
+    command: str = '',
+    stage: Stage = silent,
+    drawing: Drawing | None = None,
+    write_recordings: Callable[[], None] | None = None,
 ) -> Run:
     """Fit recordings, judge the fit on held-out data, and leave a run folder.
 
@@ -69,30 +73,35 @@ def fit_to_folder(
         folds: Stretches of the recordings for cross-validation; 0 for none.
         handed_over: Whether the model is for controllers; see
             :meth:`~sysid_ros.evaluation.study.Study.load`.
+        command: Command line, for the provenance in the report.
         stage: Entered for each step, with what is being done in words.
+        drawing: What draws the figures, where it was started before.
+        write_recordings: Writes files that the settings name, where these lie in the run folder;
+            called when the folder is there, and nothing that was in it is needed any more.
 
     Raises:
         SysidError: Settings, robot or recording cannot be used.
     """
     if estimator != ALL:
-        # A misspelt name is refused before any work is done.
+        # What cannot begin is refused before any work is done, or an earlier run replaced.
         identification.settings.fit.require_estimator(estimator)
+    require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
     with stage('Loading the robot'):
-        model = identification.model()
+        setup = FitSetup.of(identification)
     run_folder = RunFolder.create(folder)
-    with Drawing() as drawing:
-        run_folder.write_inputs(identification, model)
+    if write_recordings is not None:
+        write_recordings()
+    with drawing or Drawing() as drawing:
+        run_folder.write_inputs(setup)
         run_folder.write_others(others)
         run_folder.write_validation_settings(validation)
         recordings = 'recordings' if others else 'recording'
         with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
             study = Study.load(
-                identification, model, others=others, validation=validation, holdout=holdout,
-                folds=folds, estimator=None if estimator == ALL else estimator,
-                handed_over=handed_over,
-            )
-        if study.identification is not identification:
-            run_folder.write_inputs(study.identification, study.training.model)
+                setup, others=others, validation=validation, holdout=holdout, folds=folds,
+                estimator=None if estimator == ALL else estimator, handed_over=handed_over)
+        if study.setup is not setup:
+            run_folder.write_inputs(study.setup)
         comparison = None
         if estimator == ALL:
             with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
@@ -103,9 +112,15 @@ def fit_to_folder(
             with stage(f'Fitting with {estimator}, and judging'):
                 evaluation = study.fit(
                     estimator, lambda estimate: run_folder.draw_torques(study, estimate, drawing))
-        with stage('Writing URDF, summary and figures'):
+        with stage('Writing URDF, summary, report and figures'):
             evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
-    return Run(folder, evaluation, text, Conditioning.of(study.training).number)
+            brief = brief_summary(evaluation, comparison)
+            run_folder.write_brief(brief)
+            conditioning = Conditioning.of(study.training)
+            note = write_report(folder, report_source(
+                folder, study, evaluation, comparison=comparison, conditioning=conditioning,
+                command=command, digests=digests(folder)))
+    return Run(folder, evaluation, text, brief, conditioning.number, note)
 
 
 def _recommended(comparison: Comparison) -> Evaluation:

@@ -10,11 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rosbags.rosbag2 import Reader, ReaderError
+from rosbags.rosbag2 import ReaderError
 
+from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import Evaluation
+from sysid_ros.recording.bag.rosbag2_storage import open_bag
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.fit import Run, fit_to_folder
 from sysid_ros.runs.job import FitJob, JudgementJob
@@ -140,7 +142,7 @@ def _end(identification: Identification) -> int:
     """Time of the last message in [ns] since 1970; 0 where a damaged bag does not say."""
     settings = identification.settings
     try:
-        with Reader(identification.base / settings.folder / str(settings.recording.file)) as bag:
+        with open_bag(identification.folder / str(settings.recording.file)) as bag:
             return int(bag.end_time) - 1
-    except ReaderError:
+    except (ReaderError, RecordingError):
         return 0

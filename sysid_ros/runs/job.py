@@ -7,6 +7,20 @@ from pathlib import Path
 from sysid_ros.settings import StrictSettings
 
 
+class WarmUpJob(StrictSettings):
+    """Compiled functions to load for fits; see :func:`sysid_ros.runs.warm_up.load_for_fits`.
+
+    Attributes:
+        estimator: Name of the estimator.
+        closed: Whether the robot has closed loops.
+        awaited: Whether somebody waits for it, so that it is done at ordinary priority.
+    """
+
+    estimator: str
+    closed: bool
+    awaited: bool = False
+
+
 class JudgementJob(StrictSettings):
     """An estimate to judge again; see :func:`sysid_ros.runs.judgement.judge_again`.
 

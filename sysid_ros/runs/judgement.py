@@ -29,14 +29,17 @@ from sysid_ros.evaluation.evaluation import (
     remarks_on,
 )
 from sysid_ros.evaluation.study import FINGERPRINTS, Study
-from sysid_ros.recording.motion_range import MotionRange
+from sysid_ros.recording.checks.motion_range import MotionRange
+from sysid_ros.report.report_source import ReportSource
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.runs.judged import (
     JUDGED_BY,
     JudgedBy,
     NotCommittableError,
     RecordingsGoneError,
+    digests,
 )
+from sysid_ros.runs.report_files import report_source
 from sysid_ros.runs.run_folder import RunFolder
 
 # Numbers that are computed twice agree to this part; rounding differs between processors.
@@ -87,6 +90,37 @@ def judge_again(name: str, folder: Path) -> str:
     return _sentence(evaluation, study)
 
 
+def reopened_study(folder: Path) -> Study:
+    """The recordings of a finished fit, read again as they were fitted and judged.
+
+    Args:
+        folder: Its run folder.
+
+    Raises:
+        RecordingsGoneError: A recording cannot be read.
+        SysidError: A file of the folder cannot be used.
+    """
+    return _reopened(RunFolder.open(folder), _judged_by(folder, str(folder)), str(folder))
+
+
+def reopened_report(folder: Path, command: str) -> ReportSource:
+    """What the report of a finished fit is made from, by its recordings.
+
+    Args:
+        folder: Its run folder.
+        command: Command line, for the provenance.
+
+    Raises:
+        RecordingsGoneError: A recording cannot be read.
+        SysidError: A file of the folder cannot be used.
+    """
+    study = reopened_study(folder)
+    evaluation = study.judge_again(RunFolder.open(folder).estimate())
+    return report_source(
+        folder, study, evaluation, conditioning=Conditioning.of(study.training), command=command,
+        digests=digests(folder))
+
+
 def _judged_by(folder: Path, name: str) -> JudgedBy:
     data = json.loads((folder / 'verdict.json').read_text(encoding='utf-8'))
     judged = JudgedBy.from_json(data.get(JUDGED_BY))
@@ -99,12 +133,11 @@ def _judged_by(folder: Path, name: str) -> JudgedBy:
 
 def _reopened(run: RunFolder, judged: JudgedBy, name: str) -> Study:
     """The recordings of a run, if they can be read and are those that were fitted."""
-    identification = run.identification()
+    setup = run.setup()
     try:
-        study = Study.reopen(
-            identification, identification.model(), others=run.others(),
-            validation=run.validation(), holdout=judged.holdout, folds=judged.folds,
-            coarse=judged.coarse)
+        study = Study.load(
+            setup, others=run.others(), validation=run.validation(), holdout=judged.holdout,
+            folds=judged.folds, coarse=judged.coarse)
     except RecordingError as error:
         raise RecordingsGoneError(
             'its recordings cannot be read any more, so it cannot be judged again: '

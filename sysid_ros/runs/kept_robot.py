@@ -7,19 +7,17 @@ from typing import Any
 
 import yaml
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.settings import load_yaml
 
 
 def kept_robot(
-    identification: Identification, model: TorqueModel, description: str
+    setup: FitSetup, description: str
 ) -> tuple[Mapping[str, Any], dict[str, bytes]]:
     """What to keep of a robot, so that a folder needs no file outside of it but meshes.
 
     Args:
-        identification: Settings whose robot it is.
-        model: Its torque model.
+        setup: Settings whose robot it is, and its torque model.
         description: Name of the file that the description gets; what closes the loops of
             ``robot.urdf`` gets ``robot_loops.yaml``.
 
@@ -30,10 +28,11 @@ def kept_robot(
         ConfigurationError: There is no robot, or the file that closes its loops cannot be read.
     """
     section: dict[str, Any] = {'xacro_arguments': {}, 'urdf': None, 'description': description}
-    files = {description: model.robot.description.xml}
-    folder = model.robot.description.asset_folder
-    if model.robot.description.format == 'mjcf' and folder is not None:
-        needs = model.robot.description.compiled.needs_meshes
+    described, identification = setup.model.robot.description, setup.identification
+    files = {description: described.xml}
+    folder = described.asset_folder
+    if described.format == 'mjcf' and folder is not None:
+        needs = described.compiled.needs_meshes
         section['assets'] = str(folder.resolve()) if needs else None
     loops = identification.robot().loops
     if loops is not None:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.recording.bag_recorder import BagRecorder
-from sysid_ros.recording.live import LiveJointStates
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.recording.bag.recorder import BagRecorder
+from sysid_ros.recording.live.joint_states import LiveJointStates
 from sysid_ros.runs.sources import write_recording_settings
 
 
@@ -38,8 +37,7 @@ class LiveRecording:
     Args:
         name: Its id.
         folder: Its folder, which must not exist.
-        identification: Robot, processing and fit, written beside the bag.
-        model: The robot's torque model.
+        setup: Robot, processing and fit, written beside the bag.
         joints: Joints to be fitted.
         topics: Topic of the joint states, and that of the efforts where there is one.
         live: What comes in on them.
@@ -55,7 +53,7 @@ class LiveRecording:
     """
 
     def __init__(
-        self, name: str, folder: Path, identification: Identification, model: TorqueModel, *,
+        self, name: str, folder: Path, setup: FitSetup, *,
         joints: Sequence[str], topics: Sequence[str], live: Sequence[LiveJointStates],
     ) -> None:
         if folder.exists():
@@ -68,7 +66,7 @@ class LiveRecording:
         if len(topics) > 1:
             section['effort_topic'] = topics[1]
         try:
-            write_recording_settings(folder, identification, model, section)
+            write_recording_settings(folder, setup, section)
         except BaseException:
             self._recorder.finish()
             raise

@@ -11,10 +11,9 @@ from typing import Any
 
 import yaml
 
-from sysid_ros.dynamics.closest_friction import frictions_from_json
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.comparison import Comparison
@@ -28,6 +27,8 @@ from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.yaml_export import export_yaml
@@ -39,7 +40,11 @@ from sysid_ros.report.simulation_figure import simulation_strips
 from sysid_ros.report.summary import summary
 from sysid_ros.runs.judged import JUDGED_BY, KEY, JudgedBy, digests
 from sysid_ros.runs.kept_robot import kept_robot
+from sysid_ros.runs.report_files import DOCUMENT, PAGE
 
+#: What a terminal shows of the run; and recordings that were given as arrays, of which the run has
+#: the only copy: another fit in the same folder leaves them alone.
+BRIEF, RECORDINGS = 'brief.txt', 'recordings'
 _ESTIMATE = 'estimate.json'
 _SETTINGS = 'settings.yaml'
 # Settings of more recordings that were fitted together, by their number, and any of these names.
@@ -53,7 +58,7 @@ _FILES = (
     _ESTIMATE, _SETTINGS, _VALIDATION, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
     'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
-    'friction.txt', 'friction.json', 'provenance.json', 'readings.png',
+    'friction.txt', 'friction.json', 'provenance.json', 'readings.png', PAGE, DOCUMENT, BRIEF,
 )
 
 
@@ -73,7 +78,8 @@ class RunFolder:
         if path.exists() and not path.is_dir():
             raise ConfigurationError('is not a folder', where=str(path), fix='Choose another -o')
         # A fit that failed leaves less than a run, but nothing else.
-        foreign = path.is_dir() and any(not _of_a_run(file) for file in path.iterdir())
+        foreign = path.is_dir() and any(
+            not _of_a_run(file) and file.name != RECORDINGS for file in path.iterdir())
         if foreign and not (path / _ESTIMATE).is_file():
             raise ConfigurationError(
                 'the folder holds something else', where=str(path), fix='Choose another -o'
@@ -107,9 +113,9 @@ class RunFolder:
         """The estimate of the run."""
         return Estimate.load(self.path / _ESTIMATE)
 
-    def identification(self) -> Identification:
+    def setup(self) -> FitSetup:
         """Settings of the run, with the robot description it was made with."""
-        return Identification.load(self.path / _SETTINGS)
+        return FitSetup.load(self.path / _SETTINGS)
 
     def others(self) -> tuple[Identification, ...]:
         """Settings of more recordings that were fitted together, in their order."""
@@ -123,13 +129,13 @@ class RunFolder:
         file = self.path / _VALIDATION
         return Identification.load(file) if file.is_file() else None
 
-    def write_inputs(self, identification: Identification, model: TorqueModel) -> None:
+    def write_inputs(self, setup: FitSetup) -> None:
         """Keep the settings and the description, so that the run can be repeated."""
+        identification = setup.identification
         settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-        robot, files = kept_robot(
-            identification, model, _PRIOR[model.robot.description.format])
+        robot, files = kept_robot(setup, _PRIOR[setup.model.robot.description.format])
         settings['robot'] |= robot
-        settings['folder'] = str((identification.base / identification.settings.folder).resolve())
+        settings['folder'] = self._folder_of(identification)
         if identification.settings.known.payload is not None:
             load = settings['known']['payload']
             load['recording'] = str((identification.base / load['recording']).resolve())
@@ -151,8 +157,13 @@ class RunFolder:
         """Keep what is a recording's own of its settings."""
         settings = other.settings.model_dump(
             mode='json', exclude_unset=True, exclude={'robot', 'fit', 'known'})
-        settings['folder'] = str((other.base / other.settings.folder).resolve())
+        settings['folder'] = self._folder_of(other)
         self._write_settings(name, settings)
+
+    def _folder_of(self, identification: Identification) -> str:
+        """Folder of a recording, relative where it is in the run, which may be moved."""
+        folder, run = identification.folder.resolve(), self.path.resolve()
+        return str(folder.relative_to(run) if folder.is_relative_to(run) else folder)
 
     def draw_torques(self, study: Study, estimate: Estimate, drawing: Drawing) -> None:
         """Draw the torques of an estimate, which may still have to be judged.
@@ -191,7 +202,7 @@ class RunFolder:
                 self.path / 'readings.png', motion_strips(study.trajectory, evaluation.motion))
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
-        text = summary(evaluation, study.qualities, comparison, study.choice)
+        text = summary(evaluation, study.data.qualities, comparison, study.choice)
         self._write('summary.txt', text.encode())
         self._write_json(
             'verdict.json', evaluation.verdict.to_json() | {
@@ -204,6 +215,10 @@ class RunFolder:
             self._write('friction.txt', friction_section(study.friction).encode() + b'\n')
             self._write_json('friction.json', study.friction.to_json())
         return evaluation, text
+
+    def write_brief(self, text: str) -> None:
+        """Write what a terminal shows of the run."""
+        self._write(BRIEF, text.encode())
 
     def _write_result(self, model: TorqueModel, estimate: Estimate) -> tuple[str, ...]:
         """Write the estimate, and the parameters to hand over if they are consistent.
@@ -234,15 +249,21 @@ class RunFolder:
     def write_validation(
         self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem,
         simulation: Simulation | None,
-    ) -> None:
-        """Write verdict and figures of one more recording, under its name."""
-        self._write_json(f'verdict_{name}.json', verdict.to_json())
+    ) -> Path:
+        """Write verdict and figures of one more recording, under its name.
+
+        Returns:
+            The file of the verdict.
+        """
+        file = f'verdict_{name}.json'
+        self._write_json(file, verdict.to_json())
         with Drawing() as drawing:
             drawing.add(self.path / f'torque_{name}.png', torque_strips(
                 problem, estimate.parameters.values, title=f'Torques of {name}'))
             if simulation is not None:
                 drawing.add(
                     self.path / f'simulation_{name}.png', simulation_strips(simulation))
+        return self.path / file
 
     def _write_settings(self, name: str, settings: dict[str, Any]) -> None:
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)

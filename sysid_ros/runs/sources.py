@@ -8,13 +8,14 @@ from typing import Any
 
 import yaml
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
-from sysid_ros.recording.bag_storage import bag_files
+from sysid_ros.mechanics.configuration import load_settings_file
+from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.kept_robot import kept_robot
-from sysid_ros.settings import load_yaml, parse_settings
+from sysid_ros.settings import parse_settings
 
 #: Settings of a recording, beside its bag.
 SETTINGS = 'settings.yaml'
@@ -50,7 +51,8 @@ def load_source(
         raise ConfigurationError(
             'it is not said which robot the bag is of, and how to fit it', where=str(path),
             found=f'no {SETTINGS} in the folder' if path.is_dir() else 'a bag alone',
-            fix='Add --settings FILE, with the sections robot, processing and fit',
+            fix=f'Write its settings, sysid init ROBOT.urdf {path}, or add --settings FILE, with '
+            'the sections robot, processing and fit',
         )
     return Identification.load(path, base)
 
@@ -88,7 +90,7 @@ def of_bag(
         RecordingError: There is no bag.
     """
     bag_files(bag)
-    data = load_yaml(settings)
+    data = load_settings_file(settings)
     section = _recording_section(data, settings) | {
         'format': 'rosbag', 'file': str(bag.resolve())}
     parsed = parse_settings(
@@ -109,29 +111,27 @@ def load_without_recording(path: Path) -> Identification:
     Raises:
         ConfigurationError: The file cannot be read, or a key or value is not right.
     """
-    data = load_yaml(path)
+    data = load_settings_file(path)
     section = _recording_section(data, path) | {'format': 'rosbag', 'file': '.'}
     parsed = parse_settings(IdentificationSettings, data | {'recording': section}, str(path))
     return Identification(parsed, path.parent, path)
 
 
 def write_recording_settings(
-    folder: Path, identification: Identification, model: TorqueModel, recording: Mapping[str, Any]
+    folder: Path, setup: FitSetup, recording: Mapping[str, Any]
 ) -> None:
     """Write into a recording's folder all that is needed to fit it, the robot included.
 
     Args:
         folder: Folder of the recording, which is its bag's.
-        identification: Robot, processing and fit.
-        model: The robot's torque model.
+        setup: Robot, processing and fit.
         recording: Keys of the ``recording`` section that are to be set.
 
     Raises:
         ReleaseError: A file cannot be written.
     """
-    settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-    robot, files = kept_robot(
-        identification, model, _DESCRIPTION[model.robot.description.format])
+    settings = setup.settings.model_dump(mode='json', exclude_unset=True)
+    robot, files = kept_robot(setup, _DESCRIPTION[setup.model.robot.description.format])
     settings['robot'] |= robot
     settings['folder'] = '.'
     settings['recording'] |= {'format': 'rosbag', 'file': '.'} | dict(recording)

@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.online import OnlineIdentification, OnlineSettings
-from sysid_ros.estimation.payload import identify_payload
-from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
+from sysid_ros.estimation.payload.payload import identify_payload
+from sysid_ros.evaluation.live_torque import live_torque
 from sysid_ros.excitation.configuration import ExcitationPlan
-from sysid_ros.excitation.preparation import stopping_time
-from sysid_ros.recording.live_window import LiveWindow
-from sysid_ros.recording.write import write_bag
+from sysid_ros.excitation.playback.preparation import stopping_time
+from sysid_ros.recording.bag.write import write_bag
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.runs.fit import ALL, fit_to_folder
 from sysid_ros.runs.workload_robots import (
     ARM,
@@ -53,31 +54,36 @@ class Workload:
     run: Callable[[Path], None] = field(repr=False)
 
 
-def _recorded(folder: Path, robot: str, fit: str = '') -> Identification:
+def recorded(
+    folder: Path, robot: str, fit: str = '', seconds: float = _SECONDS
+) -> FitSetup:
     """Record a robot of ``SETTINGS`` that moves as its description says, with noise.
 
     Args:
         folder: Where its files are written.
         robot: Its name.
         fit: The section of the settings that says how it is fitted.
+        seconds: Length of the recording in [s].
     """
     for name, text in _FILES.items():
         (folder / name).write_text(text, encoding='utf-8')
     settings = folder / 'settings.yaml'
     settings.write_text(
         f'automatic: false\n{SETTINGS[robot]}\nfit: {{{fit}}}\n', encoding='utf-8')
-    identification = Identification.load(settings)
-    model = identification.model()
-    t, q, v, a = _motion(len(model.robot.joint_names))
+    setup = FitSetup.load(settings)
+    model = setup.model
+    t, q, v, a = _motion(len(model.robot.joint_names), seconds)
     tau = model.torque(model.parameters.values, q, v, a)
     tau += _NOISE * np.std(tau, axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     write_bag(folder / 'motion', t, model.robot.joint_names, q, v, tau)
-    return identification
+    return setup
 
 
-def _motion(joints: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _motion(
+    joints: int, seconds: float = _SECONDS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Time ``(T,)`` and sums of two sines ``(T, n)`` with their derivatives."""
-    t = np.arange(round(_SECONDS * _RATE)) / _RATE
+    t = np.arange(round(seconds * _RATE)) / _RATE
     omega = 2.0 * np.pi * (0.3 + 0.17 * np.arange(2 * joints).reshape(joints, 2))
     angle = omega * t[:, None, None]
     return (
@@ -85,37 +91,48 @@ def _motion(joints: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
         -0.3 * (omega**2 * np.sin(angle)).sum(axis=2))
 
 
-def fit_small(robot: str, estimator: str, folder: Path) -> None:
+def fit_small(robot: str, estimator: str, folder: Path, seconds: float = _SECONDS) -> None:
     """``sysid fit`` of a small robot.
 
     Args:
         robot: One of ``SETTINGS``.
         estimator: Name of the estimator, or ``'all'``.
         folder: Empty folder, for the recording and the run.
+        seconds: Length of the recording in [s].
     """
     fit = _TRAJECTORY if estimator in TRAJECTORY_ESTIMATORS else ''
     fit_to_folder(
-        _recorded(folder, robot, fit), folder / 'run', estimator=estimator, holdout=_HOLDOUT)
+        recorded(folder, robot, fit, seconds).identification, folder / 'run', estimator=estimator,
+        holdout=_HOLDOUT)
 
 
-def _payload(folder: Path) -> None:
-    identification = _recorded(folder, 'plain_arm')
-    model = identification.model()
-    problem: RegressionProblem = identification.problem(model, identification.dataset(model))
+def identify_small_payload(folder: Path) -> None:
+    """Tell the load of a small robot that carries none.
+
+    Args:
+        folder: Empty folder, for the recording.
+    """
+    problem = Measurement.read(recorded(folder, 'plain_arm')).problem()
     identify_payload(problem, problem)
 
 
-def _online(folder: Path) -> None:
-    """Follow a robot while it moves."""
-    identification = _recorded(folder, 'plain_arm')
-    model = identification.model()
-    follower = OnlineIdentification(identification, model, OnlineSettings(warm_up=2.0))
+def follow_small_robot(folder: Path) -> None:
+    """Follow a small robot row by row, and predict its torques, while it moves.
+
+    Args:
+        folder: Empty folder, for its files.
+    """
+    setup = recorded(folder, 'plain_arm')
+    model = setup.model
+    follower = OnlineIdentification(setup, OnlineSettings(warm_up=2.0))
     t, q, v, a = _motion(len(model.robot.joint_names))
     tau = model.torque(model.parameters.values, q, v, a)
     for end in np.arange(1.0, _SECONDS + 0.5):
         rows = (t > follower.since - 1.0) & (t <= end)
-        follower.take(LiveWindow(
-            model.robot.joint_names, t[rows], q[rows], v[rows], tau[rows], 1.0))
+        window = LiveWindow(
+            model.robot.joint_names, t[rows], q[rows], v[rows], tau[rows], 1.0)
+        follower.take(window)
+    live_torque(window, setup, model.parameters)
 
 
 def _excitation(folder: Path) -> None:
@@ -143,6 +160,6 @@ WORKLOADS: tuple[Workload, ...] = (
       for name in TRAJECTORY_ESTIMATORS if name not in ('discrete', 'collocation')),
     _of_fit('loaded_arm', 'entropic'),
     Workload('excitation', _excitation),
-    Workload('online identification', _online),
-    Workload('payload', _payload),
+    Workload('online identification', follow_small_robot),
+    Workload('payload', identify_small_payload),
 )

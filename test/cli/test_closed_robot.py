@@ -1,21 +1,19 @@
 """Robots with closed loops in a terminal: checked, and fitted from what their motors measured."""
 
 import json
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support import closed_robots as robots
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
-from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
-
-robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 
 LOOPS = """
 actuated: [left_joint, right_joint]
@@ -45,7 +43,7 @@ processing: {differentiation: central4, position_filter: {cutoff: 20}}
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / 'robot.urdf').write_text(robots['five_bar_linkage']().urdf)
+    (tmp_path / 'robot.urdf').write_text(robots.five_bar_linkage().urdf)
     (tmp_path / 'loops.yaml').write_text(LOOPS)
     return tmp_path
 
@@ -66,14 +64,14 @@ def test_loops_with_a_mistake_end_with_a_sentence(folder, capsys):
 
 
 def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
-    robot = robots['five_bar']()
+    robot = robots.five_bar()
     joints = ('left_joint', 'right_joint', 'left_tip_joint')
     model = TorqueModel(robot, (ViscousFriction(joints), CoulombFriction(), TorqueOffset()))
     values = {f'{joint}.viscous_friction': 0.05 for joint in joints}
     values |= {'left.mass': 0.9, 'left_joint.coulomb_friction': 0.1}
     truth = model.parameters.with_values(values).values
     t = np.arange(8000) / 200.0
-    q, v, a = robots['smooth_motion'](robot, t, 1)
+    q, v, a = robots.smooth_motion(robot, t, 1)
     tau = model.torque(truth, q, v, a)
     tau += 0.02 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     np.savetxt(folder / 'recorded.csv', np.column_stack([t, q, tau]), delimiter=',',
@@ -103,13 +101,13 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
 
 
 def test_the_chain_of_the_paper_is_one_line_and_copes_with_contacts(folder):
-    robot = robots['five_bar']()
+    robot = robots.five_bar()
     model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), TorqueOffset()))
     joints = ('left_joint', 'right_joint')
     truth = model.parameters.with_values(
         {f'{joint}.viscous_friction': 0.05 for joint in joints} | {'left.mass': 0.9}).values
     t = np.arange(8000) / 500.0
-    q, v, a = robots['smooth_motion'](robot, t, 1)
+    q, v, a = robots.smooth_motion(robot, t, 1)
     random, tau = np.random.default_rng(0), model.torque(truth, q, v, a)
     v = v + 0.002 * random.normal(size=v.shape)
     tau += 0.02 * tau.std(axis=0) * random.normal(size=tau.shape)
@@ -167,14 +165,14 @@ def test_a_motion_that_the_nodes_would_not_play_is_told_before(capsys, tmp_path)
 
 
 def test_motion_and_parameters_of_closed_loops_are_fitted_together(folder):
-    robot = robots['five_bar']()
+    robot = robots.five_bar()
     joints = ('left_joint', 'right_joint', 'left_tip_joint')
     model = TorqueModel(robot, (ViscousFriction(joints),))
     truth = model.parameters.with_values(
         {f'{joint}.viscous_friction': 0.05 for joint in joints} | {'left.mass': 0.9}).values
     # Torques by inverse dynamics, so that no integrator has made the recording.
     t = np.arange(1200) / 100.0
-    q, v, a = robots['smooth_motion'](robot, t, 1)
+    q, v, a = robots.smooth_motion(robot, t, 1)
     tau, random = model.torque(truth, q, v, a), np.random.default_rng(0)
     q = q + 2e-4 * random.normal(size=q.shape)
     tau += 0.002 * tau.std(axis=0) * random.normal(size=tau.shape)

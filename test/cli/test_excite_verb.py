@@ -1,21 +1,19 @@
 """``sysid excite``: from a settings file to a motion, its files, and the verification of any."""
 
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from support.golden_problems import arm_urdf
+from support.simulated_arm import SimulatedArm
 from sysid_ros.cli.excite import informed
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 
-TESTS = Path(__file__).parents[1]
-arm_urdf = runpy.run_path(str(TESTS / 'golden_problems.py'))['arm_urdf']
-SimulatedArm = runpy.run_path(str(TESTS / 'simulated_arm.py'))['SimulatedArm']
 SETTINGS = """\
 robot: {urdf: arm.urdf}
 motion: {duration: 4.0, harmonics: [1, 2, 3]}

@@ -1,23 +1,21 @@
 """``sysid fit`` on bags: alone with settings, or in the folder that the node leaves behind."""
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from support.two_joint_robot import write_recording
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
-from sysid_ros.recording.write import write_bag
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.runs.sources import (
     load_source,
     load_without_recording,
     write_recording_settings,
 )
-
-HELPERS = runpy.run_path(str(Path(__file__).with_name('test_sysid.py')))
 
 SETTINGS = """\
 robot: {urdf: robot.urdf}
@@ -32,7 +30,7 @@ def folder(tmp_path_factory):
     """A bag, and settings with and without it."""
     folder = tmp_path_factory.mktemp('bags')
     for seed, (table, bag) in enumerate((('table', 'bag'), ('another', 'another_bag')), start=1):
-        HELPERS['write_recording'](folder, table, seed)
+        write_recording(folder, table, seed)
         columns = np.loadtxt(folder / f'{table}.csv', delimiter=',', skiprows=1).T
         t, q1, q2, v1, v2, _, _, f1, f2 = columns
         write_bag(folder / bag, t, ['swing', 'slide'], *(
@@ -75,9 +73,8 @@ def test_the_folder_of_a_recording_says_itself_how_it_is_fitted(
     recording.mkdir(parents=True)
     for file in (folder / 'bag').iterdir():
         (recording / file.name).write_bytes(file.read_bytes())
-    identification = load_without_recording(folder / 'robot_only.yaml')
-    write_recording_settings(
-        recording, identification, identification.model(), {'joints': ['swing', 'slide']})
+    setup = FitSetup.of(load_without_recording(folder / 'robot_only.yaml'))
+    write_recording_settings(recording, setup, {'joints': ['swing', 'slide']})
     moved = tmp_path / 'elsewhere'
     recording.rename(moved)
     assert fit(capsys, moved, '--holdout', '0.3', '-o', tmp_path / 'run')[0] == ExitCode.OK

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import trajectory_problems as made
 from sysid_ros.cli.main import main
 
-made = SimpleNamespace(**runpy.run_path(
-    str(Path(__file__).parents[1] / 'trajectory_problems.py')))
 SETTINGS = """
 robot:
   urdf: pendulum.urdf
@@ -89,7 +85,7 @@ def test_levels_of_noise_are_found_and_told(folder, capsys):
     (folder / 'fit.yaml').write_text(SETTINGS + (
         '  trajectory: {process_noise: {swing: 0.1}, estimate_noise: true}\n'))
     assert fit(folder, '--holdout', '0.3') == 0
-    text = capsys.readouterr().out
+    text = ' '.join(capsys.readouterr().out.split())
     assert 'Noise of encoder of swing: 0.00' in text and 'Process noise: swing' in text
 
 
@@ -98,6 +94,9 @@ def test_levels_of_noise_are_found_and_told(folder, capsys):
     ('  trajectory: {scheme: euler}\n', [], 'hermite_simpson'),
     ('  trajectory: {steps: 0.01}\n', [], "'step'"),
     ('  trajectory: {step: 1.0e-6}\n', [], 'the nodes are far closer than the samples'),
+    ('  trajectory: {horizon: 0.3}\n', [], 'fit: {shooting: {horizon: 0.3}}'),
+    ('  reference_cutoff: 5.0\n', [], 'reference_cutoff'),
+    ('  collocation: {horizon: 0.3}\n', [], 'fit.collocation.horizon'),
     ('  friction_selection: {}\n', [], 'chosen by regression'),
     ('', ['--estimator', 'colocation'], 'collocation'),
 ])

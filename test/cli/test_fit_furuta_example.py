@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import runpy
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import furuta_truth as truth
 from sysid_ros.cli.main import main
 
 TESTS = Path(__file__).parents[1]
-truth = SimpleNamespace(**runpy.run_path(str(TESTS / 'furuta_truth.py')))
 SECONDS, SIGMA = 6.0, 1e-3
 DRY = (truth.Friction(viscous=1e-3, dry=2e-2), truth.Friction(viscous=1e-4, dry=2e-3))
 

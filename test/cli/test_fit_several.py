@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
+from support import trajectory_problems as made
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
-from sysid_ros.recording.write import write_bag
+from sysid_ros.recording.bag.write import write_bag
 
-TESTS = Path(__file__).parents[1]
-made = SimpleNamespace(**runpy.run_path(str(TESTS / 'trajectory_problems.py')))
 ROBOT = """
 robot:
   urdf: pendulum.urdf
@@ -77,7 +73,7 @@ def fit(folder, run, *arguments):
         for argument in arguments), '-o', str(run)])
 
 
-def told(run):
+def fitted(run):
     """Values and standard deviations of the three parameters, and the whole estimate."""
     estimate = json.loads((run / 'estimate.json').read_text())
     names = estimate['parameters']['names']
@@ -92,9 +88,9 @@ def test_two_recordings_tell_more_than_one(folder, tmp_path, capsys, estimator):
     deviations = []
     for sources in (['first.yaml'], ['first.yaml', 'two.yaml']):
         run = tmp_path / f'run{len(sources)}'
-        code = fit(folder, run, *sources, '--holdout', '0.3', '--estimator', estimator)
+        code = fit(folder, run, *sources, '--holdout', '0.3', '--estimator', estimator, '-v')
         assert code == ExitCode.OK
-        values, deviation, estimate = told(run)
+        values, deviation, estimate = fitted(run)
         deviations.append(deviation)
         assert (np.abs(values - TRUTH) < 4.0 * deviation).all()
     # Twice the data; single deviations scatter, being told from correlated residuals themselves.
@@ -110,7 +106,7 @@ def test_regression_takes_several_recordings_too(folder, tmp_path):
     code = fit(folder, tmp_path / 'run', 'first.yaml', 'two.yaml', '--holdout', '0.3',
                '--estimator', 'entropic')
     assert code == ExitCode.OK
-    values, _, estimate = told(tmp_path / 'run')
+    values, _, estimate = fitted(tmp_path / 'run')
     np.testing.assert_allclose(values, TRUTH, rtol=0.05)
     # Beside the intervals of the noise stand those between the recordings.
     assert estimate['between_recordings']['recordings'] == 2
@@ -129,7 +125,7 @@ def test_a_run_of_several_recordings_can_be_repeated_from_its_folder(folder, tmp
     assert fit(folder, once, 'first.yaml', 'two.yaml', '--holdout', '0.3') == ExitCode.OK
     kept = [once / 'settings.yaml', once / 'settings_2.yaml']
     assert fit(folder, again, *map(str, kept), '--holdout', '0.3') == ExitCode.OK
-    assert told(again)[2]['parameters'] == told(once)[2]['parameters']
+    assert fitted(again)[2]['parameters'] == fitted(once)[2]['parameters']
     # Settings of more recordings than there are now would be a trap.
     assert fit(folder, once, 'first.yaml', '--holdout', '0.3') == ExitCode.OK
     assert not (once / 'settings_2.yaml').exists()
@@ -139,7 +135,7 @@ def test_bags_are_fitted_together_by_the_settings_that_name_their_robot(folder, 
     code = fit(folder, tmp_path / 'run', 'one', 'two', '--settings', str(folder / 'robot.yaml'),
                '--validate', 'three')
     assert code == ExitCode.OK
-    values, deviations, _ = told(tmp_path / 'run')
+    values, deviations, _ = fitted(tmp_path / 'run')
     assert (np.abs(values - TRUTH) < 4.0 * deviations).all()
 
 
@@ -155,7 +151,7 @@ def test_recordings_of_different_rates_go_together_once_they_are_resampled(
     code = fit(folder, tmp_path / 'run', 'first_at_100.yaml', 'three_at_100.yaml', '--holdout',
                '0.3')
     assert code == ExitCode.OK
-    values, deviations, _ = told(tmp_path / 'run')
+    values, deviations, _ = fitted(tmp_path / 'run')
     assert (np.abs(values - TRUTH) < 4.0 * deviations).all()
 
 

@@ -6,7 +6,7 @@ import yaml
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
-from sysid_ros.dynamics.configuration import RobotSettings
+from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.robot.inertia import inertial_parameters
 from sysid_ros.robot.model import RobotModel
 

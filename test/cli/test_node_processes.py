@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from sysid_ros.cli import node_processes
-from sysid_ros.cli.node_processes import claim_domain
+from sysid_ros.demo import node_processes
+from sysid_ros.demo.node_processes import claim_domain
 from sysid_ros.errors import ConfigurationError
 
 

@@ -1,17 +1,13 @@
 """``sysid payload``: two recordings, or one and a fit, and the load between them."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 import yaml
 
+from support.simulated_arm import SimulatedArm
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 
-SimulatedArm = runpy.run_path(
-    str(Path(__file__).parents[1] / 'simulated_arm.py'))['SimulatedArm']
 MASS, COM = 1.2, np.array([0.0, 0.03, 0.1])
 SETTINGS = """\
 robot: {{urdf: arm.urdf}}

@@ -7,8 +7,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
-from sysid_ros.recording.bag_messages import joint_state_messages, joint_state_topics
-from sysid_ros.recording.write import write_bag
+from sysid_ros.recording.bag.messages import joint_state_messages, joint_state_topics
+from sysid_ros.recording.bag.write import write_bag
 
 
 @pytest.fixture

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
-from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
 
 ESTIMATORS = tuple(REGRESSION_ESTIMATORS)
 CONSISTENT = ('lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive')

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as simulated
+from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 TERMS = (ViscousFriction(), CoulombFriction(smoothing=0.05), TorqueOffset())
 
 
@@ -163,7 +161,7 @@ def test_they_are_written_and_read_back_and_end_with_the_success_of_a_fit():
 
 
 def test_rows_of_each_recording_are_known_after_filters_and_gaps(tmp_path):
-    arm = runpy.run_path(str(Path(__file__).parents[1] / 'simulated_arm.py'))['SimulatedArm'](2)
+    arm = SimulatedArm(2)
     (tmp_path / 'arm.urdf').write_text(arm.description)
     loaded = []
     for name, seconds in (('a', 12.0), ('b', 7.0), ('c', 9.0)):
@@ -177,12 +175,12 @@ def test_rows_of_each_recording_are_known_after_filters_and_gaps(tmp_path):
             f'{name}.npz, time: {{array: t}}, position: {{array: q}}, effort: {{array: tau}}, '
             f'joints: [{", ".join(arm.joint_names)}]}}\n'
             'processing: {parallel_filter: {cutoff: 10, decimate_to: 25}}\n')
-        loaded.append(Identification.load(tmp_path / f'{name}.yaml'))
-    model = loaded[0].model()
-    problem = Measurements.read(loaded[0], loaded[1:], model).problem(0.0, 0.8)
+        loaded.append(FitSetup.load(tmp_path / f'{name}.yaml'))
+    problem = Measurements.read(
+        loaded[0], [other.identification for other in loaded[1:]]).problem(0.0, 0.8)
     assert len(problem.recordings) == 3
     assert problem.recordings[-1][1] == len(problem.torque)
     for (start, stop), own in zip(problem.recordings, loaded, strict=True):
-        alone = Measurements.read(own, (), model).problem(0.0, 0.8)
+        alone = Measurements.read(own).problem(0.0, 0.8)
         assert alone.recordings == ()
         np.testing.assert_allclose(problem.torque[start:stop], alone.torque)

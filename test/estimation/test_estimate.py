@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import FORMAT, Estimate, Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 @pytest.fixture(scope='module')

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from sysid_ros.dynamics.base_motion import BaseMotion
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import robot_factory as factory
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
-from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.base_motion import BaseMotion
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.differentiation import Spline
 from sysid_ros.recording.floating_base import (
     MeasuredWrench,
     base_motion_from_poses,
     floating_base_dataset,
 )
+from sysid_ros.recording.processing.differentiation import Spline
 from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
-factory = runpy.run_path(str(Path(__file__).parents[1] / 'robot_factory.py'))
 SAMPLES, RATE = 400, 100.0
 
 
 @pytest.fixture(scope='module')
 def robot():
     rng = np.random.default_rng(3)
-    text = factory['random_urdf'](11, 4, fixed_fraction=0.0)
-    trunk = f'<link name="link0">{factory["random_inertial"](rng)}</link>'
+    text = factory.random_urdf(11, 4, fixed_fraction=0.0)
+    trunk = f'<link name="link0">{factory.random_inertial(rng)}</link>'
     return with_floating_base(RobotModel.from_urdf(text.replace('<link name="link0"/>', trunk)))
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support.simulated_arm import SimulatedArm
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.folds import speed_folds, time_folds
 from sysid_ros.estimation.problem import RegressionProblem
-
-SimulatedArm = runpy.run_path(str(Path(__file__).parent.parent / 'simulated_arm.py'))[
-    'SimulatedArm'
-]
 
 
 @pytest.fixture(scope='module')

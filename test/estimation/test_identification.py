@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, ParameterError
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
+from sysid_ros.estimation.estimator import (
+    REGRESSION_ESTIMATORS,
+    TRAJECTORY_ESTIMATORS,
+    make_estimator,
+    settings_of,
+)
 from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
-from sysid_ros.estimation.regression.body_extents import body_extents
-from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.estimation.regression.feasible_set import Plausibility
-from sysid_ros.estimation.regression.irls import ReweightedSemidefinite
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.regression.consistent.body_extents import body_extents
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.consistent.prior_strength import (
+    CrossValidatedPrior,
+    StrengthSearch,
+)
 from sysid_ros.estimation.regression.least_squares import OrdinaryLeastSquares
-from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
-from sysid_ros.estimation.regression.prior_strength import CrossValidatedPrior, StrengthSearch
-from sysid_ros.recording.low_pass import LowPass
+from sysid_ros.estimation.regression.robust.irls import ReweightedSemidefinite
+from sysid_ros.recording.processing.low_pass import LowPass
 from sysid_ros.settings import parse_settings
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 SETTINGS = """\
 robot:
@@ -58,8 +63,7 @@ def load(folder, text=''):
 
 
 def problem_of(identification):
-    model = identification.model()
-    return identification.problem(model, identification.dataset(model))
+    return Measurement.read(FitSetup.of(identification)).problem()
 
 
 def test_the_file_gives_the_rows_of_the_recording(folder):
@@ -136,6 +140,36 @@ def test_settings_reach_the_estimators_they_apply_to():
     assert isinstance(lmi, SemidefiniteLeastSquares)
     assert lmi.prior_strength == 0.5
     assert settings.build('ols').estimator == OrdinaryLeastSquares()
+
+
+def test_a_section_of_an_estimators_name_is_for_it_alone():
+    settings = FitSettings.model_validate({
+        'estimator': 'collocation', 'trajectory': {'huber': 3.0, 'estimate_noise': True},
+        'collocation': {'huber': 4.0, 'max_iterations': 7}, 'shooting': {'horizon': 0.3}})
+    collocation = settings.build_trajectory('collocation')
+    assert (collocation.huber, collocation.max_iterations) == (4.0, 7)
+    assert collocation.estimate_noise
+    # Another one that a command names takes of the short form what it has.
+    shooting = settings.build_trajectory('shooting')
+    assert (shooting.horizon, shooting.estimate_noise) == (0.3, True)
+
+
+@pytest.mark.parametrize(('given', 'words'), [
+    ({'estimator': 'shooting', 'trajectory': {'huber': 3.0}}, 'collocation: {huber: 3.0}'),
+    ({'estimator': 'graph', 'trajectory': {'rule': 'midpoint'}}, 'variational: {rule: midpoint}'),
+    ({'estimator': 'ols', 'prior_strength': 2.0}, 'ols has no such setting'),
+    ({'estimator': 'irls', 'plausibility': {}}, 'irls has no such setting'),
+])
+def test_a_setting_that_the_chosen_estimator_does_not_have_is_refused(given, words):
+    settings = FitSettings.model_validate(given)
+    with pytest.raises(ConfigurationError, match=words):
+        settings.require_estimator(settings.estimator)
+
+
+@pytest.mark.parametrize('name', list(TRAJECTORY_ESTIMATORS))
+def test_every_key_of_a_section_is_a_setting_of_its_estimator(name):
+    section = FitSettings.model_fields[name].annotation
+    assert set(section.model_fields) <= settings_of(name)
 
 
 def test_left_out_settings_are_the_estimators_own():

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.base_parameters import random_motion
-from sysid_ros.dynamics.terms import (
+from support import base_parameter_count as counts
+from support.robot_factory import random_urdf
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.joint_factors import JointFactors
+from sysid_ros.mechanics.base_parameters import random_motion
+from sysid_ros.mechanics.joint_terms.terms import (
     Armature,
     CoulombFriction,
     Stiffness,
     TorqueOffset,
     ViscousFriction,
 )
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.joint_factors import JointFactors
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
-TESTS = Path(__file__).parents[1]
-random_urdf = runpy.run_path(str(TESTS / 'robot_factory.py'))['random_urdf']
-counts = runpy.run_path(str(TESTS / 'base_parameter_count.py'))
 TERMS = (ViscousFriction(), CoulombFriction(), TorqueOffset(), Armature(), Stiffness())
 # Pivots that count and those that do not must lie this far apart.
 GAP = 1e9
@@ -164,9 +160,9 @@ def test_the_rank_of_random_robots_is_that_of_the_grouping_rules(first_seed):
     for seed in range(first_seed, first_seed + 25):
         robot = RobotModel.from_urdf(random_urdf(seed, 1 + seed % 9))
         model = TorqueModel(robot, TERMS if seed % 2 else ())
-        expected = counts['base_parameter_count'](robot.tree)
+        expected = counts.base_parameter_count(robot.tree)
         if model.terms:
-            expected += 4 * len(robot.joint_names) + counts['told_armatures'](robot.tree)
+            expected += 4 * len(robot.joint_names) + counts.told_armatures(robot.tree)
         regressor = model.regressor(*random_motion(robot, 120, seed))
         found = empty(regressor).folded(regressor, regressor @ model.parameters.prior).rank()
         assert found.rank == expected

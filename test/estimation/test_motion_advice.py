@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.base_parameters import random_motion
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.identifiability import Identifiability, WeakParameter, listed
@@ -20,8 +17,8 @@ from sysid_ros.estimation.motion_advice import (
     with_identifiability,
 )
 from sysid_ros.estimation.regression.noise import noise_level
+from sysid_ros.mechanics.base_parameters import random_motion
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 ROBOTS = ('arm', 'branched and prismatic', 'mimic joint', 'geared rotor')
 
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.drive_gain import DriveGain
-from sysid_ros.dynamics.load_friction import LoadFriction
-from sysid_ros.dynamics.nonlinear_terms import (
-    PowerLawFriction,
-    SmoothCoulombFriction,
-    StribeckFriction,
-)
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.outer_iteration import OuterIteration, held_at
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
+from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
+from sysid_ros.mechanics.joint_terms.terms import (
+    CoulombFriction,
+    PowerLawFriction,
+    SmoothCoulombFriction,
+    StribeckFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.robot.model import RobotModel
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 FILTER = ParallelFilter(cutoff=8.0, decimate_to=25.0)
 
 
@@ -148,6 +147,19 @@ def test_moved_rows_are_those_that_are_built_there():
     np.testing.assert_allclose(
         moved.at(problem.parameters.prior).regressor,
         problem.at(problem.parameters.prior).regressor, atol=1e-9 * scale)
+
+
+def test_rows_are_not_made_again_at_the_values_of_the_last_ones():
+    problem = RegressionProblem.from_dataset(MIXED.model, gappy(MIXED), parallel_filter=FILTER)
+    moved = problem.at(MIXED.truth)
+    assert problem.at(MIXED.truth.copy()) is moved
+    others = MIXED.truth * 1.01
+    assert np.abs(problem.at(others).regressor - moved.regressor).max() > 0.0
+    np.testing.assert_array_equal(problem.at(MIXED.truth).regressor, moved.regressor)
+    # Fewer rows of the same source are another problem.
+    odd = np.arange(len(problem.usable)) % 2 == 1
+    fewer = replace(problem, usable=problem.usable & odd[:, None])
+    np.testing.assert_array_equal(fewer.at(MIXED.truth).usable, fewer.usable)
 
 
 def test_filtered_derivatives_are_those_of_the_filtered_torque():

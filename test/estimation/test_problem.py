@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.recording.signals import ParallelFilter
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 
 @pytest.fixture(scope='module')

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.forward_dynamics import ForwardDynamics
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import closed_robots as robots
 from sysid_ros.evaluation.simulation import simulate
+from sysid_ros.mechanics.forward_dynamics import ForwardDynamics
+from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 
-robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
 RATE = 200.0
 T = np.arange(800) / RATE
 
 
 def moved(name):
     """A robot with heavier bodies and more friction than described, and how it moved."""
-    robot = robots[name]()
-    return along(robot, robots['smooth_motion'](robot, T, 3))
+    robot = getattr(robots, name)()
+    return along(robot, robots.smooth_motion(robot, T, 3))
 
 
 def along(robot, motion):
@@ -52,7 +50,7 @@ def test_the_truth_follows_the_measured_motion_and_the_prior_does_not(name):
 
 def test_a_piece_that_passes_a_dead_point_is_lost_alone():
     # Driven at its rocker, the four-bar has them at 2.337 and 2.9 rad.
-    robot = robots['four_bar_linkage']().robot(['rocker_joint'], robots['FOUR_BAR_ASSEMBLY'])
+    robot = robots.four_bar_linkage().robot(['rocker_joint'], robots.FOUR_BAR_ASSEMBLY)
     angle = 2.0 * T[:, None]
     motion = 2.6 + 0.1 * np.sin(angle), 0.2 * np.cos(angle), -0.4 * np.sin(angle)
     model, truth, data = along(robot, motion)

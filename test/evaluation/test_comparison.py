@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
@@ -20,7 +18,6 @@ from sysid_ros.evaluation.cross_validation import cross_validate, enough_folds
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.report.evidence import comparison_section
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 NAMES = ('ols', 'lmi', 'entropic')
 
 

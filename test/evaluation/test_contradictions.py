@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest, Wrong, score_test
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.evaluation import evaluate
-from sysid_ros.recording.effort import EffortFinding, EffortKind
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
 
 
 @pytest.fixture(scope='module')
@@ -50,6 +46,15 @@ def shifted(joint, angle):
     return spoil
 
 
+def nonlinear(joint, growth, most):
+    """A gain that differs by a part between small torques and the largest."""
+    def spoil(data):
+        tau = data.tau.copy()
+        tau[:, joint] *= 1.0 + growth * np.abs(tau[:, joint]) / most
+        return replace(data, tau=tau)
+    return spoil
+
+
 def timed(factor):
     """Stamps that count so many seconds in one."""
     return lambda data: replace(
@@ -73,6 +78,19 @@ def test_the_scale_of_one_effort_is_found(golden, joint, scale, estimator):
     assert found.kind is Wrong.SCALE
     assert found.joint == problem.model.robot.joint_names[joint]
     assert found.value == pytest.approx(scale, rel=0.1)
+
+
+@pytest.mark.parametrize('joint', [0, 1])
+@pytest.mark.parametrize('growth', [-0.45, 0.6, 1.0])
+def test_a_gain_that_depends_on_the_load_is_found(golden, joint, growth):
+    most = np.abs(golden.dataset(0.02).tau[:, joint]).max()
+    problem, estimate = fitted(golden, nonlinear(joint, growth, most))
+    found, = score_test(problem, estimate).contradictions[:1]
+    assert (found.kind, found.joint) == (Wrong.GAIN, problem.model.robot.joint_names[joint])
+    assert np.sign(found.value) == np.sign(growth)
+    assert any(
+        f'gain {"grows" if growth > 0.0 else "shrinks"} with the load' in reason
+        for reason in evaluate(estimate, problem).verdict.reasons)
 
 
 @pytest.mark.parametrize('angle', [-0.4, 0.4])
@@ -110,7 +128,8 @@ def test_rows_that_tell_no_clock_exclude_none():
     assert data.without_excluded_clock(ScoreTest()) == data
 
 
-@pytest.mark.parametrize('spoil', [scaled(1, 1.1), shifted(1, 0.03), timed(1.05)])
+@pytest.mark.parametrize('spoil', [
+    scaled(1, 1.1), nonlinear(1, 0.1, 30.0), shifted(1, 0.03), timed(1.05)])
 def test_what_real_robots_have_is_left_alone(golden, spoil):
     assert score_test(*fitted(golden, spoil)).contradictions == ()
 

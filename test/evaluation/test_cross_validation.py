@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.folds import time_folds
 from sysid_ros.evaluation.cross_validation import cross_validate
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 def validated(problem, name='ols', count=5):

@@ -6,14 +6,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from sysid_ros.dynamics.terms import CoulombFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.contradictions import score_test
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.evaluation import evaluate
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.robot.model import RobotModel
 
@@ -88,7 +88,8 @@ def test_who_does_not_trust_the_description_is_not_told():
 
 def test_joints_that_others_check_are_left_to_them():
     problem, estimate, found = fitted(2.0)
-    deviations = score_test(problem, estimate).scale_deviations
+    deviations = {
+        name: one[1] for name, one in score_test(problem, estimate).log_scales.items()}
     assert deviations['lift'] > 100.0
     assert max(deviations['turn'], deviations['bend']) < 0.1
     assert {one.joint for one in found} == {'lift'}
@@ -96,5 +97,5 @@ def test_joints_that_others_check_are_left_to_them():
 
 def test_a_wheel_out_of_balance_is_what_descriptions_have_wrong():
     problem, estimate, found = fitted(1.0, wheel=0.05)
-    assert score_test(problem, estimate).scale_deviations['spin'] > 100.0
+    assert score_test(problem, estimate).log_scales['spin'][1] > 100.0
     assert found == ()

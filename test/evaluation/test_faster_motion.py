@@ -1,25 +1,26 @@
 """The error on faster motion than what was fitted, which the choice of a friction model tells."""
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.nonlinear_terms import PowerLawFriction, SmoothCoulombFriction
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.faster_motion import FasterMotion
 from sysid_ros.evaluation.friction_selection import select_friction
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.terms import (
+    CoulombFriction,
+    PowerLawFriction,
+    SmoothCoulombFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 PLAIN = (ViscousFriction(), CoulombFriction(), TorqueOffset())
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.load_friction import LoadFriction
-from sysid_ros.dynamics.nonlinear_terms import SmoothCoulombFriction, StribeckFriction
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
@@ -23,11 +17,21 @@ from sysid_ros.estimation.friction_models import FrictionSelection, friction_can
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.friction_selection import choose_friction, select_friction
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
+from sysid_ros.mechanics.joint_terms.terms import (
+    CoulombFriction,
+    SmoothCoulombFriction,
+    StribeckFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics import forked
 from sysid_ros.report.evidence import friction_section
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import parse_settings
 
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 VISCOUS, OFFSET = ViscousFriction(), TorqueOffset()
 PLANTS = {
     'coulomb': ((VISCOUS, CoulombFriction(), OFFSET), {}),
@@ -144,6 +148,17 @@ def test_a_candidate_that_cannot_be_fitted_is_not_chosen():
                candidates=('coulomb', 'smooth_coulomb'))
 
 
+def test_two_processors_choose_as_one_does(choices, monkeypatch):
+    monkeypatch.setattr(forked, 'processors', lambda: 2)
+    case, one = plant('load'), choices['load']
+    two = select(case.dataset(0.01), case.model.robot,
+                 candidates=('coulomb', 'smooth_coulomb', 'stribeck', 'load'))
+    assert two.chosen == one.chosen and two.faster == one.faster
+    np.testing.assert_allclose(two.excess, one.excess, rtol=1e-9)
+    assert [each.parameters for each in two.candidates] == [
+        each.parameters for each in one.candidates]
+
+
 def test_candidates_keep_the_other_joint_terms():
     terms = parse_settings(TermSettings, {
         'coulomb_friction': ['waist'], 'torque_offset': [], 'coulomb_smoothing': 0.1,
@@ -181,9 +196,9 @@ def test_more_folds_than_rows_are_refused():
 
 
 def test_a_recording_that_does_not_fit_into_memory_is_refused():
-    identification = SimpleNamespace(
-        settings=SimpleNamespace(fit=None), robot=lambda: SimpleNamespace(terms=None))
+    identification = SimpleNamespace(robot=lambda: SimpleNamespace(terms=None))
+    setup = SimpleNamespace(settings=SimpleNamespace(fit=None), identification=identification)
     measured = SimpleNamespace(
-        identification=identification, bag='long', dataset=SimpleNamespace(source='long_bag'))
+        setup=setup, bag='long', dataset=SimpleNamespace(source='long_bag'))
     with pytest.raises(ConfigurationError, match='whole recording in memory.*long_bag.*Cut the'):
         choose_friction(measured)

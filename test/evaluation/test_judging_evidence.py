@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.cross_validation import cross_validate
@@ -17,8 +15,6 @@ from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.simulation import simulate
 from sysid_ros.evaluation.verdict import judge
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 @pytest.fixture(scope='module')

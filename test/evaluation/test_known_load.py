@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 import yaml
 
+from support.simulated_arm import SimulatedArm
 from sysid_ros.cli.main import main
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.recording import Channel
 from sysid_ros.robot.inertia import inertial_parameters
 
-SimulatedArm = runpy.run_path(
-    str(Path(__file__).parents[1] / 'simulated_arm.py'))['SimulatedArm']
 RATE, MASS = 100.0, 1.4
 LOAD = inertial_parameters(MASS, np.array([0.05, -0.03, 0.12]), np.diag([0.006, 0.007, 0.003]))
 
@@ -64,7 +61,7 @@ def judged(path, **changes):
     if changes:
         identification = type(identification)(
             identification.settings.model_copy(update=changes), identification.base, path)
-    return Study.load(identification, identification.model(), holdout=0.25).fit('entropic')
+    return Study.load(FitSetup.of(identification), holdout=0.25).fit('entropic')
 
 
 def test_efforts_on_the_scale_of_a_known_load_are_said_to_be(arm, tmp_path):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import yaml
 
-from sysid_ros.dynamics.configuration import TermSettings
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation import term_choice
 from sysid_ros.evaluation.study import Study
+from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.recording.recording import Channel
 from sysid_ros.report.evidence import choices_section
 
@@ -35,7 +36,7 @@ def written(folder, name, arm, recording, **sections):
 
 
 def study(identification, **options):
-    return Study.load(identification, identification.model(), **options)
+    return Study.load(FitSetup.of(identification), **options)
 
 
 def chosen(found):
@@ -75,8 +76,8 @@ def test_filters_and_the_slowest_rows_are_chosen(found):
 
 
 def test_the_model_that_is_found_is_better_than_with_rows_at_standstill(found, arm):
-    as_written = found.identification.with_fit(minimum_velocity=0.0).with_terms(TermSettings())
-    other = study(as_written, holdout=0.25)
+    as_written = found.setup.identification.with_fit(minimum_velocity=0.0)
+    other = study(as_written.with_terms(TermSettings()), holdout=0.25)
     truth = arm.truth
     masses = [k for k, name in enumerate(arm.model.parameters.names)
               if name.endswith('coulomb_friction')]
@@ -91,8 +92,8 @@ def test_the_model_that_is_found_is_better_than_with_rows_at_standstill(found, a
 
 
 def test_the_settings_of_a_run_fit_the_same_again(found):
-    assert not found.identification.settings.automatic
-    again = study(found.identification, holdout=0.25)
+    assert not found.setup.identification.settings.automatic
+    again = study(found.setup.identification, holdout=0.25)
     assert again.choice.choices == ()
     np.testing.assert_array_equal(again.training.torque, found.training.torque)
     np.testing.assert_array_equal(again.training.regressor, found.training.regressor)
@@ -117,7 +118,7 @@ def test_what_is_given_stays(arm, tmp_path):
         fit={'minimum_velocity': 0.03})
     found = study(given, holdout=0.25)
     assert found.choice.choices == ()
-    assert found.identification.settings == given.settings
+    assert found.setup.identification.settings == given.settings
 
 
 def test_automatic_false_takes_the_defaults(arm, tmp_path):
@@ -139,9 +140,9 @@ def test_stamps_that_jitter_on_arrival_are_taken_as_even(arm, tmp_path):
     assert chosen(found)['processing.stamps'] == 'uniform'
     # Another recording is judged by its own stamps: those that are exact stay.
     exact = written(tmp_path, 'second', arm, recording, **options)
-    assert found.choice.read(exact).parts[0].identification.settings.processing.stamps == 'measured'
+    assert found.choice.read(exact).parts[0].setup.settings.processing.stamps == 'measured'
     again = written(tmp_path, 'third', arm, late, **options)
-    assert found.choice.read(again).parts[0].identification.settings.processing.stamps == 'uniform'
+    assert found.choice.read(again).parts[0].setup.settings.processing.stamps == 'uniform'
 
 
 def test_late_torques_are_moved_back(arm, tmp_path):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern, residual_patterns
 from sysid_ros.evaluation.verdict import judge
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 @pytest.fixture(scope='module')

@@ -7,13 +7,13 @@ import pytest
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.evaluation.shadow import Candidate, ShadowSettings, shadow_test
-from sysid_ros.recording.align import align
+from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.description import QuantitySettings, RecordingSettings
-from sysid_ros.recording.live_window import LiveWindow
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.motion_range import MotionRange
-from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 FILTER = ParallelFilter(cutoff=10.0, decimate_to=25.0)
 

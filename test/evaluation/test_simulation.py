@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import RecordingError
 from sysid_ros.evaluation.simulation import simulate
 from sysid_ros.recording.dataset import Dataset
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 @pytest.fixture(scope='module')

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.regressor import inertial_regressor
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.evaluation.unsaid_load import unsaid_load
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 
 LOAD = np.array([0.6, 0.02, -0.01, 0.05, 0.01, 0.0, 0.01, 0.0, 0.0, 0.004])
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.delay import TorqueDelays
-from sysid_ros.recording.effort import EffortFinding, EffortKind
-from sysid_ros.recording.quality import DataQuality, JointQuality
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.quality import DataQuality, JointQuality
+from sysid_ros.recording.processing.delay import TorqueDelays
 
 SOLVER = 'the values are the '  # prior, or best it found
 UNPHYSICAL = 'No real mass distribution has the inertia found for '

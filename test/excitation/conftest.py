@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import pytest
 
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.excitation.limits import MotionLimits
+from support.golden_problems import arm_urdf
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
-
-arm_urdf = runpy.run_path(str(Path(__file__).parent.parent / 'golden_problems.py'))['arm_urdf']
 
 
 @pytest.fixture(scope='session')

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.excitation.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.files import (
     excitation_yaml,

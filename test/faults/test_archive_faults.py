@@ -11,11 +11,11 @@ import pytest
 import zstandard
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording import npz_reader
+from sysid_ros.recording.bag.long_bag import LongBag, is_long
+from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
-from sysid_ros.recording.long_bag import LongBag, is_long
-from sysid_ros.recording.write import write_bag
+from sysid_ros.recording.table import npz_reader
 from sysid_ros.settings import parse_settings
 
 JOINTS = ('a', 'b')

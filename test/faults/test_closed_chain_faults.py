@@ -1,24 +1,21 @@
 """Closed loops that cannot be: refused by name, with what to do."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import closed_robots as robots
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.joint_terms.terms import StribeckFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 
-robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
-UP = robots['FOUR_BAR_ASSEMBLY']
+UP = robots.FOUR_BAR_ASSEMBLY
 
 
 def linkage():
-    return robots['four_bar_linkage']()
+    return robots.four_bar_linkage()
 
 
 def test_a_motion_beyond_a_dead_point_is_refused_and_the_way_to_it_said():
@@ -32,7 +29,7 @@ def test_a_motion_beyond_a_dead_point_is_refused_and_the_way_to_it_said():
 def test_a_path_through_a_singular_configuration_is_refused():
     # A parallelogram that is flat at zero could go on as an antiparallelogram.
     flat = (
-        robots['Linkage']('parallelogram')
+        robots.Linkage('parallelogram')
         .rod('crank', 'world', (0.0, 0.0), 1.0, 1.0).rod('coupler', 'crank', (1.0, 0.0), 1.0, 2.0)
         .rod('rocker', 'world', (2.0, 0.0), 1.0, 1.0)
         .close('tip', 'coupler', (2.0, 0.0), 'rocker', (1.0, 0.0))
@@ -48,7 +45,7 @@ def test_a_path_through_a_singular_configuration_is_refused():
 
 def test_loops_that_contradict_their_lengths_are_refused_with_the_gap():
     short = (
-        robots['Linkage']('short').rod('crank', 'world', (0.0, 0.0), 1.0, 1.0)
+        robots.Linkage('short').rod('crank', 'world', (0.0, 0.0), 1.0, 1.0)
         .rod('rocker', 'world', (4.0, 0.0), 1.0, 1.0)
         .rod('coupler', 'crank', (1.0, 0.0), 1.0, 1.0)
         .close('tip', 'coupler', (1.0, 0.0), 'rocker', (1.0, 0.0))
@@ -127,7 +124,7 @@ def test_a_closure_within_one_body_and_a_name_used_twice_are_refused():
     ('closures: [{name: a, kind: rod, first: {}, second: {}}]', 'a rod, and nothing else'),
     ('closures: [{name: a, kind: point, first: {}, second: {}, length: 1}]', 'a rod, and nothing'),
     ('closures: [{name: a, kind: pin, first: {}, second: {}}]', 'point'),
-    ('closures: [{name: a, kind: rod, first: {}, second: {}, length: -1}]', 'greater than 0'),
+    ('closures: [{name: a, kind: rod, first: {}, second: {}, length: -1}]', 'allowed above 0'),
     ('actuatd: [a]', "Did you mean 'actuated'"),
     ('assembly: {a: .nan}', 'not finite'),
     ('closures: [{name: a, kind: point, first: {orign: [0, 0, 0]}, second: {}}]', 'orign'),
@@ -158,4 +155,4 @@ def test_a_torque_model_of_loops_that_cannot_be_closed_is_refused_at_once():
 
 def test_terms_with_shapes_are_refused_in_closed_loops():
     with pytest.raises(ModelError, match='StribeckFriction'):
-        TorqueModel(robots['four_bar'](), (StribeckFriction(smoothing=0.01),))
+        TorqueModel(robots.four_bar(), (StribeckFriction(smoothing=0.01),))

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
-from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.estimation.regression.interior_point import program
-from sysid_ros.estimation.regression.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.interior_point import program
+from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.signals import ParallelFilter
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
+from sysid_ros.recording.processing.signals import ParallelFilter
 
 every_estimator = pytest.mark.parametrize('name', tuple(REGRESSION_ESTIMATORS))
 

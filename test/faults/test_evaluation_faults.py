@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import golden_problems as simulated
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.cross_validation import cross_validate
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.evaluation.verdict import judge
-
-simulated = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py')))
 
 
 @pytest.fixture(scope='module')

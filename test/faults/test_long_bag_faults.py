@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.study import Study
-from sysid_ros.recording.write import write_bag
+from sysid_ros.recording.bag.write import write_bag
 
 RATE, SECONDS = 50.0, 30.0
 # Of the samples in [MB]; the bag needs 1.4.
@@ -33,8 +33,8 @@ processing:
 
 
 @pytest.fixture(scope='module')
-def identification(tmp_path_factory, simulated_arm):
-    """``identification(limit, bag='bag')``: settings of a bag; ``'twice'`` is twice as long."""
+def setup(tmp_path_factory, simulated_arm):
+    """``setup(limit, bag='bag')``: settings of a bag; ``'twice'`` is twice as long."""
     folder, arm = tmp_path_factory.mktemp('long'), simulated_arm(0)
     (folder / 'arm.urdf').write_text(arm.description, encoding='utf-8')
     for name, seconds in (('bag', SECONDS), ('twice', 2 * SECONDS)):
@@ -49,17 +49,16 @@ def identification(tmp_path_factory, simulated_arm):
         joints = ', '.join(arm.joint_names)
         file.write_text(SETTINGS.format(
             bag=bag, joints=joints, limit=limit, automatic=automatic), encoding='utf-8')
-        return Identification.load(file)
+        return FitSetup.load(file)
     return load
 
 
-def problem(identification):
-    model = identification.model()
-    return Measurement.read(identification, model).problem()
+def problem(setup):
+    return Measurement.read(setup).problem()
 
 
-def test_50_rows_of_a_bag_larger_than_memory_are_those_of_the_whole(identification):
-    windows, whole = (problem(identification(limit)) for limit in (LIMIT, ALL))
+def test_50_rows_of_a_bag_larger_than_memory_are_those_of_the_whole(setup):
+    windows, whole = (problem(setup(limit)) for limit in (LIMIT, ALL))
     assert 'so it was read in' in windows.warnings[0]
     assert not any('so it was read in' in warning for warning in whole.warnings)
     assert (windows.segments, windows.rate) == (whole.segments, whole.rate)
@@ -68,22 +67,20 @@ def test_50_rows_of_a_bag_larger_than_memory_are_those_of_the_whole(identificati
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * np.abs(other).max())
 
 
-def test_50_what_is_fitted_does_not_depend_on_the_memory_there_is(identification):
+def test_50_what_is_fitted_does_not_depend_on_the_memory_there_is(setup):
     found = []
     for limit in (LIMIT, ALL):
-        settings = identification(limit)
-        study = Study.load(settings, settings.model())
+        study = Study.load(setup(limit))
         found.append((study, study.fit('ols')))
     (study, windows), (_, whole) = found
     np.testing.assert_allclose(
         windows.estimate.parameters.values, whole.estimate.parameters.values, atol=1e-6)
     assert windows.estimate.status is whole.estimate.status
-    assert any('the whole bag takes' in warning for warning in study.qualities[0].warnings)
+    assert any('the whole bag takes' in warning for warning in study.data.qualities[0].warnings)
 
 
-def test_50_what_a_bag_larger_than_memory_leaves_open_is_said(identification):
-    settings = identification(LIMIT, automatic='true')
-    study = Study.load(settings, settings.model())
+def test_50_what_a_bag_larger_than_memory_leaves_open_is_said(setup):
+    study = Study.load(setup(LIMIT, automatic='true'))
     assert study.friction is None
     assert 'the friction model' in study.choice.left[-1]
     assert 'Cut the bag or raise recording.memory_limit' in study.choice.left[-1]
@@ -91,30 +88,28 @@ def test_50_what_a_bag_larger_than_memory_leaves_open_is_said(identification):
     assert [choice.key for choice in study.choice.choices] == ['fit.minimum_velocity']
 
 
-def peak(identification):
+def peak(setup):
     """Largest size of all arrays in [MB] while the rows of a recording are built."""
     tracemalloc.start()
     try:
-        problem(identification)
+        problem(setup)
         return tracemalloc.get_traced_memory()[1] / 1e6
     finally:
         tracemalloc.stop()
 
 
-def test_50_memory_does_not_grow_with_the_bag(identification):
-    problem(identification(LIMIT))  # compiled code is loaded once
-    short, long = (peak(identification(LIMIT, bag)) for bag in ('bag', 'twice'))
-    whole = peak(identification(ALL, 'twice'))
+def test_50_memory_does_not_grow_with_the_bag(setup):
+    problem(setup(LIMIT))  # compiled code is loaded once
+    short, long = (peak(setup(LIMIT, bag)) for bag in ('bag', 'twice'))
+    whole = peak(setup(ALL, 'twice'))
     # Of each sample only its stamps stay, and they double.
     assert long - short < 0.2 * whole
     assert long < 0.5 * whole
 
 
-def test_50_a_full_disk_is_said_with_what_helps(identification):
+def test_50_a_full_disk_is_said_with_what_helps(setup):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    settings = identification(LIMIT)
-    model = settings.model()
-    measured = Measurement.read(settings, model)
+    measured = Measurement.read(setup(LIMIT))
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
         with pytest.raises(EstimationError, match=r'cannot be kept on disk.*TMPDIR'):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from sysid_ros.errors import ModelError
-from sysid_ros.robot import safe_xml
+from sysid_ros.robot.description import safe_xml
+from sysid_ros.robot.description.checks.preflight import (
+    Severity,
+    check_description,
+    require_loadable,
+)
+from sysid_ros.robot.description.urdf import load_description
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.preflight import Severity, check_description, require_loadable
-from sysid_ros.robot.urdf import load_description
 
 LINK = (
     '<link name="{}"><inertial><mass value="{}"/>'

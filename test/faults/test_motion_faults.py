@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.excitation.basis import FourierBasis
-from sysid_ros.excitation.design import Designer
+from support.golden_problems import arm_urdf
+from sysid_ros.excitation.design.basis import FourierBasis
+from sysid_ros.excitation.design.design import Designer
+from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation, Motion
-from sysid_ros.excitation.information import Information
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.playback import Phase
-from sysid_ros.excitation.preparation import prepare, way_in
-from sysid_ros.excitation.session import (
-    MotionRefused,
-    MotionSession,
-    Outcome,
-    SessionSettings,
-    Step,
-)
-from sysid_ros.excitation.watch import MotionWatch, Observation, WatchSettings
+from sysid_ros.excitation.playback.checks import Observation, PlaybackChecks, PlaybackTolerances
+from sysid_ros.excitation.playback.outcome import MotionRefused, Outcome
+from sysid_ros.excitation.playback.playback import Phase
+from sysid_ros.excitation.playback.preparation import prepare, way_in
+from sysid_ros.excitation.playback.session import MotionSession, SessionSettings, Step
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
 STEP = 0.01
-arm_urdf = runpy.run_path(str(Path(__file__).parents[1] / 'golden_problems.py'))['arm_urdf']
 
 
 class PaperOutput:
@@ -66,11 +59,12 @@ class PaperOutput:
 class PaperRobot:
     """A session, its clock, and a robot that does what it is told, unless told otherwise."""
 
-    def __init__(self, designer, motion, *, streams=True, **watch):
+    def __init__(self, designer, motion, *, streams=True, **tolerances):
         self.designer, self.output = designer, PaperOutput(streams=streams)
         types = designer.model.robot.joint_types
         self.session = MotionSession(
-            designer, self.output, MotionWatch(designer.limits, types, WatchSettings(**watch)),
+            designer, self.output,
+            PlaybackChecks(designer.limits, types, PlaybackTolerances(**tolerances)),
             SessionSettings())
         self.now, self.points = 100.0, []
         self.prepared = prepare(designer, 'wave', motion)
@@ -392,7 +386,7 @@ def test_a_short_stop_stays_on_the_path_and_a_long_one_brakes(designer, motion):
     for longest, braking in ((10.0, False), (0.0, True)):
         robot = PaperRobot(designer, motion)
         robot.session.adjust(
-            MotionWatch(designer.limits, designer.model.robot.joint_types),
+            PlaybackChecks(designer.limits, designer.model.robot.joint_types),
             SessionSettings(path_stop=longest))
         robot.begin()
         robot.run(1.0)
@@ -406,12 +400,12 @@ def test_a_short_stop_stays_on_the_path_and_a_long_one_brakes(designer, motion):
 
 def test_the_margin_is_the_part_of_the_range_that_is_left_after_braking(designer):
     limits = designer.limits
-    watch = MotionWatch(limits, designer.model.robot.joint_types)
+    checks = PlaybackChecks(limits, designer.model.robot.joint_types)
     q = np.array([0.0, 0.0, limits.upper[2] - 0.3])
     rest = Observation(q, np.zeros(3), np.zeros(3), 0.0)
-    assert watch.margin(rest, np.zeros(3)) == pytest.approx(0.3 / (2.0 * limits.reach[2]))
+    assert checks.margin(rest, np.zeros(3)) == pytest.approx(0.3 / (2.0 * limits.reach[2]))
     moving = replace(rest, v=np.array([0.0, 0.0, 1.0]))
-    assert watch.margin(moving, np.zeros(3)) < watch.margin(rest, np.zeros(3))
+    assert checks.margin(moving, np.zeros(3)) < checks.margin(rest, np.zeros(3))
 
 
 def test_the_whole_path_is_told_before_it_is_played(far_robot):

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from sysid_ros import settings as settings_module
-from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
 from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
@@ -142,7 +143,7 @@ def test_27_a_list_per_joint_of_the_wrong_length_is_refused(tmp_path):
         ('j',), np.arange(50) / 100.0, still, still, still, still, still == 0.0, ((0, 50),), 100.0
     )
     with pytest.raises(ConfigurationError, match='minimum_velocity: .*found 2 numbers; allowed 1,'):
-        Identification(settings, tmp_path).problem(model, data)
+        FitSetup(Identification(settings, tmp_path), model).problem(data)
 
 
 @pytest.mark.parametrize('text', [
@@ -214,7 +215,7 @@ def test_29_text_that_is_not_plain_yaml_is_refused_as_that(written, text):
 
 @pytest.mark.parametrize('text', ['', '3', '- a\n- b', 'text'])
 def test_29_yaml_that_is_no_mapping_is_refused(written, text):
-    with pytest.raises(ConfigurationError, match='is not a mapping .*key: value lines'):
+    with pytest.raises(ConfigurationError, match='is not a mapping .*allowed key: value lines'):
         written(text)
 
 
@@ -226,7 +227,7 @@ def test_29_a_key_that_is_given_twice_is_refused(written, text):
 
 
 def test_29_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match='cannot be read: .*absent.yaml'):
+    with pytest.raises(ConfigurationError, match='absent.yaml: .* there is no such file'):
         load_yaml(tmp_path / 'absent.yaml')
     (tmp_path / 'binary.yaml').write_bytes(b'\xff\xfe\x80')
     with pytest.raises(ConfigurationError, match='binary.yaml: cannot be read'):

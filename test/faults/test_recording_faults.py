@@ -6,14 +6,14 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.recording.align import align
+from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.write import write_bag
 from sysid_ros.settings import parse_settings
 
 TYPES = get_typestore(Stores.ROS2_HUMBLE)

@@ -1,33 +1,29 @@
 """FAULTS 1 to 14, 47 to 49 and 55, as far as a recording meets them that is being made."""
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support import joint_state_stream, two_joint_robot
+from support.joint_state_stream import START, STEP, Robot
+from support.two_joint_robot import JOINTS, URDF
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.evaluation.live_torque import live_torque
-from sysid_ros.recording.joint_state_cdr import FIELDS
-from sysid_ros.recording.live import LiveJointStates
-from sysid_ros.recording.live_window import LiveWindow
-from sysid_ros.recording.low_pass import LowPass
-from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.readiness import require_recordable
+from sysid_ros.recording.bag.joint_state_cdr import FIELDS, encode
+from sysid_ros.recording.live.joint_states import LiveJointStates, LiveSettings
+from sysid_ros.recording.live.readiness import require_recordable
+from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.recording.processing.low_pass import LowPass
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.runs import live_recording
 from sysid_ros.runs.fit_job import fit_job
 from sysid_ros.runs.job import FitJob
 from sysid_ros.runs.live_recording import LiveRecording
 from sysid_ros.runs.sources import load_source, load_without_recording
 
-TESTS = Path(__file__).parents[1]
-LIVE = runpy.run_path(str(TESTS / 'faults' / 'test_live_faults.py'))
-ROBOT = runpy.run_path(str(TESTS / 'ros' / 'robot_motion.py'))
-URDF = runpy.run_path(str(TESTS / 'cli' / 'test_sysid.py'))['URDF']
-Robot, START, STEP = LIVE['Robot'], LIVE['START'], LIVE['STEP']
-JOINTS = ROBOT['JOINTS']
 RATE = 200.0
 SETTINGS = """\
 robot: {urdf: robot.urdf}
@@ -81,7 +77,7 @@ def test_10_zero_stamps_are_refused(robot):
 
 def test_10_times_of_reception_may_take_their_place():
     live = LiveJointStates(
-        LIVE['JOINTS'], settings=LIVE['LiveSettings'](stamps='receive'))
+        joint_state_stream.JOINTS, settings=LiveSettings(stamps='receive'))
     require(Robot(live).move(stamp=0))
 
 
@@ -112,19 +108,19 @@ class Session:
     """A robot that moves, and its recording."""
 
     def __init__(self, folder, topics=('/joint_states',)):
-        self.identification = load_without_recording(folder / 'settings.yaml')
-        self.model = self.identification.model()
+        self.setup = FitSetup.of(load_without_recording(folder / 'settings.yaml'))
+        self.model = self.setup.model
         self.lives = [
             LiveJointStates(JOINTS, quantities=FIELDS if len(topics) == 1 else FIELDS[:2])]
         self.lives += [LiveJointStates(JOINTS, quantities=('effort',)) for _ in topics[1:]]
         self.data = DataFolder(folder / 'data')
         self.topics = topics
-        q, v, tau = ROBOT['motion'](folder / 'robot.urdf', RATE)
+        q, v, tau = two_joint_robot.motion(folder / 'robot.urdf', RATE)
         self.q, self.v, self.tau = q, v, tau
 
     def start(self, name='one'):
         self.recording = LiveRecording(
-            name, self.data.recording(name), self.identification, self.model, joints=JOINTS,
+            name, self.data.recording(name), self.setup, joints=JOINTS,
             topics=self.topics, live=self.lives)
         return self
 
@@ -135,13 +131,13 @@ class Session:
             stamps = arrived + shift
             values = {'position': self.q[rows], 'velocity': self.v[rows], 'effort': self.tau[rows]}
             if len(self.topics) == 1:
-                self.hear(0, LIVE['encode'](stamps, JOINTS, values), arrived)
+                self.hear(0, encode(stamps, JOINTS, values), arrived)
             else:
                 without = dict(values, effort=None)
-                self.hear(0, LIVE['encode'](stamps, JOINTS, without), arrived)
+                self.hear(0, encode(stamps, JOINTS, without), arrived)
                 late = stamps + 1_000_000
                 efforts = {'position': None, 'velocity': None, 'effort': self.tau[rows]}
-                self.hear(1, LIVE['encode'](late, JOINTS, efforts), arrived + 1_000_000)
+                self.hear(1, encode(late, JOINTS, efforts), arrived + 1_000_000)
         return self
 
     def hear(self, topic, table, arrived):
@@ -194,11 +190,10 @@ def test_the_residual_of_the_live_torques_is_that_of_the_parameters(folder):
     session.stop()
     window = LiveWindow.heard(session.lives[0], None, 2.0)
     parameters = session.model.parameters
-    prior = live_torque(window, session.identification, session.model, parameters)
+    prior = live_torque(window, session.setup, parameters)
     true = live_torque(
-        window, session.identification, session.model,
-        parameters.with_values(dict(zip(
-            parameters.names, ROBOT['truth'](session.model), strict=True))))
+        window, session.setup, parameters.with_values(dict(zip(
+            parameters.names, two_joint_robot.truth(session.model), strict=True))))
     # The noise of the torques is 0.05; friction switches within a filter's reach.
     assert (true.residual_rms < 0.35).all()
     assert (true.residual_rms < prior.residual_rms).all()

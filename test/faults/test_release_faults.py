@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.terms import Armature, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.joint_terms.terms import Armature, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import export_description, write_description
 from sysid_ros.release.link_shares import Inertial

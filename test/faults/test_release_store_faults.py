@@ -45,7 +45,7 @@ def commit_without_end(path, pipe):
             revision = store.commit(content(f'{os.getpid()}_{count}'), base)
             os.write(pipe, f'{revision.id}\\n'.encode())
 
-def told(pipe, seconds):
+def lines_of(pipe, seconds):
     ready, _, _ = select.select([pipe], [], [], seconds)
     return os.read(pipe, 65536).decode().split() if ready else []
 
@@ -61,16 +61,16 @@ for kill in range(kills):
         os.close(reader)
         commit_without_end(path, writer)
     os.close(writer)
-    lines = told(reader, 10.0)
+    lines = lines_of(reader, 10.0)
     started = time.monotonic()
     while len(lines) < 2:
-        lines += told(reader, 10.0)
+        lines += lines_of(reader, 10.0)
     took = time.monotonic() - started
     time.sleep(random.uniform(0.0, 4.0) * took)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL, status
-    while more := told(reader, 0.0):
+    while more := lines_of(reader, 0.0):
         lines += more
     os.close(reader)
     acknowledged = [line for line in lines if line != 'begin']

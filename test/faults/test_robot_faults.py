@@ -6,14 +6,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from sysid_ros.dynamics.terms import ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ModelError
+from sysid_ros.mechanics.joint_terms.terms import ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description, verify_export
-from sysid_ros.robot import xacro_expansion
-from sysid_ros.robot.finding import Severity
+from sysid_ros.robot.description import xacro_expansion
+from sysid_ros.robot.description.checks.finding import Severity
+from sysid_ros.robot.description.urdf import load_description
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.urdf import load_description
 
 LINK = (
     '<link name="{}"><inertial><origin xyz="0.1 0 0.05"/><mass value="1"/>'

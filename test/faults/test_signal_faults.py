@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.estimation.identification import Identification
-from sysid_ros.recording.align import align
-from sysid_ros.recording.effort import (
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.recording.checks.effort import (
     EffortFinding,
     EffortKind,
     effort_findings,
     require_right_signs,
 )
-from sysid_ros.recording.masks import faster_than, saturated_runs
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.masks import faster_than, saturated_runs
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.recording import Channel, Recording
 
 REPRODUCTION = Path(__file__).parents[1] / 'reproduction'
@@ -46,9 +47,8 @@ def kinds(arm, change, **options):
 
 
 def measured(name, folder, shared_data):
-    identification = Identification.load(REPRODUCTION / name, shared_data / folder)
-    model = identification.model()
-    return identification.dataset(model), model
+    setup = FitSetup.load(REPRODUCTION / name, shared_data / folder)
+    return setup.align(setup.identification.recording()), setup.model
 
 
 def test_15_a_wrapped_encoder_of_a_joint_with_limits_is_said_and_left_alone():
@@ -76,9 +76,24 @@ def test_16_a_wrong_sign_is_recognised_on_every_joint_and_refused(simulated_arm)
     data = arm.dataset()
     tau = data.tau * [1.0, 1.0, -1.0, 1.0]
     findings = effort_findings(replace(data, tau=tau), arm.model)
-    with pytest.raises(RecordingError, match='of elbow_pitch has the wrong sign.*sign to -1'):
+    with pytest.raises(RecordingError, match=r'of elbow_pitch has the wrong.*: \[1, 1, -1, 1\]'):
         require_right_signs(findings)
     require_right_signs(effort_findings(data, arm.model))
+
+
+def test_16_signs_that_were_set_before_are_turned_and_not_set_again(simulated_arm):
+    arm = simulated_arm(0)
+    data, names = arm.dataset(), arm.joint_names
+    findings = effort_findings(replace(data, tau=data.tau * [1.0, 1.0, -1.0, 1.0]), arm.model)
+    order = (names[2], *names[:2], names[3])
+    for sign, right in ((-1, '[1, -1, -1, -1]'), ((-1, 1, 1, 1), '1')):
+        described = RecordingSettings(
+            format='rosbag', file='bag', joints=order, effort={'sign': sign})
+        with pytest.raises(RecordingError) as refused:
+            require_right_signs(findings, described)
+        assert f'Set recording: {{effort: {{sign: {right}}}}}, or' in str(refused.value)
+    with pytest.raises(RecordingError, match=r'joints: \[.*\], effort: {sign: \[1, 1, -1, 1\]}'):
+        require_right_signs(findings, RecordingSettings(format='rosbag', file='bag'))
 
 
 def test_16_a_motor_side_torque_is_told_from_a_current_by_the_gear_ratio(simulated_arm):

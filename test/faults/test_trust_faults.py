@@ -11,8 +11,8 @@ from lxml import etree
 
 import sysid_ros
 from sysid_ros.data_folder import DataFolder
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.release.revision import Content
 from sysid_ros.release.store import RevisionStore, UnknownRevisionError

@@ -1,17 +1,17 @@
 """Real recordings through their YAML files, against the formulas their owners publish."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sysid_ros.recording.align import align
+from support import TESTS
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
-from sysid_ros.recording.processing import Processing
+from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.settings import load_yaml, parse_settings
 
-DESCRIPTIONS = Path(__file__).parents[1] / 'reproduction'
+DESCRIPTIONS = TESTS / 'reproduction'
 
 
 def load(name, base):

@@ -1,24 +1,25 @@
 """Export of robots with closed loops: the tree is written, its loops stay as they were."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.closed_chain import closed_chain
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
+from support import closed_robots as robots
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    TorqueOffset,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 
-robots = runpy.run_path(str(Path(__file__).parents[1] / 'closed_robots.py'))
-
 
 @pytest.mark.parametrize('name', ['leg', 'four_bar'])
 def test_the_export_has_the_identified_bodies_and_friction_and_the_same_loops(name):
-    robot = robots['CLOSED'][name]()
+    robot = robots.CLOSED[name]()
     joints = robot.loops.joint_names
     model = TorqueModel(
         robot, (ViscousFriction(joints), CoulombFriction(joints), TorqueOffset(), Armature()))
@@ -30,8 +31,8 @@ def test_the_export_has_the_identified_bodies_and_friction_and_the_same_loops(na
     assert {joints[1], joints[-1]} <= set(export.joints)
     assert verify_export(robot, found, export) < 1e-9
     loops = None if name == 'leg' else LoopSettings.model_validate({
-        'actuated': robot.joint_names, 'closures': robots['four_bar_linkage']().closures,
-        'assembly': robots['FOUR_BAR_ASSEMBLY']})
+        'actuated': robot.joint_names, 'closures': robots.four_bar_linkage().closures,
+        'assembly': robots.FOUR_BAR_ASSEMBLY})
     again = RobotModel.from_description(export.xml.decode(), loops=loops)
     assert again.joint_names == robot.joint_names
     assert again.described_joints[joints[-1]].damping == 0.44

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Knowledge
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.recording.signals import ParallelFilter
+from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.release.revert_to_prior import revert_to_prior
 from sysid_ros.robot.inertia import is_consistent
 

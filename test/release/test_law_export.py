@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.closest_friction import ClosestFriction, closest_frictions
-from sysid_ros.dynamics.configuration import TermSettings
-from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction, described_dynamics
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, closest_frictions
+from sysid_ros.mechanics.joint_terms.term import described_dynamics
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description, verify_export
+from sysid_ros.robot.description.urdf import RobotDescription
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.urdf import RobotDescription
 
 LAW = {'coulomb_smoothing': 'identified', 'power_friction': 'all', 'torque_offset': ()}
 MJCF = """<mujoco model="arm"><compiler angle="radian"/><worldbody>

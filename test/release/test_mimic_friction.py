@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.terms import CoulombFriction, ViscousFriction, described_dynamics
-from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.mechanics.joint_terms.term import described_dynamics
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.robot.model import RobotModel
 

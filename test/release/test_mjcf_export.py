@@ -7,9 +7,14 @@ import difflib
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, Stiffness, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    Stiffness,
+    ViscousFriction,
+)
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import (
     DescriptionExport,
     export_description,

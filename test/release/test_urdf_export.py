@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import (
     TORQUE_TOLERANCE,
     DescriptionExport,

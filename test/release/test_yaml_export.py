@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
-from sysid_ros.dynamics.terms import Armature, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, ParameterError
+from sysid_ros.mechanics.joint_terms.terms import Armature, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.yaml_export import export_yaml, parameters_from_yaml
 from sysid_ros.robot.model import RobotModel
 

@@ -95,6 +95,26 @@ def test_one_processor_starts_no_process(tmp_path, monkeypatch):
     assert written(tmp_path, 'one') == expected(tmp_path, 'one')
 
 
+def test_a_process_that_was_started_before_draws(tmp_path, two_processors):
+    figures = Drawing()
+    figures.start()
+    process = figures._process
+    with figures:
+        assert figures._process is process
+        figures.add(tmp_path / 'one.png', strips('one'))
+    assert process.returncode == 0
+    assert written(tmp_path, 'one') == expected(tmp_path, 'one')
+
+
+def test_a_process_that_nothing_was_drawn_by_is_ended(two_processors):
+    figures = Drawing()
+    figures.start()
+    process, folder = figures._process, figures._folder.name
+    figures.end()
+    assert process.poll() is not None
+    assert not os.path.exists(folder)
+
+
 def test_an_error_of_the_work_ends_the_process_and_draws_nothing(tmp_path, two_processors):
     with pytest.raises(ZeroDivisionError), Drawing() as figures:
         process, folder = figures._process, figures._folder.name

@@ -65,3 +65,15 @@ def test_shading_changes_no_scale():
         (axis,) = joint_axes.drawn(JointStrips('title', 'time [s]', (strip,))).axes
         limits.append((axis.get_xlim(), axis.get_ylim()))
     assert limits[0] == limits[1]
+
+
+def test_lines_at_the_ticks_go_through_all_strips_and_only_the_lowest_is_labelled():
+    curves = (Curve(np.linspace(0.0, 9.0, 50), np.linspace(-1.0, 1.0, 50), 'black', 1.0),)
+    strips = tuple(Strip(name, 'rad', curves) for name in ('shoulder', 'elbow', 'wrist'))
+    *upper, lowest = joint_axes.drawn(JointStrips('title', 'time [s]', strips)).axes
+    ticks = lowest.get_xticks()
+    assert lowest.xaxis.get_visible() and len(ticks) > 2
+    for axis in upper:
+        (lines,) = axis.collections
+        np.testing.assert_array_equal([line[0, 0] for line in lines.get_segments()], ticks)
+        assert axis.get_xlim() == lowest.get_xlim() and not axis.xaxis.get_visible()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from support import trajectory_problems as made
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Tachometer
 from sysid_ros.report import joint_axes, motion_figure
-
-made = SimpleNamespace(**runpy.run_path(
-    str(Path(__file__).parents[1] / 'trajectory_problems.py')))
 
 
 def drawn(problem) -> Figure:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.study import Study
 
@@ -31,7 +32,7 @@ def test_either_kuka_recording_judges_a_model_of_the_other(
     training, validation = (
         bare(tmp_path, shared_data / 'kuka_lwr4', f'kuka_run{run}', 'kuka_lwr4.urdf')
         for run in (fitted, judged))
-    study = Study.load(training, training.model(), validation=validation)
+    study = Study.load(FitSetup.of(training), validation=validation)
     assert [one.sentence for one in study.data.efforts if not one.kind.usable] == []
     found = study.fit('entropic')
     assert found.verdict.committable, found.verdict.reasons
@@ -40,7 +41,7 @@ def test_either_kuka_recording_judges_a_model_of_the_other(
 
 def test_the_tx40_judges_itself(shared_data, tmp_path):
     asked = bare(tmp_path, shared_data / 'staubli_tx40', 'tx40', 'tx40_mdh_modified.urdf')
-    study = Study.load(asked, asked.model(), holdout=1.0 / 3.0)
+    study = Study.load(FitSetup.of(asked), holdout=1.0 / 3.0)
     assert [one.sentence for one in study.data.efforts if not one.kind.usable] == []
     found = study.fit('entropic')
     assert found.verdict.committable, found.verdict.reasons

@@ -7,22 +7,17 @@ half its time: they scatter by about one newton-metre, as its figure says.
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import yaml
 
+from support import four_bar_reference as reference
 from sysid_ros.estimation.trajectory.graph.inverse_dynamics import inverse_dynamics
 from sysid_ros.estimation.trajectory.graph.mechanism_file import (
     MechanismSettings,
     parse_mechanism,
 )
 
-reference = SimpleNamespace(**runpy.run_path(
-    str(Path(__file__).parents[1] / 'four_bar_reference.py')))
 # The simulator's own gravity, and the step of its tables in [s].
 GRAVITY, STEP = 9.80665, 5e-3
 FOUR_BAR_BAR, TRACKING_BAR = 1.5e-4, 1e-3

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-fits = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / 'furuta_fits.py')))
+from support import furuta_fits as fits
+
 FREE, DRIVEN = fits.FREE, fits.DRIVEN
 STEP_2V, STEP_4V, SINE_1V, SINE_2V = DRIVEN
 # The first swings, in [s].

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-recordings = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[1] / 'furuta_recordings.py')))
+from support import furuta_recordings as recordings
+
 FREE, DRIVEN = recordings.FREE, recordings.DRIVEN
 
 

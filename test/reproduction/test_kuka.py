@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.base_parameters import base_parameters
-from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
+from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import verify_export, write_description
 from sysid_ros.robot.inertia import is_consistent
 from sysid_ros.robot.model import RobotModel
@@ -24,12 +25,13 @@ CONSISTENT = ('lmi', 'entropic')
 @pytest.fixture(scope='module')
 def runs(shared_data):
     """The problems of both runs, with one model."""
-    identifications = [
+    first, second = (
         Identification.load(HERE / f'kuka_run{run}.yaml', shared_data / 'kuka_lwr4')
-        for run in (1, 2)
-    ]
-    model = identifications[0].model()
-    return [each.problem(model, each.dataset(model)) for each in identifications]
+        for run in (1, 2))
+    setup = FitSetup.of(first)
+    return [
+        each.problem(each.align(each.identification.recording()))
+        for each in (setup, setup.recording_of(second))]
 
 
 @pytest.fixture(scope='module')

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import runpy
 import time
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from support import furuta_recordings as furuta
+from support import pendulum_recordings as pendulums
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.shooting import Shooting
 
-pendulums = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[1] / 'pendulum_recordings.py')))
-furuta = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[1] / 'furuta_recordings.py')))
 SINGLE, DOUBLE = pendulums.SINGLE, pendulums.DOUBLE
 # Every tenth sample: steps of 10 ms, in which the integration is 100 times finer than the noise.
 EVERY = 10

@@ -15,15 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.regressor import inertial_regressor
-from sysid_ros.dynamics.terms import CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.recursion import Recursion
-from sysid_ros.estimation.regression.recursive import RecursiveLeastSquares
+from sysid_ros.estimation.regression.recursive.recursion import Recursion
+from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.regression.weighting import weighted_directions
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
 HERE = Path(__file__).parent
@@ -43,9 +44,10 @@ class Kuka:
     def problem(self) -> RegressionProblem:
         """All samples, with viscous and dry friction and an offset per joint."""
         run = Identification.load(HERE / 'kuka_run1.yaml', self.folder)
-        robot = run.model().robot
-        model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), TorqueOffset()))
-        return RegressionProblem.from_dataset(model, run.dataset(model))
+        terms = ViscousFriction(), CoulombFriction(), TorqueOffset()
+        model = TorqueModel(run.model().robot, terms)
+        return RegressionProblem.from_dataset(
+            model, FitSetup(run, model).align(run.recording()))
 
     @cached_property
     def noise(self) -> np.ndarray:

@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 
 SETTINGS = Path(__file__).with_name('tx40.yaml')
 _INERTIAL = {
@@ -31,9 +33,7 @@ _TERM = re.compile(r'([+-]?)\s*(?:([\d.]+)\*)?([A-Za-z]+)(\d)')
 
 @pytest.fixture(scope='module')
 def problem(shared_data):
-    identification = Identification.load(SETTINGS, shared_data / 'staubli_tx40')
-    model = identification.model()
-    return identification.problem(model, identification.dataset(model))
+    return Measurement.read(FitSetup.load(SETTINGS, shared_data / 'staubli_tx40')).problem()
 
 
 @pytest.fixture(scope='module')
@@ -99,9 +99,9 @@ def test_the_published_combinations_are_ours_in_other_words(problem, published):
 
 
 def test_the_first_kept_row_is_the_published_one(shared_data):
-    identification = Identification.load(SETTINGS, shared_data / 'staubli_tx40')
-    processing = identification.settings.processing
-    data = identification.dataset(identification.model())
+    setup = FitSetup.load(SETTINGS, shared_data / 'staubli_tx40')
+    processing = setup.settings.processing
+    data = setup.align(setup.identification.recording())
     first = data.t[0] + processing.parallel_filter.trimmed(data.rate) / data.rate
     assert round(first * data.rate) % processing.parallel_filter.factor(data.rate) == 20
 

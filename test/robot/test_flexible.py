@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.assembly import constraints
-from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
-from sysid_ros.dynamics.variational.system import discrete_system
+from support import flexible_experiment as experiment
 from sysid_ros.errors import ModelError
+from sysid_ros.mechanics.integrators.variational.assembly import constraints
+from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
+from sysid_ros.mechanics.integrators.variational.system import discrete_system
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.flexible import FlexibleLoop, FlexibleRod, attach
 from sysid_ros.robot.model import RobotModel
-
-experiment = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[1] / 'flexible_experiment.py')))
 
 
 @pytest.fixture(scope='module')

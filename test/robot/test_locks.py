@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sysid_ros.dynamics.configuration import RobotSettings
 from sysid_ros.errors import ConfigurationError, ModelError
+from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import parse_settings
 

@@ -9,10 +9,10 @@ import pinocchio as pin
 import pytest
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.description.urdf import kinematic_description, load_description
 from sysid_ros.robot.inertia import is_consistent, transform_inertial
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor
-from sysid_ros.robot.urdf import kinematic_description, load_description
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 0.02 -0.1" rpy="0.3 -0.2 0.1"/><mass value="2"/>'

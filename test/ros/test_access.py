@@ -1,93 +1,326 @@
-"""FAULTS 63: the example policy gives start, commit and rollback to the operator alone."""
+"""FAULTS 63: the example policy gives start, commit and rollback to the operator alone.
 
+Nodes are started, and what they have is compared with what the policy allows them, both ways: a
+service, action or topic that is missing would keep them from working where security is enforced,
+and one that no node has is a door that nobody watches.
+"""
+
+import configparser
+import copy
+import re
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
-from sysid_ros.cli.demo_folder import prepare
-from sysid_ros.msg import Heartbeat
+from sysid_ros.demo.folder import prepare
 from sysid_ros.settings import load_yaml
 
-POLICY = Path(__file__).resolve().parents[2] / 'config' / 'sros2' / 'policy.xml'
-NODES = (
-    'excitation_node', 'identification_node', 'model_server', 'monitor_node',
-    'computed_torque_controller', 'simulated_robot',
-)
+ROOT = Path(__file__).resolve().parents[2]
+POLICY = ROOT / 'config' / 'sros2' / 'policy.xml'
+OPERATOR = '/sysid/operator'
+# Lists of an enclave: what they list, what is done with it, and the tag of an entry.
+LISTS = {
+    ('services', 'reply'): 'service', ('services', 'request'): 'service',
+    ('actions', 'execute'): 'action', ('actions', 'call'): 'action',
+    ('topics', 'publish'): 'topic', ('topics', 'subscribe'): 'topic',
+}
+# Parameters of each node that let it have all that it can have, one set after the other, and a
+# topic or service that only this set brings. Simulated time brings /clock.
+CONFIGURATIONS = {
+    'excitation_node': [
+        ({'output': 'reference'}, 'reference'),
+        ({'output': 'position'}, 'position_commands'),
+        ({'output': 'effort'}, 'effort_commands'),
+        ({'output': 'trajectory'}, 'joint_trajectory'),
+        ({'output': 'follow_joint_trajectory'}, 'follow_joint_trajectory/_action/send_goal'),
+    ],
+    'identification_node': [({'online': True}, 'identification_node/parameter_change')],
+    'model_server': [({'publish_description': True}, 'robot_description')],
+    'monitor_node': [(
+        {'cancel_actions': ['follow_joint_trajectory']},
+        'follow_joint_trajectory/_action/cancel_goal')],
+    'computed_torque_controller': [({}, 'effort_commands')],
+    'simulated_robot': [({}, 'joint_states')],
+}
+NODES = tuple(CONFIGURATIONS)
 # What changes the robot, the data, or who is believed.
 RESERVED = (
-    'excitation_node/arm', 'identification_node/start', 'identification_node/stop',
-    'identification_node/identify_payload', 'model_server/commit', 'model_server/rollback',
-    'monitor_node/reset',
+    'excitation_node/arm', 'excitation_node/stop', 'identification_node/start',
+    'identification_node/stop', 'identification_node/identify_payload', 'model_server/commit',
+    'model_server/rollback', 'monitor_node/reset',
 )
 RESERVED_ACTIONS = ('excitation_node/excite', 'identification_node/identify')
+# By a controller alone, for itself.
+OF_CONTROLLERS = {'model_server/acknowledge'}
+# What the robot's driver and simulators have.
+FOREIGN = {'clock', 'follow_joint_trajectory'}
+NAME = re.compile(r'/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*')
+# Longest wait for a name that is missing in the end, in [s].
+DISCOVERY = 30.0
+
+
+def policy():
+    return etree.parse(str(POLICY), etree.XMLParser(resolve_entities=False)).getroot()
+
+
+def mistakes(root):
+    """What the structure of a policy must not be, as sentences."""
+    if root.tag != 'policy' or root.get('version') != '0.2.0' or [
+        child.tag for child in root.iterchildren(etree.Element)
+    ] != ['enclaves']:
+        yield 'the root is no policy of version 0.2.0 with enclaves'
+        return
+    paths = [enclave.get('path') for enclave in root[-1].iterchildren(etree.Element)]
+    if len(set(paths)) < len(paths) or not paths:
+        yield 'enclaves are not unique'
+    for enclave in root[-1].iterchildren(etree.Element):
+        where = enclave.get('path')
+        profiles = list(enclave.iterfind('profiles/profile'))
+        if enclave.tag != 'enclave' or len(profiles) != 1 or [
+            [child.tag for child in level] for level in (enclave, enclave[0])
+        ] != [['profiles'], ['profile']]:
+            yield f'{where}: an enclave has other than one profile'
+            continue
+        profile = profiles[0]
+        if (profile.get('ns'), profile.get('node')) != ('/', where.rpartition('/')[2]):
+            yield f'{where}: the profile is of another node'
+        for group in profile:
+            yield from mistakes_of(group, where)
+
+
+def mistakes_of(group, where):
+    """What is wrong with a list of an enclave."""
+    if len(group.attrib) != 1 or (group.tag, *group.attrib) not in LISTS:
+        yield f'{where}: {group.tag} {dict(group.attrib)} says what no list may'
+        return
+    how, = group.attrib
+    if group.get(how) != 'ALLOW':
+        yield f'{where}: {group.tag} {how} allows nothing; what is not listed is denied'
+    names = [entry.text or '' for entry in group]
+    if not names or {entry.tag for entry in group} != {LISTS[group.tag, how]}:
+        yield f'{where}: {group.tag} {how} has other entries than {LISTS[group.tag, how]}'
+    if len(set(names)) < len(names):
+        yield f'{where}: {group.tag} {how} has an entry twice'
+    for name in names:
+        if not NAME.fullmatch(name):
+            yield f'{where}: {name!r} is no name'
 
 
 def allowed(kind, how):
-    """Names that each enclave may use in some way, by its path."""
-    tree = etree.parse(str(POLICY), etree.XMLParser(resolve_entities=False))
+    """Names that each enclave may use in some way, by its path, without the first slash."""
     return {
         enclave.get('path'): {
-            item.text for group in enclave.iter(kind) if group.get(how) == 'ALLOW'
-            for item in group}
-        for enclave in tree.iter('enclave')
+            item.text.removeprefix('/') for group in enclave.iter(kind)
+            if group.get(how) == 'ALLOW' for item in group}
+        for enclave in policy().iter('enclave')
     }
+
+
+def of_all(kind, how, but=OPERATOR):
+    """Names that any enclave but one may use in some way."""
+    return set().union(*(
+        names for enclave, names in allowed(kind, how).items() if enclave != but))
+
+
+def test_the_policy_has_the_structure_that_sros2_asks_for():
+    assert list(mistakes(policy())) == []
+
+
+def _double(root):
+    root[-1].append(copy.deepcopy(root[-1][1]))
+
+
+def _misspell(root):
+    next(root.iter('service')).text = 'excitation_node/*'
+
+
+def _deny(root):
+    next(root.iter('services')).set('reply', 'DENY')
+
+
+def _mix(root):
+    next(root.iter('services')).append(copy.deepcopy(next(root.iter('topic'))))
+
+
+def _repeat(root):
+    group = next(root.iter('services'))
+    group.append(copy.deepcopy(group[0]))
+
+
+def _both(root):
+    next(root.iter('topics')).set('publish', 'ALLOW')
+
+
+def _rename(root):
+    next(root.iter('profile')).set('node', 'somebody')
+
+
+def _age(root):
+    root.set('version', '0.1.0')
+
+
+@pytest.mark.parametrize(('damage', 'words'), [
+    (_double, 'not unique'), (_misspell, 'is no name'), (_deny, 'what is not listed is denied'),
+    (_mix, 'has other entries than service'), (_repeat, 'an entry twice'),
+    (_both, 'says what no list may'), (_rename, 'of another node'), (_age, 'of version 0.2.0'),
+])
+def test_a_policy_of_another_structure_would_be_found(damage, words):
+    root = policy()
+    damage(root)
+    assert any(words in mistake for mistake in mistakes(root))
+
+
+def test_every_node_of_the_package_has_an_enclave():
+    parsed = configparser.ConfigParser()
+    parsed.read(ROOT / 'entry_points.txt')
+    executables = {
+        name for name, target in parsed['console_scripts'].items()
+        if target.startswith('sysid_ros.nodes.')}
+    assert {enclave.rpartition('/')[2] for enclave in allowed('topics', 'publish')} == {
+        name.removeprefix('demo_') for name in executables}
+    assert set(NODES) == executables - {'demo_operator'}
 
 
 def test_only_the_operator_may_start_commit_and_roll_back():
     requests, calls = allowed('services', 'request'), allowed('actions', 'call')
     for enclave in requests:
-        operator = enclave == '/sysid/operator'
+        operator = enclave == OPERATOR
         for service in RESERVED:
             assert (service in requests[enclave]) == operator, (enclave, service)
         for action in RESERVED_ACTIONS:
             assert (action in calls[enclave]) == operator, (enclave, action)
 
 
-def test_nobody_else_may_change_parameters_or_states_of_nodes():
+def test_only_the_operator_and_the_monitor_may_stop_everything():
+    senders = {path for path, names in allowed('topics', 'publish').items()
+               if 'sysid/stop' in names}
+    assert senders == {OPERATOR, '/sysid/monitor_node'}
+
+
+def test_nobody_but_the_operator_may_change_parameters_or_states_of_nodes():
     for enclave, services in allowed('services', 'request').items():
-        if enclave != '/sysid/operator':
-            assert services <= {'model_server/acknowledge'}, enclave
+        if enclave != OPERATOR:
+            assert services <= OF_CONTROLLERS, enclave
 
 
-def test_no_name_is_a_pattern():
-    for kind, how in (
-        ('services', 'request'), ('services', 'reply'), ('actions', 'call'),
-        ('actions', 'execute'), ('topics', 'publish'), ('topics', 'subscribe'),
-    ):
-        for names in allowed(kind, how).values():
-            assert not any(set('*?[') & set(name) for name in names)
+def test_the_operator_may_ask_all_that_nodes_answer_and_nothing_else():
+    offered = of_all('services', 'reply')
+    assert allowed('services', 'request')[OPERATOR] == offered - OF_CONTROLLERS
+    assert offered >= OF_CONTROLLERS
+    assert allowed('actions', 'call')[OPERATOR] == of_all('actions', 'execute')
+    assert allowed('actions', 'execute')[OPERATOR] == set()
+
+
+def test_whoever_listens_or_asks_is_allowed_what_somebody_has():
+    assert of_all('topics', 'subscribe', but='') <= of_all('topics', 'publish', but='') | FOREIGN
+    assert of_all('actions', 'call') <= FOREIGN
+    # What is said to the public is heard by tools, which have enclaves of their own.
+    public = {'diagnostics', 'rosout', 'parameter_events', 'robot_description'}
+    unheard = of_all('topics', 'publish', but='') - of_all('topics', 'subscribe', but='')
+    assert {name for name in unheard if not name.endswith('/transition_event')} <= public
+
+
+@pytest.fixture
+def demo(ros, tmp_path, monkeypatch):
+    """Folder of the demo, in which nodes are started."""
+    pytest.importorskip('mujoco')
+    monkeypatch.setattr(ros, 'folder', prepare(tmp_path / 'demo'))
+    return load_yaml(ros.folder / 'nodes.yaml')
+
+
+def _actions(names):
+    """Actions and plain names."""
+    actions = {name.partition('/_action/')[0] for name in names if '/_action/' in name}
+    return actions, {name for name in names if '/_action/' not in name}
+
+
+def seen(ros, name):
+    """What a node has, in the terms of the policy, and all names as they are."""
+    client = ros.client
+    asked = {
+        'reply': client.get_service_names_and_types_by_node,
+        'request': client.get_client_names_and_types_by_node,
+        'publish': client.get_publisher_names_and_types_by_node,
+        'subscribe': client.get_subscriber_names_and_types_by_node,
+    }
+    raw = {}
+    for how, ask in asked.items():
+        try:
+            raw[how] = {entry.removeprefix('/') for entry, _ in ask(name, '/')}
+        except Exception:  # noqa: BLE001 (rclpy's own, before the node is there)
+            raw[how] = set()
+    (execute, reply), (call, request) = _actions(raw['reply']), _actions(raw['request'])
+    return {
+        ('services', 'reply'): reply, ('services', 'request'): request,
+        ('actions', 'execute'): execute, ('actions', 'call'): call,
+        ('topics', 'publish'): _actions(raw['publish'])[1],
+        ('topics', 'subscribe'): _actions(raw['subscribe'])[1],
+    }, set().union(*raw.values())
+
+
+def observed(ros, module, node, parameters, mark, permitted):
+    """What a node has while it runs with some parameters, as if it had the name of its module.
+
+    Args:
+        module: Its module.
+        node: Its name: one that ended is known for some time still.
+        parameters: Its parameters.
+        mark: A name that it has only with them.
+        permitted: What it is waited for, in vain where it is not there.
+    """
+    ros.start(module, parameters, name=node)
+    found = {}
+
+    def complete():
+        entries, found['names'] = seen(ros, node)
+        found['entries'] = {
+            key: {re.sub(f'^{node}/', f'{module}/', entry) for entry in names}
+            for key, names in entries.items()}
+        return mark in found['names'] and all(
+            found['entries'][key] >= permitted[key] for key in LISTS)
+
+    ros.wait(complete, DISCOVERY, required=False)
+    # Nothing comes up late.
+    ros.spin(2.0)
+    complete()
+    assert ros.stop(node) == 0
+    assert mark in found['names']
+    return found['entries']
 
 
 @pytest.mark.parametrize('name', NODES)
-def test_every_service_action_and_topic_of_a_node_is_covered(ros, name, tmp_path, monkeypatch):
-    pytest.importorskip('mujoco')
-    folder = prepare(tmp_path / 'demo')
-    monkeypatch.setattr(ros, 'folder', folder)
-    ros.start(name, load_yaml(folder / 'nodes.yaml')[f'/**/{name}']['ros__parameters'])
+def test_a_node_may_have_what_it_has_and_has_what_it_may_have(
+    ros, demo, name, monkeypatch, request
+):
+    if name == 'excitation_node':
+        for key, value in request.getfixturevalue('control_msgs').items():
+            monkeypatch.setenv(key, value, prepend=':')
+    own = demo[f'/**/{name}']['ros__parameters'] | {'use_sim_time': True}
+    permitted = {(kind, how): allowed(kind, how)[f'/sysid/{name}'] for kind, how in LISTS}
+    nothing = found = {key: set() for key in LISTS}
+    *others, last = CONFIGURATIONS[name]
+    for number, (parameters, mark) in enumerate(others):
+        part = observed(ros, name, f'{name}_{number}', own | parameters, mark, nothing)
+        found = {key: found[key] | part[key] for key in LISTS}
+    parameters, mark = last
+    left = {key: permitted[key] - found[key] for key in LISTS}
+    part = observed(ros, name, name, own | parameters, mark, left)
+    assert {key: found[key] | part[key] for key in LISTS} == permitted
 
-    def services():
-        try:
-            return ros.client.get_service_names_and_types_by_node(name, '/')
-        except Exception:  # noqa: BLE001 (rclpy's own, before the node is there)
-            return []
 
-    heartbeat = ros.hear(Heartbeat, 'sysid/heartbeat')
-    ros.wait(lambda: any(beat.state != beat.INACTIVE for beat in heartbeat) and services())
-    ros.spin(0.5)
-    enclave = f'/sysid/{name}'
-    own = {service.removeprefix('/') for service, _ in services()}
-    actions = {service.partition('/_action/')[0] for service in own if '/_action/' in service}
-    plain = {service for service in own if '/_action/' not in service}
-    assert plain <= allowed('services', 'reply')[enclave]
-    assert actions <= allowed('actions', 'execute')[enclave]
-    for how, found in (
-        ('publish', ros.client.get_publisher_names_and_types_by_node(name, '/')),
-        ('subscribe', ros.client.get_subscriber_names_and_types_by_node(name, '/')),
-    ):
-        topics = {topic.removeprefix('/') for topic, _ in found if '/_action/' not in topic}
-        known = {topic.removeprefix('/') for topic in allowed('topics', how)[enclave]}
-        assert topics <= known, how
+def test_an_operator_may_have_what_the_operator_of_the_demo_has(ros, demo):
+    ros.start('demo_operator', {'use_sim_time': True}, name='operator')
+    permitted = {(kind, how): allowed(kind, how)[OPERATOR] for kind, how in LISTS}
+    reply = 'services', 'reply'
+    ros.wait(lambda: 'excitation_node/arm' in seen(ros, 'operator')[1])
+    ros.spin(1.0)
+    found = seen(ros, 'operator')[0]
+    assert found[reply] == permitted[reply]
+    for key in LISTS:
+        assert found[key] <= permitted[key], key
+    # Beside what every node says, it says only that all is to stop.
+    assert permitted['topics', 'publish'] - found['topics', 'publish'] == {'sysid/stop'}
 
 
 def test_where_security_is_enforced_a_node_without_its_enclave_does_not_start(

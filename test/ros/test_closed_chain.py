@@ -12,10 +12,10 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from sysid_ros.cli.demo_folder import share, verify
-from sysid_ros.cli.node_processes import NodeProcesses
-from sysid_ros.dynamics.closed_chain import closed_chain
+from sysid_ros.demo.folder import share, verify
+from sysid_ros.demo.node_processes import NodeProcesses
 from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.msg import StopRequest
 
 pytest.importorskip('mujoco')

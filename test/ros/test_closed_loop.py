@@ -1,17 +1,16 @@
 """The whole loop with real processes: excite, identify, commit, track, roll back; and kills."""
 
 import json
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from support import kill_rig
+
 pytest.importorskip('mujoco')
 
-HERE = Path(__file__).parent
-RIG = runpy.run_path(str(HERE / 'kill_rig.py'))
 LONGEST = 400.0
 KILLS = 2
 # Time to rest after somebody has noticed, as the issue of safety asks for, in [s].
@@ -78,8 +77,8 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(domain, tmp_path):
 
 
 def test_whichever_node_is_killed_in_mid_motion_the_robot_comes_to_rest(domain, tmp_path):
-    with RIG['kill_rig'](tmp_path / 'demo', domain) as rig:
-        for victim in RIG['VICTIMS']:
+    with kill_rig.kill_rig(tmp_path / 'demo', domain) as rig:
+        for victim in kill_rig.VICTIMS:
             for delay in (0.5, 2.0)[:KILLS]:
                 seconds, speed = rig.trial(victim, delay)
                 assert speed > 0.5

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from sysid_ros.dynamics.configuration import RobotSettings
+from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.msg import IdentifiedParameters, StopRequest
 from sysid_ros.nodes.conversions import parameters_message
 from sysid_ros.nodes.node import LATCHED
@@ -30,7 +30,7 @@ def settings(project, tmp_path):
     file = tmp_path / 'robot.yaml'
     file.write_text(yaml.safe_dump({
         'robot': {
-            'urdf': str(project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'),
+            'urdf': str(project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'),
             'terms': {'armature': 'all', 'coulomb_smoothing': 0.02},
         },
     }))
@@ -46,7 +46,7 @@ class Loop:
         self.efforts = ros.hear(Float64MultiArray, 'effort_commands', 100)
         self.diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
         ros.start('simulated_robot', {
-            'description': str(project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'),
+            'description': str(project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'),
             'initial_position': START.tolist(), 'publish_rate': 250.0, 'command_timeout': 0.3,
             'realtime_priority': 40,
         })

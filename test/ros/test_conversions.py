@@ -8,7 +8,8 @@ import pinocchio as pin
 import pytest
 from geometry_msgs.msg import Inertia
 
-from sysid_ros.dynamics.terms import (
+from sysid_ros.errors import ParameterError, ReleaseError
+from sysid_ros.mechanics.joint_terms.terms import (
     Armature,
     AsymmetricCoulombFriction,
     CoulombFriction,
@@ -16,8 +17,7 @@ from sysid_ros.dynamics.terms import (
     TorqueOffset,
     ViscousFriction,
 )
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.errors import ParameterError, ReleaseError
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.nodes.conversions import (
     content_message,
     info_message,

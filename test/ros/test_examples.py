@@ -1,6 +1,5 @@
 """The examples do what they say, with nothing of the package but its interfaces."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,8 @@ from rclpy.action import ActionServer
 from sensor_msgs.msg import JointState
 
 from sysid_ros.action import Identify
-from sysid_ros.dynamics.torque_model import TorqueModel
+from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters
 from sysid_ros.nodes.conversions import parameters_message
 from sysid_ros.nodes.node import LATCHED
@@ -33,12 +33,8 @@ def example(ros):
     running = []
 
     def start(name, *arguments):
-        environment = dict(
-            os.environ, ROS_DOMAIN_ID=str(ros.domain), ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST',
-            PYTHONUNBUFFERED='1')
-        environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
         running.append(subprocess.Popen(
-            [sys.executable, str(EXAMPLES / name), *arguments], env=environment,
+            [sys.executable, str(EXAMPLES / name), *arguments], env=node_environment(ros.domain),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return running[-1]
 
@@ -67,6 +63,9 @@ class Nodes:
     def answer(self, name, fields):
         def answered(request, response):
             self.heard.append((name, getattr(request, 'estimate', '')))
+            if len(self.heard) == 1:
+                response.code, response.message = 'not_ready', 'It still loads.'
+                return response
             for field, value in fields.items():
                 setattr(response, field, value)
             response.success = True
@@ -90,8 +89,9 @@ def test_another_package_identifies_and_commits(ros, example, committable):
     ros.wait(lambda: process.poll() is not None)
     nodes.action.destroy()
     said = process.stdout.read()
-    asked = ['identification_node/start', 'identification_node/stop', 'identify']
-    assert [name for name, _ in nodes.heard][:3] == asked
+    start = 'identification_node/start'
+    asked = [start, start, 'identification_node/stop', 'identify']
+    assert [name for name, _ in nodes.heard][:4] == asked
     assert ('identify', 'one') in nodes.heard
     if committable:
         assert nodes.heard[-1] == ('model_server/commit', 'estimate-1')
@@ -104,7 +104,7 @@ def test_another_package_identifies_and_commits(ros, example, committable):
 
 def test_a_controller_carries_the_robot_by_the_revision_it_was_given(ros, example, project):
     pytest.importorskip('mujoco')
-    description = project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'
+    description = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
     (ros.folder / 'as_described.yaml').write_text('{}\n')
     states, acknowledged = ros.hear(JointState, 'joint_states', 100), []
     start = [0.0, 0.9, 0.3, 0.0]

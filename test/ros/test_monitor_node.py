@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +11,13 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from support import ideal_robot
+from support.golden_problems import arm_urdf
+from support.ros_session import ros_session
 from sysid_ros.action import Excite
 from sysid_ros.msg import ExcitationStatus, Heartbeat, StopRequest
 from sysid_ros.nodes.node import LATCHED
 
-HERE = Path(__file__).parent
-SESSION = runpy.run_path(str(HERE / 'conftest.py'))
-ACTORS = runpy.run_path(str(HERE / 'ideal_robot.py'))
-arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 # Machines that run tests are busy, and the robot is a thread of the test; its nodes go first
 # where that is allowed.
 PATIENT = {'state_timeout': 1.0, 'heartbeat_timeout': 1.5, 'realtime_priority': 20}
@@ -31,9 +28,9 @@ class Guarded:
 
     def __init__(self, ros, folder):
         self.ros = ros
-        self.plan, designer = ACTORS['write_plan'](folder, arm_urdf())
+        self.plan, designer = ideal_robot.write_plan(folder, arm_urdf())
         self.joints, self.folder = designer.limits.joint_names, folder
-        self.robot = ACTORS['IdealRobot'](ros, self.joints).begin()
+        self.robot = ideal_robot.IdealRobot(ros, self.joints).begin()
         self.beats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
         self.statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
         self.requests = ros.hear(StopRequest, 'sysid/stop', 100)
@@ -115,7 +112,7 @@ class Guarded:
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
-    with SESSION['ros_session'](tmp_path_factory.mktemp('monitor')) as ros:
+    with ros_session(tmp_path_factory.mktemp('monitor')) as ros:
         made = Guarded(ros, ros.folder)
         try:
             yield made.begin()
@@ -189,7 +186,7 @@ def test_46_torque_that_is_not_explained_stops_everything(guarded):
 
 
 def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
-    from sysid_ros.dynamics.configuration import RobotSettings
+    from sysid_ros.mechanics.configuration import RobotSettings
     from sysid_ros.msg import IdentifiedParameters
     from sysid_ros.nodes.conversions import parameters_message
 

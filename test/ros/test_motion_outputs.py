@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +15,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_ros.excitation.braking import BrakingStop
+from support import ideal_robot
+from support.golden_problems import arm_urdf
 from sysid_ros.excitation.excitation import Motion
-from sysid_ros.excitation.limits import MotionLimits
-from sysid_ros.excitation.playback import Phase, Setpoint
-from sysid_ros.excitation.watch import Observation
+from sysid_ros.excitation.playback.checks import Observation
+from sysid_ros.excitation.playback.playback import Phase, Setpoint
+from sysid_ros.excitation.safety.braking import BrakingStop
+from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.nodes.conversions import to_seconds
 from sysid_ros.nodes.excitation_outputs import control_law
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
@@ -35,10 +35,6 @@ from sysid_ros.nodes.motion_outputs import (
 from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.nodes.settings import NodeSettings
 
-HERE = Path(__file__).parent
-provide_control_msgs = runpy.run_path(
-    str(HERE / 'control_msgs_build.py'))['provide_control_msgs']
-arm_urdf = runpy.run_path(str(HERE.parent / 'golden_problems.py'))['arm_urdf']
 JOINTS = ('a', 'b')
 POINT = Setpoint(np.array([0.1, 0.2]), np.array([1.0, 2.0]), np.array([3.0, 4.0]), Phase.PLAYING,
                  0.5)
@@ -139,8 +135,7 @@ def test_no_torque_is_made_for_a_state_that_is_long_past(ros, node):
 
 
 def test_torques_are_made_for_where_the_robot_is_by_now(tmp_path):
-    actors = runpy.run_path(str(HERE / 'ideal_robot.py'))
-    _, designer = actors['write_plan'](tmp_path, arm_urdf())
+    _, designer = ideal_robot.write_plan(tmp_path, arm_urdf())
     law = control_law(designer, ExcitationNodeSettings())
     q, v, a = np.array([0.1, 0.2, -0.3]), np.array([1.0, -2.0, 0.5]), np.array([3.0, 4.0, -5.0])
     point = Setpoint(q, v, a, Phase.PLAYING, 0.5)
@@ -212,14 +207,6 @@ class Controller:
             return result
 
         self.goals[-1].execute(finish)
-
-
-@pytest.fixture
-def control_msgs(request, tmp_path_factory):
-    """The package of this name, built once and kept for later runs where pytest keeps things."""
-    cache = getattr(request.config, 'cache', None)
-    folder = cache.mkdir('control_msgs') if cache else tmp_path_factory.getbasetemp() / 'control'
-    return provide_control_msgs(folder)
 
 
 @pytest.fixture
@@ -364,13 +351,12 @@ def test_a_motion_through_the_action_in_a_process_of_its_own(
 
     from sysid_ros.action import Excite
 
-    actors = runpy.run_path(str(HERE / 'ideal_robot.py'))
     for name, value in control_msgs.items():
         rest = os.environ.get(name)
         monkeypatch.setenv(name, f'{value}{os.pathsep}{rest}' if rest else value)
-    plan, designer = actors['write_plan'](tmp_path, arm_urdf())
-    robot = actors['IdealRobot'](ros, designer.limits.joint_names).begin()
-    monitor = actors['PaperMonitor'](ros).begin()
+    plan, designer = ideal_robot.write_plan(tmp_path, arm_urdf())
+    robot = ideal_robot.IdealRobot(ros, designer.limits.joint_names).begin()
+    monitor = ideal_robot.PaperMonitor(ros).begin()
     controller = Controller(ros, 'follow_joint_trajectory')
     try:
         ros.start('excitation_node', {

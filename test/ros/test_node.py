@@ -103,8 +103,8 @@ def test_parameters_come_from_the_command_line_with_whole_numbers_for_real_ones(
 
 @pytest.mark.parametrize(('given', 'words'), [
     ({'rat': '5.0'}, "no parameter 'rat'.*Did you mean 'rate'"),
-    ({'rate': '.nan'}, 'not finite'), ({'rate': '0.0'}, 'greater than 0'),
-    ({'rate': 'fast'}, 'valid number'), ({'count': '0'}, 'greater than or equal to 1'),
+    ({'rate': '.nan'}, 'not finite'), ({'rate': '0.0'}, 'allowed above 0'),
+    ({'rate': 'fast'}, 'is not a number'), ({'count': '0'}, 'allowed at least 1'),
 ])
 def test_a_parameter_that_is_not_allowed_is_refused_by_name(clockwork, given, words):
     with pytest.raises(ConfigurationError, match=words):

@@ -1,11 +1,9 @@
 """A robot that is followed while it works, over DDS: estimate, changes, payload."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from support.identification_bench import Setup
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.msg import (
     IdentificationStatus,
@@ -19,13 +17,12 @@ from sysid_ros.nodes.node import LATCHED, STREAM
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import IdentifyPayload
 
-IDENTIFICATION = runpy.run_path(str(Path(__file__).with_name('test_identification_node.py')))
 LOAD = 0.5
 
 
 @pytest.fixture
 def setup(ros):
-    return IDENTIFICATION['Setup'](ros)
+    return Setup(ros)
 
 
 def hand_out(setup, estimate):

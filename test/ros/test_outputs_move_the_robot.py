@@ -1,20 +1,17 @@
 """Every way in which an excitation moves a robot, with the simulated robot at the other end."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
+from support import ideal_robot
 from sysid_ros.action import Excite
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.msg import Heartbeat, ResultCode
 
 pytest.importorskip('mujoco')
 
-ACTORS = runpy.run_path(str(Path(__file__).parent / 'ideal_robot.py'))
 # Machines that run tests are busy, and the robot's parameters are not those of the description.
 PATIENT = {'state_timeout': 1.0, 'heartbeat_timeout': 1.5, 'overrun': 0.1, 'over': 0.5,
            'tracking_error': 0.5, 'natural_frequency': 20.0, 'rate': 100.0}
@@ -37,15 +34,15 @@ def excite(ros, motion):
 @pytest.mark.parametrize(('output', 'near'), [
     ('position', 0.02), ('trajectory', 0.02), ('effort', 0.2)])
 def test_a_motion_is_played_to_its_end(ros, project, output, near):
-    urdf = project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'
-    plan, designer = ACTORS['write_plan'](ros.folder, urdf.read_text())
+    urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
+    plan, designer = ideal_robot.write_plan(ros.folder, urdf.read_text())
     wave = load_excitation(ros.folder / 'motions' / 'wave.yaml')
     first, last = wave.sample(np.array([0.0, wave.duration])).q
     ros.start('simulated_robot', {
         'description': str(urdf), 'initial_position': (first + 0.1).tolist(),
         'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
     states = ros.hear(JointState, 'joint_states', 100)
-    monitor = ACTORS['PaperMonitor'](ros).begin()
+    monitor = ideal_robot.PaperMonitor(ros).begin()
     try:
         beats = ros.hear(Heartbeat, 'sysid/heartbeat')
         ros.start('excitation_node', {

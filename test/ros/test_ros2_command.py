@@ -30,7 +30,7 @@ command = commands.add_parser('sysid', description=extension.__doc__.splitlines(
 extension.add_arguments(command, 'ros2 sysid', argv=None)
 sys.exit(extension.main(parser=parser, args=parser.parse_args()))
 """
-ROBOT = Path(__file__).resolve().parents[2] / 'sysid_ros/cli/demo_arm.urdf'
+ROBOT = Path(__file__).resolve().parents[2] / 'sysid_ros/demo/demo_arm.urdf'
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def start(ros, project):
     def start(**parameters):
         heard = ros.hear(JointState, 'joint_states', 100)
         ros.start('simulated_robot', {
-            'description': str(project / 'sysid_ros' / 'cli' / 'demo_arm.urdf'),
+            'description': str(project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'),
             'initial_position': START, 'publish_rate': 200.0, 'realtime_priority': 30,
             **parameters,
         })
@@ -158,7 +158,7 @@ def test_without_mujoco_it_says_what_to_install(ros, project, tmp_path, monkeypa
     (tmp_path / 'mujoco.py').write_text("raise ImportError('No module named mujoco')\n")
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join([str(tmp_path), str(project)]))
     process = ros.start('simulated_robot', {
-        'description': str(project / 'sysid_ros' / 'cli' / 'demo_arm.urdf')})
+        'description': str(project / 'sysid_ros' / 'demo' / 'demo_arm.urdf')})
     ros.wait(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert "pip install 'sysid-ros[demo]'" in ros.output('simulated_robot')

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.shadow import ShadowSettings
-from sysid_ros.recording.live_window import LiveWindow
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.store import BaseChangedError, RevisionStore
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.commit import (

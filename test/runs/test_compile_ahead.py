@@ -20,14 +20,13 @@ from sysid_ros.runs.workloads import WORKLOADS, Workload
 TESTS = Path(__file__).parents[1]
 #: Fits golden problems with an estimator, and prints what was compiled on the way.
 _FITS = """
-import json, runpy, sys
-from types import SimpleNamespace
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from support import golden_problems as golden, trajectory_problems as made
 from sysid_ros.estimation.estimator import (
     REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS, make_estimator, make_trajectory_estimator)
 from sysid_ros.runs.compile_ahead import Compilations
 
-golden, made = (SimpleNamespace(**runpy.run_path(f'{sys.argv[1]}/{name}.py'))
-                for name in ('golden_problems', 'trajectory_problems'))
 names = {}
 for name in golden.NAMES:
     problem = golden.golden(name).problem(0.01)

@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from sysid_ros.cli.main import main
-from sysid_ros.dynamics.base_parameters import base_parameters
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.study import Study
+from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.release.store import RevisionStore
 from sysid_ros.runs.commit import initial_content, prepare
 from sysid_ros.runs.fit import fit_to_folder
@@ -172,8 +173,7 @@ def test_an_estimate_at_the_prior_is_refused_by_its_recordings(fits, tmp_path):
 
 def reopened(folder):
     """The recordings of a run that kept the last quarter back."""
-    identification = Identification.load(folder / 'settings.yaml')
-    return Study.reopen(identification, identification.model(), holdout=0.25)
+    return Study.load(FitSetup.load(folder / 'settings.yaml'), holdout=0.25, coarse=())
 
 
 def test_a_written_yes_does_not_make_it_committable(fits, recordings, tmp_path):

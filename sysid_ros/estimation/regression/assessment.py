@@ -59,7 +59,7 @@ def assess(
     else:
         covariance = directions.base_covariance(theta, curvature)
     return replace(
-        told(
+        assemble_estimate(
             directions, theta, covariance, residual_statistics(problem, theta),
             estimator=estimator, settings=settings, status=status, iterations=iterations,
             notes=notes,
@@ -80,12 +80,12 @@ def _between(
         recordings, directions.standard_deviation(covariance), np.sqrt(np.diag(covariance)))
 
 
-def told(
+def assemble_estimate(
     directions: DataDirections, theta: np.ndarray, covariance: np.ndarray,
     residuals: ResidualStatistics, *, estimator: str, settings: Mapping[str, Any],
     status: Status, iterations: int, notes: tuple[str, ...],
 ) -> Estimate:
-    """The estimate of values whose covariance and residuals are known.
+    """Assemble the estimate of values whose covariance and residuals are known.
 
     Args:
         directions: What the data determines.

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.decomposition import svd
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.numerics.decomposition import svd
 
 #: Condition number above which people are warned.
 WARNED = 1e3
@@ -41,11 +41,14 @@ class Conditioning:
         alike: The base parameters that share most in the direction it tells least of.
         joint: The joint whose own terms these are alone, such as two of its frictions; empty
             where inertias or several joints are among them.
+        singular_values: Singular values of that regressor, the largest first; where a direction
+            has no effect its own is left out.
     """
 
     number: float
     alike: tuple[str, ...]
     joint: str = ''
+    singular_values: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, problem: RegressionProblem) -> Conditioning:
@@ -75,7 +78,8 @@ class Conditioning:
             '' if problem.parameters.is_inertial(name) else name.rpartition('.')[0]
             for name in alike}
         return cls(
-            float(values[0] / values[last]), alike, joints.pop() if len(joints) == 1 else '')
+            float(values[0] / values[last]), alike, joints.pop() if len(joints) == 1 else '',
+            tuple(values[:last + 1].tolist()))
 
     def notes(self) -> tuple[str, ...]:
         """A warning where the rows are ill-conditioned, else nothing.

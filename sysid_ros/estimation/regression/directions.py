@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from sysid_ros.decomposition import svd
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.leave_one_out import leave_one_out
-from sysid_ros.estimation.regression.sandwich import noise_information
+from sysid_ros.estimation.regression.robust.leave_one_out import leave_one_out
+from sysid_ros.estimation.regression.robust.sandwich import noise_information
+from sysid_ros.numerics.decomposition import svd
 
 # Singular values of the rows below this fraction of the largest carry rounding only.
 _RANK_TOLERANCE = 1e-9

@@ -1,4 +1,4 @@
-"""Residuals of fitted rows: their size, and how many independent rows they are worth."""
+"""Residuals of fitted rows: their size, and the torque noise that they show."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.numerics.noise import effective_rows
 
 # No torque is measured better than this part of its own, and of all joints', root mean
 # square; without a floor the weights of noise-free joints drown those of the others.
@@ -34,39 +35,6 @@ def residual_statistics(problem: RegressionProblem, theta: np.ndarray) -> Residu
         rows=problem.counts,
         effective_rows=effective_rows(residual, problem.usable),
     )
-
-
-def effective_rows(residual: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    r"""How many independent rows would tell as much as these correlated ones.
-
-    :math:`N / (1 + 2\sum_k \rho_k)` with the autocorrelations :math:`\rho_k` up to their
-    first zero.
-
-    Args:
-        residual: Torque residuals, zero where not usable, shape ``(T, n)``.
-        usable: Mask of the same shape.
-
-    Returns:
-        Shape ``(n,)``, at least 1.
-    """
-    samples = len(residual)
-    length = 2 * samples
-    effective = np.maximum(usable.sum(axis=0), 1).astype(float)
-    for joint in range(residual.shape[1]):
-        products = _autocorrelation(residual[:, joint], length)[:samples]
-        pairs = np.round(_autocorrelation(usable[:, joint].astype(float), length)[:samples])
-        if products[0] <= 0.0:
-            continue
-        with np.errstate(divide='ignore', invalid='ignore'):
-            rho = np.where(pairs > 0, products / pairs, 0.0) / (products[0] / pairs[0])
-        first_zero = int(np.argmax(rho <= 0.0)) or samples
-        effective[joint] = max(pairs[0] / (1.0 + 2.0 * rho[1:first_zero].sum()), 1.0)
-    return effective
-
-
-def _autocorrelation(x: np.ndarray, length: int) -> np.ndarray:
-    spectrum = np.fft.rfft(x, length)
-    return np.fft.irfft(np.abs(spectrum) ** 2, length)
 
 
 def residual_deviation(problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:

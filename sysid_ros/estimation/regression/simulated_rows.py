@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_ros.dynamics.tracking import TrackingRobot
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.rows import MemoryStore, RowBuilder
+from sysid_ros.mechanics.tracking import TrackingRobot
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.low_pass import LowPass
+from sysid_ros.recording.processing.low_pass import LowPass
 
 # The reference keeps this many times the frequency that bounds most of the velocity's power,
 # and no more than this part of the sampling rate.

@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.dynamics.base_parameters import combination_in_words
 from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.estimation.trajectory.uncertainty import Determined, determined, sandwich
+from sysid_ros.estimation.trajectory.uncertainty import Determined, determined
+from sysid_ros.mechanics.base_parameters import combination_in_words
+from sysid_ros.numerics.noise import (
+    correlation_time,
+    products_by_lag,
+    sandwich,
+    squared_spectrum,
+)
 from sysid_ros.robot.inertia import consistency_margin
 
 # Fields in the order in which their parameters are held where the data leave a choice.
@@ -205,25 +211,16 @@ def _residuals(problem: TrajectoryProblem, solution: TrajectorySolution) -> Resi
             for column, weights in enumerate(sensor.matrix(problem.model.robot)):
                 error = residual[:, column][np.isfinite(residual[:, column])]
                 moved = observation.values[:, column][np.isfinite(observation.values[:, column])]
+                if not len(error):
+                    continue
+                products = products_by_lag(squared_spectrum(error), len(error))
                 felt = weights != 0.0
                 squares[felt] += error @ error
-                motion[felt] += np.sum((moved - moved.mean()) ** 2) if len(moved) else 0.0
+                motion[felt] += np.sum((moved - moved.mean()) ** 2)
                 rows[felt] += len(error)
-                effective[felt] += len(error) / _repetition(error)
+                effective[felt] += len(error) / correlation_time(products)
     with np.errstate(divide='ignore', invalid='ignore'):
         return ResidualStatistics(
             relative_error=float(np.sqrt(squares.sum() / motion.sum())),
             relative_per_joint=np.sqrt(squares / motion),
             rms_per_joint=np.sqrt(squares / rows), rows=rows, effective_rows=effective)
-
-
-def _repetition(error: np.ndarray) -> float:
-    """How many rows say what one independent row would: 1 + 2 Σρ to the first zero."""
-    power = float(error @ error)
-    total = 1.0
-    for lag in range(1, len(error)):
-        share = float(error[lag:] @ error[:-lag]) / power if power > 0.0 else 0.0
-        if share <= 0.0:
-            break
-        total += 2.0 * share
-    return total

@@ -15,10 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import Acceleration, linearised_accelerations
-from sysid_ros.dynamics.variational.driven_trajectory import DrivenTrajectory
-from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
-from sysid_ros.estimation.trajectory.chain import Residuals
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import (
     Observation,
@@ -28,6 +24,10 @@ from sysid_ros.estimation.trajectory.problem import (
 )
 from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.state_space import StateSpace
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory
+from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
+from sysid_ros.mechanics.tree.acceleration import Acceleration, linearised_accelerations
+from sysid_ros.numerics.least_squares.chain import Residuals
 
 # Unit in which velocities have to agree: what drifts as far as a sensor's noise in this time [s].
 _DRIFT = 1.0

@@ -11,7 +11,6 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError, EstimationError, UnreachableError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
-from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.collocation_noise import renewed_levels
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
@@ -21,12 +20,16 @@ from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
+from sysid_ros.numerics.least_squares.chain import NormalEquations
 
 # Weight of equations that hold exactly, for what is known of the parameters once they do: the
 # heavier, the more rounding is left where parameters tell nothing.
 _EXACT = 1e6
 # Part of their own curvature that is added to states that nothing determines.
 _BREATH = 1e-14
+# Iterations after which a search with exact dynamics begins again with soft ones, how soft these
+# are in parts of the motion, and how accurate.
+_PATIENCE, _SOFTNESS, _ROUGHLY = 60, (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 1e-3
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,36 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
     ) -> TrajectorySolution:
-        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
+        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`.
+
+        Dynamics that hold exactly make a narrow valley of the cost, along which a search from
+        afar creeps. If it does not arrive soon it begins again with soft dynamics, noise of the
+        process, and what fits these begins the search with harder ones.
+        """
+        soft = self.process_noise is None and self.scheme != 'variational'
+        patience = min(self.max_iterations, _PATIENCE) if soft else self.max_iterations
+        found = self._searched(problem, start, progress, patience)
+        if found.status.ok or not soft:
+            return found
+        log, best = found.iterations, start
+        for density in _typical_acceleration(start, problem) * np.array(_SOFTNESS)[:, None]:
+            levels = dict(zip(problem.model.robot.joint_names, density.tolist(), strict=True))
+            softer = replace(self, process_noise=levels, tolerance=_ROUGHLY)
+            best = softer._searched(_moved_to(problem, best), best, progress, patience)
+            log += best.iterations
+        found = self._searched(_moved_to(problem, best), best, progress, self.max_iterations)
+        return replace(found, iterations=(*log, *found.iterations))
+
+    def _searched(
+        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None,
+        max_iterations: int,
+    ) -> TrajectorySolution:
+        """The best motion and free parameters from one start."""
         parameters, free = problem.parameters, problem.free
         states = np.hstack([np.vstack(start.positions), np.vstack(start.velocities)])
         chain = self._chain(problem)
         found = LevenbergMarquardt(
-            max_iterations=self.max_iterations, tolerance=self.tolerance,
+            max_iterations=max_iterations, tolerance=self.tolerance,
         ).minimise(
             chain, states, parameters.values[free], parameters.lower[free],
             parameters.upper[free], progress)
@@ -243,3 +270,20 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         parameters[known] = np.linalg.inv(eliminated.information[known])
         covariances = eliminated.state_covariances(parameters)
         return tuple(np.split(covariances, chain.first_nodes[1:-1]))
+
+
+def _moved_to(problem: TrajectoryProblem, found: TrajectorySolution) -> TrajectoryProblem:
+    """The problem with its parameters where a solution has them."""
+    return replace(problem, parameters=problem.parameters.with_values(found.values))
+
+
+def _typical_acceleration(start: TrajectorySolution, problem: TrajectoryProblem) -> np.ndarray:
+    """Root mean square of accelerations times the root of a step, by joint, shape ``(n,)``.
+
+    Noise of this density moves velocities from node to node as much as the motion itself does.
+    """
+    changes = np.concatenate([
+        np.diff(v, axis=0) / np.sqrt(segment.step)
+        for v, segment in zip(start.velocities, problem.segments, strict=True)])
+    size = np.sqrt(np.mean(changes**2, axis=0))
+    return np.asarray(np.maximum(size, 1e-6 * size.max() + np.finfo(float).tiny))

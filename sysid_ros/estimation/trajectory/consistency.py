@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.decomposition import svd
-from sysid_ros.dynamics.base_parameters import BaseParameters
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.prior_steps import prior_steps
-from sysid_ros.estimation.regression.consistent import verified
-from sysid_ros.estimation.regression.entropic import EntropicLeastSquares
-from sysid_ros.estimation.regression.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.consistent import verified
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.mechanics.base_parameters import BaseParameters
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.decomposition import svd
 from sysid_ros.robot.parameters import ParameterSet
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import Field
 
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.torques import at_nodes
-from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.grid import Interval, clock, intersect, mean_period
-from sysid_ros.recording.masks import without_wraps
-from sysid_ros.recording.processing import Processing
-from sysid_ros.recording.recording import Channel, Recording
-from sysid_ros.recording.resolution import resolution, sample_noise
-from sysid_ros.recording.track import Track
-from sysid_ros.recording.tracks import joint_track
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.grid import Interval, clock, intersect, mean_period
+from sysid_ros.recording.processing.masks import without_wraps
+from sysid_ros.recording.processing.resolution import resolution, sample_noise
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.track import Track
+from sysid_ros.recording.processing.tracks import joint_track
+from sysid_ros.recording.recording import Recording
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
@@ -96,24 +95,6 @@ def problem_from_recordings(
             'step': settings.step,
         },
         warnings=tuple(dict.fromkeys(warnings)),
-    )
-
-
-def recording_of_dataset(dataset: Dataset) -> Recording:
-    """A data set as if it had been recorded.
-
-    Velocities are left out: those of a data set mostly are its positions, differentiated.
-
-    Args:
-        dataset: Positions and torques; what is masked of the torques is left out, too.
-    """
-    edges = [stop for _, stop in dataset.segments[:-1]]
-    return Recording(
-        (Channel('position', dataset.joint_names, 'rad or m', dataset.t, dataset.q),
-         Channel('effort', dataset.joint_names, 'N·m or N', dataset.t,
-                 np.where(dataset.mask, dataset.tau, np.nan))),
-        dataset.source, dataset.sha256, counts=dataset.counts, warnings=dataset.warnings,
-        breaks=tuple(0.5 * (dataset.t[edge - 1] + dataset.t[edge]) for edge in edges),
     )
 
 
@@ -214,8 +195,7 @@ def _require(recording: Recording, joints: Sequence[str], quantity: str, fix: st
 
 def _moved_back(track: Track, delay: float) -> Track:
     intervals = [(start - delay, stop - delay) for start, stop in track.intervals]
-    return Track(
-        track.joint, track.quantity, track.t - delay, track.values, intervals, track.longest)
+    return replace(track, t=track.t - delay, intervals=intervals)
 
 
 def _noise(track: Track, given: _PerJoint, where: str) -> float:

@@ -7,10 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import accelerations
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import NormalEquations
 from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezoidal
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
@@ -23,6 +21,8 @@ from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.mechanics.tree.acceleration import accelerations
+from sysid_ros.numerics.least_squares.chain import NormalEquations
 
 # Part of their own curvature that is added to states that nothing determines.
 _BREATH = 1e-14

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.dynamics.link_motion import LinkMotion, angular_velocity, specific_force
-from sysid_ros.dynamics.transmitted_load import load_gradient, load_regressor, with_cut
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.trajectory.sensors import Reading
+from sysid_ros.mechanics.regressor.transmitted_load import load_gradient, load_regressor, with_cut
+from sysid_ros.mechanics.tree.link_motion import LinkMotion, angular_velocity, specific_force
 from sysid_ros.robot.model import RobotModel
 
 _Vector = tuple[float, float, float]
@@ -39,7 +40,7 @@ class Mounting:
             object.__setattr__(
                 self, name, _three(getattr(self, name), f'sensor on {self.link}: {name}'))
 
-    def place(self, robot: RobotModel) -> tuple[int, np.ndarray, np.ndarray]:
+    def placement(self, robot: RobotModel) -> tuple[int, np.ndarray, np.ndarray]:
         """Body of the link (-1 for the base), and the sensor's axes and origin in its frame.
 
         Returns:
@@ -54,40 +55,48 @@ class Mounting:
 
 
 @dataclass(frozen=True)
-class Gyroscope:
+class _Mounted:
+    """What sensors on links have in common."""
+
+    mounting: Mounting
+
+    kind: ClassVar[str]
+    needs_parameters: ClassVar[bool] = False
+    width: ClassVar[int] = 3
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f'{self.kind} on {self.mounting.link}'
+
+    def require_robot(self, robot: RobotModel) -> None:
+        """Refuse a robot without the link; see :class:`Sensor`."""
+        self.mounting.placement(robot)
+
+
+@dataclass(frozen=True)
+class Gyroscope(_Mounted):
     """Angular velocity of a link in the axes of the sensor, in [rad/s].
 
     Args:
         mounting: Where it sits; its position does not matter.
     """
 
-    mounting: Mounting
-
-    needs_acceleration = False
-    needs_parameters = False
-    width = 3
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return f'gyroscope on {self.mounting.link}'
-
-    def require_robot(self, robot: RobotModel) -> None:
-        """Refuse a robot without the link; see :class:`Sensor`."""
-        self.mounting.place(robot)
+    kind: ClassVar[str] = 'gyroscope'
+    needs_acceleration: ClassVar[bool] = False
 
     def read(
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
         values: np.ndarray | None = None, columns: np.ndarray | None = None,
     ) -> Reading:
         """Angular velocity; see :class:`Sensor`."""
-        body, axes, _ = self.mounting.place(robot)
+        body, axes, _ = self.mounting.placement(robot)
         turned = _in_axes(axes, angular_velocity(robot, body, q, v))
         return turned._replace(by_acceleration=None)
 
 
 @dataclass(frozen=True)
-class Accelerometer:
+class Accelerometer(_Mounted):
     """Specific force at a point of a link in the axes of the sensor, in [m/s²].
 
     That is acceleration less gravity: at rest the sensor measures what holds it up.
@@ -96,20 +105,8 @@ class Accelerometer:
         mounting: Where it sits.
     """
 
-    mounting: Mounting
-
-    needs_acceleration = True
-    needs_parameters = False
-    width = 3
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return f'accelerometer on {self.mounting.link}'
-
-    def require_robot(self, robot: RobotModel) -> None:
-        """Refuse a robot without the link; see :class:`Sensor`."""
-        self.mounting.place(robot)
+    kind: ClassVar[str] = 'accelerometer'
+    needs_acceleration: ClassVar[bool] = True
 
     def read(
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
@@ -121,7 +118,7 @@ class Accelerometer:
             EstimationError: There are no accelerations.
             ModelError: The robot has no such link.
         """
-        body, axes, point = self.mounting.place(robot)
+        body, axes, point = self.mounting.placement(robot)
         return _in_axes(axes, specific_force(robot, body, point, q, v, _given(a, self.name)))
 
 

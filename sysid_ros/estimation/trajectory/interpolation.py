@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import Acceleration
 from sysid_ros.estimation.trajectory.problem import Segment
 from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.mechanics.tree.acceleration import Acceleration
 from sysid_ros.robot.model import RobotModel
 
 # A stamp this near to a node, as a part of the step, is on it.

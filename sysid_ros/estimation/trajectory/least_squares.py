@@ -18,8 +18,10 @@ from sysid_ros.estimation.trajectory.assessment import (
 )
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
-from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
+from sysid_ros.estimation.trajectory.regression_start import regression_start
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
+from sysid_ros.numerics.least_squares.damped import Iteration
 
 # Rounds of estimating noise, and the change of all levels that ends them; and of consistency.
 _ROUNDS, _SETTLED = 10, 1e-2
@@ -157,7 +159,7 @@ class TrajectoryLeastSquares(ABC):
             method, problem, change, words = method._renewed(problem, found)
             if change <= _SETTLED:
                 return found, words
-            found = method._minimised(problem, found, progress)
+            found = method._minimised(_moved(problem, found.values), found, progress)
         return replace(found, status=Status.INACCURATE), words
 
     def _renewed(
@@ -176,14 +178,33 @@ class TrajectoryLeastSquares(ABC):
         progress: Progress | None,
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
-        start = self.beginning(problem, motion)
-        known = determined_parameters(problem, start.information)
+        start, known, problem = self._started(problem, motion)
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(_held(problem, known.held), start, progress)
         if found.status.ok and self.prior_strength is not None:
             found = self._made_consistent(problem, known, found, progress)
         solution = self.at(_moved(problem, found.values), found)
         return replace(solution, status=found.status, iterations=found.iterations)
+
+    def _started(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> tuple[TrajectorySolution, Determined, TrajectoryProblem]:
+        """Where a search begins, what the data determine there, and the problem at its values."""
+        first, regressed = problem, False
+        if motion is None:
+            values = regression_start(problem)
+            regressed = values is not problem.parameters.values
+            problem = _moved(problem, values)
+        start = self.beginning(problem, motion)
+        known = determined_parameters(problem, start.information)
+        lost = _lost(problem, known)
+        if regressed and lost.any():
+            # What these data do not tell stays at the prior, and all else goes with that.
+            kept = _held(first, np.flatnonzero(lost))
+            problem = _moved(first, regression_start(kept))
+            start = self.beginning(problem, None)
+            known = determined_parameters(problem, start.information)
+        return start, known, problem
 
     def _made_consistent(
         self, problem: TrajectoryProblem, known: Determined, found: TrajectorySolution,
@@ -194,7 +215,7 @@ class TrajectoryLeastSquares(ABC):
         Each round minimises what the cost is to second order, states adapted, with the prior.
         What no motion determines follows from the prior; what the data lost is held.
         """
-        lost = np.isin(problem.free, problem.base.independent) & ~known.kept
+        lost = _lost(problem, known)
         fewer, matrix = _held(problem, np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
         motion_alone = _held(problem, np.arange(len(problem.free)))
         for _ in range(_ROUNDS):
@@ -215,6 +236,11 @@ class TrajectoryLeastSquares(ABC):
             if not again.status.ok:
                 return found
         return replace(found, status=Status.ITERATION_LIMIT)
+
+
+def _lost(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
+    """Free parameters that torques would tell and these data do not, shape ``(k,)``."""
+    return np.asarray(np.isin(problem.free, problem.base.independent) & ~known.kept)
 
 
 def _moved(problem: TrajectoryProblem, values: np.ndarray) -> TrajectoryProblem:

@@ -1,9 +1,8 @@
-r"""Nonlinear least squares on a chain: Levenberg and Marquardt's method on manifolds.
+r"""Nonlinear least squares on a chain: damped Gauss-Newton steps on manifolds, within bounds.
 
-Steps solve :math:`(H + \lambda D)\, d = -g` with H of Gauss and Newton, D its diagonal, at its
-largest so far (Marquardt 1963; Moré 1978), and :math:`\lambda` after Nielsen (1999) from how
-much of the promised decrease came true. Parameters stay within their bounds: the states are
-eliminated, and the small problem that is left is solved inside the box.
+The damping is in units of the diagonal of the Hessian at its largest so far (Moré 1978), the
+search :mod:`~sysid_ros.numerics.least_squares.damped`. Parameters stay within their bounds: the
+states are eliminated, and the small problem that is left is solved inside the box.
 
 Equations that must hold exactly are no heavy weights, which would spoil the arithmetic, but have
 multipliers y: :math:`\tfrac{\rho}{2}\|c + y / \rho\|^2` is minimised and y moved by
@@ -19,28 +18,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import (
+from sysid_ros.estimation.trajectory.solution import STATUS
+from sysid_ros.numerics.least_squares.chain import (
     ChainPart,
-    DampedStep,
     Eliminated,
     Linearised,
     NormalEquations,
     Residuals,
 )
-from sysid_ros.estimation.trajectory.solution import Iteration
+from sysid_ros.numerics.least_squares.damped import (
+    DampedGaussNewton,
+    DampedStep,
+    Ended,
+    Iteration,
+)
 
-# A step is taken when at least this part of the promised decrease came true.
-_WORTHWHILE = 1e-4
-# Damping beyond which no step is left, and by how much it rises where nothing can be solved.
-_STUCK = 1e16
-_RAISED = 10.0
-# Damping up to which a step is mostly that of Gauss and Newton.
-_FREE = 1.0
 # Multipliers are moved until equations hold; unless they got four times better, they weigh more.
 _BETTER = 0.25
 _HEAVIER = 10.0
-# Part of the first cost below which all is rounding.
-_ROUNDING = 1e-28
 
 
 class Space(Protocol):
@@ -143,136 +138,100 @@ class LevenbergMarquardt:
             predict: The same for the first step, by what reaches farther than slopes; if this
                 step is refused, it is left at that.
         """
-        search = _Search(
-            self, problem, lower, upper, states, np.clip(values, lower, upper), self.weight,
-            self.damping, progress, linearise, predict)
-        status, found = search.run(), search.equations
+        fixed = _Chain(problem, lower, upper, self.weight, linearise)
+        values = np.clip(values, lower, upper)
+        first = fixed.point(states, values) if predict is None else _Point(
+            fixed, states, values, predict(states, values), lambda: fixed.point(states, values))
+        search = DampedGaussNewton(
+            first, self.max_iterations, self.tolerance, self.gradient_tolerance, self.damping,
+            self.relief, self.floor, progress=progress)
+        ended, gap = self._closed(fixed, search)
+        point = search.point
+        found = point.equations
         return ChainSolution(
-            search.states, search.values, status, tuple(search.log), found,
-            found.eliminated() if isinstance(found, NormalEquations) else None, search.open)
+            point.states, point.values, STATUS[ended], tuple(search.log), found,
+            found.eliminated() if isinstance(found, NormalEquations) else None, gap)
+
+    def _closed(self, fixed: _Chain, search: DampedGaussNewton[_Point]) -> tuple[Ended, float]:
+        """Search until equations hold that have to; how it ended, and how far they are off."""
+        gap = fixed.gap(search.point.states, search.point.values)
+        while True:
+            ended, before = search.run(), gap
+            states, values = search.point.states, search.point.values
+            gap = fixed.gap(states, values)
+            if ended is not Ended.CONVERGED or gap <= self.closed:
+                return ended, gap
+            for index, part in enumerate(fixed.problem.equations(states, values)):
+                fixed.multiplier(index, part)[:] += fixed.weight * part.values
+            if gap > _BETTER * before:
+                fixed.weight *= _HEAVIER
+            search.point = fixed.point(states, values)
 
 
 @dataclass
-class _Search:
-    """Where the method stands."""
+class _Chain:
+    """What the points of a search have in common."""
 
-    settings: LevenbergMarquardt
     problem: ChainProblem
     lower: np.ndarray
     upper: np.ndarray
-    states: np.ndarray
-    values: np.ndarray
     weight: float
-    damping: float
-    progress: Callable[[Iteration], None] | None
     linearise: Callable[[np.ndarray, np.ndarray], Linearised] | None
-    predict: Callable[[np.ndarray, np.ndarray], Linearised] | None
-    raised: float = 2.0
-    scale: Any = None
-    log: list[Iteration] = field(default_factory=list)
     multipliers: list[np.ndarray] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        first = self._linearised if self.predict is None else self.predict
-        self.equations = first(self.states, self.values)
-        self.least = max(_ROUNDING * self.equations.cost, self.settings.floor)
-        self.open = self._open()
-
-    def run(self) -> Status:
-        """To the minimum, with equations that hold."""
-        while True:
-            status = self._descend()
-            before, self.open = self.open, self._open()
-            if status is not Status.CONVERGED or self.open <= self.settings.closed:
-                return status
-            parts = self.problem.equations(self.states, self.values)
-            for index, part in enumerate(parts):
-                self._multiplier(index, part)[:] += self.weight * part.values
-            if self.open > _BETTER * before:
-                self.weight *= _HEAVIER
-            self.equations = self._linearised(self.states, self.values)
-
-    def _descend(self) -> Status:
-        """To the minimum of the cost with multipliers as they are."""
-        while len(self.log) < self.settings.max_iterations:
-            if self.predict is None and self._steepness() <= self.settings.gradient_tolerance:
-                return Status.CONVERGED
-            found = self.equations.damped_step(
-                self.damping, self.scale, self.lower - self.values, self.upper - self.values)
-            if found is None and self.predict is not None:
-                self._look_again()
-            elif found is None:
-                self.damping *= _RAISED
-            elif self._try(found):
-                return Status.CONVERGED
-            if self.damping > _STUCK:
-                return Status.INACCURATE
-        return Status.ITERATION_LIMIT
-
-    def _try(self, found: DampedStep) -> bool:
-        """Take a step if it is worthwhile; whether it was too small to go on."""
-        promised, self.scale = found.promised, found.scale
-        moved = self.problem.space.moved(self.states, found.states), self.values + found.values
-        trial = self._linearised(*moved)
-        cost = self.equations.cost
-        decrease = cost - trial.cost if np.isfinite(trial.cost) else -np.inf
-        gain = decrease / promised if promised > 0.0 else -np.inf
-        taken = gain > _WORTHWHILE
-        line = Iteration(
-            trial.cost if taken else cost, decrease, gain, self.damping, found.size,
-            self._steepness())
-        self.log.append(line)
-        if self.progress is not None:
-            self.progress(line)
-        # Under strong damping little is promised anywhere.
-        least = self.settings.tolerance * cost + self.least
-        small = promised <= least and self.damping <= _FREE and self.predict is None
-        if not taken and self.predict is not None:
-            self._look_again()
-            return False
-        self.predict = None
-        if taken:
-            (self.states, self.values), self.equations = moved, trial
-            self.damping *= max(self.settings.relief, 1.0 - (2.0 * gain - 1.0)**3)
-            self.raised = 2.0
-            return small and decrease <= least
-        self.damping *= self.raised
-        self.raised *= 2.0
-        # Where hardly anything was promised, refusal is rounding.
-        return small
-
-    def _look_again(self) -> None:
-        """Slopes where the search begins, in place of what reaches farther."""
-        self.predict, self.scale = None, None
-        self.equations = self._linearised(self.states, self.values)
-
-    def _steepness(self) -> float:
-        """Largest cosine between the residuals and one of their derivatives.
-
-        That of a parameter at its bound counts only where it leads inside.
-        """
-        return self.equations.steepness(self.values <= self.lower, self.values >= self.upper)
-
-    def _linearised(self, states: np.ndarray, values: np.ndarray) -> Linearised:
-        if self.linearise is not None:
-            return self.linearise(states, values)
-        return NormalEquations.of(
-            len(states), self.problem.space.dimension, len(values), self._all(states, values))
+    def point(self, states: np.ndarray, values: np.ndarray) -> _Point:
+        """All residuals to first order."""
+        found = NormalEquations.of(
+            len(states), self.problem.space.dimension, len(values), self._all(states, values),
+        ) if self.linearise is None else self.linearise(states, values)
+        return _Point(self, states, values, found)
 
     def _all(self, states: np.ndarray, values: np.ndarray) -> Iterator[ChainPart]:
         yield from self.problem.residuals(states, values)
         root = np.sqrt(self.weight)
         for index, part in enumerate(self.problem.equations(states, values)):
             rows = root * part.rows
-            rows[:, :, -1] += self._multiplier(index, part) / root
+            rows[:, :, -1] += self.multiplier(index, part) / root
             yield replace(part, rows=rows)
 
-    def _multiplier(self, index: int, part: Residuals) -> np.ndarray:
+    def multiplier(self, index: int, part: Residuals) -> np.ndarray:
         """Multipliers of a part of the equations, zero at first."""
         if index == len(self.multipliers):
             self.multipliers.append(np.zeros(part.values.shape))
         return self.multipliers[index]
 
-    def _open(self) -> float:
-        parts = self.problem.equations(self.states, self.values)
+    def gap(self, states: np.ndarray, values: np.ndarray) -> float:
+        """How far the equations are off that have to hold."""
+        parts = self.problem.equations(states, values)
         return max((float(np.max(np.abs(part.values), initial=0.0)) for part in parts), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """States and parameters with their residuals to first order, or a model that reaches farther.
+
+    See :class:`~sysid_ros.numerics.least_squares.damped.Point`.
+    """
+
+    fixed: _Chain
+    states: np.ndarray
+    values: np.ndarray
+    equations: Linearised
+    linearised: Callable[[], _Point] | None = None
+
+    @property
+    def cost(self) -> float:
+        return self.equations.cost
+
+    def damped_step(self, damping: float, scale: Any) -> DampedStep | None:
+        return self.equations.damped_step(
+            damping, scale, self.fixed.lower - self.values, self.fixed.upper - self.values)
+
+    def steepness(self) -> float:
+        """That of a parameter at its bound counts only where it leads inside."""
+        return self.equations.steepness(
+            self.values <= self.fixed.lower, self.values >= self.fixed.upper)
+
+    def moved(self, step: DampedStep) -> _Point:
+        states = self.fixed.problem.space.moved(self.states, step.states)
+        return self.fixed.point(states, self.values + step.values)

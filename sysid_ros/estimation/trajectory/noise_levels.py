@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.chain import NormalEquations, Residuals
+from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals
 
 # Freedom that a group must have left for its level to show; where it has less, levels are moved
 # to where it has as much, so often before it is left at that.
@@ -82,7 +82,7 @@ class GroupedResiduals:
         """
         ratio, tries = np.ones(self.count), np.zeros(self.count, dtype=int)
         for _ in range(_MOST):
-            squares, left = self.balance(ratio)
+            squares, left = self.squares_and_redundancy(ratio)
             factor = np.sqrt(squares / np.maximum(left, _TINY))
             # Noise that is smaller than what shows is put where it just would.
             hidden = (left < _LEAST) & ((squares <= left) | (left < _LEAST / _FARTHEST**2))
@@ -95,8 +95,8 @@ class GroupedResiduals:
                 break
         return self._polished(ratio, ~hidden & (tries < _TRIES))
 
-    def balance(self, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Squared residuals of each group once they are weighed anew, and the freedom left.
+    def squares_and_redundancy(self, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Squared residuals of each group once they are weighed anew, and its redundancy.
 
         Args:
             ratio: Of the levels to those given, shape ``(g,)``.
@@ -140,7 +140,7 @@ class GroupedResiduals:
 
     def _slope(self, ratio: np.ndarray) -> np.ndarray:
         """Derivative of the restricted likelihood by the logarithms of variances, ``(g,)``."""
-        squares, left = self.balance(ratio)
+        squares, left = self.squares_and_redundancy(ratio)
         return np.asarray(0.5 * (squares - left))
 
     def _curvature(self, ratio: np.ndarray, shown: np.ndarray) -> np.ndarray:

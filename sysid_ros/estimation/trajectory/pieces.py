@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.sensitivity import InputTrajectory, SimulatedMotion
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, SimulatedMotion
 from sysid_ros.robot.model import RobotModel
 
 # A sample this near to a node, in steps, is at it.

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from sysid_ros.dynamics.acceleration import require_smooth
-from sysid_ros.dynamics.base_parameters import BaseParameters, base_parameters
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor
+from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.acceleration import require_smooth
 from sysid_ros.robot.parameters import ParameterSet
 
 # Steps between nodes may differ by this part of their length.

@@ -1,4 +1,4 @@
-"""The ``trajectory:`` section of a settings file."""
+"""The section ``trajectory:`` of a settings file, and those of estimators that seek motions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,109 @@ _NODES = tuple(name for name in NodeSettings.model_fields if name not in ('step'
 _Positive = Annotated[float, Field(gt=0)]
 
 
-class TrajectorySettings(StrictSettings):
-    """How estimators of states and parameters see a recording, and what they assume.
+class SearchSettings(StrictSettings):
+    """What every estimator of states and parameters can be told; left out, each has its own.
+
+    Attributes:
+        prior_strength: Weight of the prior, by which bodies stay consistent.
+        estimate_noise: Whether levels of noise are found from the residuals.
+        max_iterations: Most steps of the search.
+        tolerance: It ends where a step is smaller than this part of its scale.
+    """
+
+    prior_strength: float | None = Field(default=None, gt=0)
+    estimate_noise: bool | None = None
+    max_iterations: int | None = Field(default=None, ge=1)
+    tolerance: float | None = Field(default=None, gt=0)
+
+    def given(self) -> dict[str, Any]:
+        """What was said about the estimator, by the names of its settings."""
+        return {
+            name: value for name in type(self).model_fields
+            if name not in NodeSettings.model_fields
+            and (value := getattr(self, name)) is not None}
+
+
+class CollocationSettings(SearchSettings):
+    """The section ``collocation:``.
+
+    Attributes:
+        scheme: Rule of collocation between nodes.
+        process_noise: Square root of the spectral density of white noise of accelerations in
+            [rad/s²/√Hz] or [m/s²/√Hz], one number or by joint; the dynamics hold exactly where
+            left out. With ``estimate_noise`` it is where the search for each joint's begins.
+        huber: Readings off by more standard deviations than this count by how far.
+    """
+
+    scheme: Scheme | None = None
+    process_noise: _Positive | dict[str, _Positive] | None = None
+    huber: float | None = Field(default=None, gt=0)
+
+
+class ShootingSettings(SearchSettings):
+    """The section ``shooting:``.
+
+    Attributes:
+        starts: Whether starts are estimated, or those that were recorded are taken.
+        substeps: Steps of the integration from node to node; where left out as many as keep it
+            stable under steep friction.
+        horizon: Longest piece that is simulated at once in [s].
+    """
+
+    starts: Literal['estimated', 'recorded'] | None = None
+    substeps: int | None = Field(default=None, ge=1)
+    horizon: float | None = Field(default=None, gt=0)
+
+
+class VariationalSettings(ShootingSettings):
+    """The section ``variational:``.
+
+    Attributes:
+        rule: How the Lagrangian of a step is taken.
+    """
+
+    rule: Literal['midpoint', 'trapezoidal'] | None = None
+
+
+class DiscreteSettings(SearchSettings):
+    """The section ``discrete:``.
+
+    Attributes:
+        state_error_weight: How much missing forces weigh; see
+            :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
+            for this and what follows.
+        lever: Length in [m] at which missing forces weigh like moments.
+        compliance: Of joints' forces in [m/N].
+        angular_compliance: Of their moments in [rad/(N·m)].
+        damping: Time in which constraints' violations decay in [s].
+        huber: Readings off by more standard deviations than this count by how far.
+    """
+
+    state_error_weight: float | None = Field(default=None, gt=0)
+    lever: float | None = Field(default=None, gt=0)
+    compliance: float | None = Field(default=None, gt=0)
+    angular_compliance: float | None = Field(default=None, gt=0)
+    damping: float | None = Field(default=None, ge=0)
+    huber: float | None = Field(default=None, gt=0)
+
+
+class GraphSettings(SearchSettings):
+    """The section ``graph:``.
+
+    Attributes:
+        torque_noise: Standard deviation of recorded torques in [N·m] or [N]; they are known
+            exactly where it is left out.
+        refinement: Steps of the graph from node to node.
+    """
+
+    torque_noise: float | None = Field(default=None, gt=0)
+    refinement: int | None = Field(default=None, ge=1)
+
+
+class TrajectorySettings(
+    CollocationSettings, VariationalSettings, DiscreteSettings, GraphSettings
+):
+    """How a recording becomes nodes, and, in short, what the chosen estimator is told.
 
     Attributes:
         step: Time from node to node in [s]; where left out the period of the positions, in
@@ -31,28 +132,7 @@ class TrajectorySettings(StrictSettings):
         unpowered: Joints that nothing drives in any recording: their effort is zero, recorded or
             not. What holds for one recording only is said in its section ``recording``.
         position_noise: Standard deviation of the encoders' noise in [rad] or [m].
-        velocity_noise: Likewise of velocities.
-        scheme: Rule of collocation between nodes.
-        process_noise: Square root of the spectral density of white noise of accelerations in
-            [rad/s²/√Hz] or [m/s²/√Hz], one number or by joint; the dynamics hold exactly where
-            left out. With ``estimate_noise`` it is where the search for each joint's begins.
-        huber: Readings off by more standard deviations than this count by how far.
-        prior_strength: Weight of the prior, by which bodies stay consistent.
-        estimate_noise: Whether levels of noise are found from the residuals.
-        starts: Whether shooting estimates starts or takes those that were recorded.
-        substeps: Steps of shooting's integration from node to node.
-        horizon: Longest piece that shooting simulates in [s].
-        state_error_weight: What discrete dynamics weigh; see
-            :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
-            for this and what follows.
-        lever: Length in [m] at which missing forces weigh like moments.
-        compliance: Of joints' forces in [m/N].
-        angular_compliance: Of their moments in [rad/(N·m)].
-        damping: Time in which constraints' violations decay in [s].
-        torque_noise: Standard deviation of recorded torques in graphs in [N·m] or [N]; they are
-            known exactly where it is left out.
-        refinement: Steps of a graph from node to node.
-        rule: How a variational integrator takes the Lagrangian of a step.
+        velocity_noise: That of velocities.
     """
 
     step: float | None = Field(default=None, gt=0)
@@ -61,22 +141,6 @@ class TrajectorySettings(StrictSettings):
     unpowered: tuple[str, ...] = ()
     position_noise: float | dict[str, float] | None = None
     velocity_noise: float | dict[str, float] | None = None
-    scheme: Scheme | None = None
-    process_noise: _Positive | dict[str, _Positive] | None = None
-    huber: float | None = Field(default=None, gt=0)
-    prior_strength: float | None = Field(default=None, gt=0)
-    estimate_noise: bool | None = None
-    starts: Literal['estimated', 'recorded'] | None = None
-    substeps: int | None = Field(default=None, ge=1)
-    horizon: float | None = Field(default=None, gt=0)
-    state_error_weight: float | None = Field(default=None, gt=0)
-    lever: float | None = Field(default=None, gt=0)
-    compliance: float | None = Field(default=None, gt=0)
-    angular_compliance: float | None = Field(default=None, gt=0)
-    damping: float | None = Field(default=None, ge=0)
-    torque_noise: float | None = Field(default=None, gt=0)
-    refinement: int | None = Field(default=None, ge=1)
-    rule: Literal['midpoint', 'trapezoidal'] | None = None
 
     def nodes(self, recordings: Sequence[Recording]) -> NodeSettings:
         """How recordings become a problem.
@@ -88,10 +152,3 @@ class TrajectorySettings(StrictSettings):
         if step is None:
             step = min(recording.channel('position').period for recording in recordings)
         return NodeSettings(step=step, **{name: getattr(self, name) for name in _NODES})
-
-    def given(self) -> dict[str, Any]:
-        """What was said about estimators, by the names of their settings."""
-        return {
-            name: value for name in type(self).model_fields
-            if name not in NodeSettings.model_fields
-            and (value := getattr(self, name)) is not None}

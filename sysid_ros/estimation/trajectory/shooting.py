@@ -1,25 +1,22 @@
 """Shooting: whole segments are simulated, and parameters and starts moved until they fit.
 
-Gauss-Newton iterations with Marquardt's damping. Derivatives are those of the simulated motion
-itself, so that there is no model error and no tuning but the step of the integration. What
-makes it fail is motion whose sensitivity grows with time: then segments are cut into pieces
-that start anew (multiple shooting). Ends of pieces are not tied to the starts of the next: with
-starts that are estimated the loss of information is small, and chaos is cut off.
+Damped Gauss-Newton steps (:mod:`~sysid_ros.numerics.least_squares.damped`). Derivatives are those
+of the simulated motion itself, so that there is no model error and no tuning but the step of the
+integration. What makes it fail is motion whose sensitivity grows with time: then segments are cut
+into pieces that start anew (multiple shooting). Ends of pieces are not tied to the starts of the
+next: with starts that are estimated the loss of information is small, and chaos is cut off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from sysid_ros.dynamics.sensitivity import SimulatedMotion, Simulator
-from sysid_ros.dynamics.variational.simulator import VariationalSimulator
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.bordered import Bordered
 from sysid_ros.estimation.trajectory.local_motion import local_state
 from sysid_ros.estimation.trajectory.pieces import (
     Piece,
@@ -29,13 +26,18 @@ from sysid_ros.estimation.trajectory.pieces import (
     recorded_start,
 )
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.solution import Iteration, TrajectorySolution
+from sysid_ros.estimation.trajectory.solution import STATUS, TrajectorySolution
+from sysid_ros.mechanics.integrators.sensitivity import SimulatedMotion, Simulator
+from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
+from sysid_ros.numerics.least_squares.bordered import Bordered
+from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Iteration
 
 #: How segments are simulated.
 Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 
-# Damping the search begins with, that a step counts as free below, and that ends the search.
-_FIRST, _FREE, _LAST = 1e-3, 1e-2, 1e12
+# Damping the search begins with and that a step counts as free below, and the part that it falls
+# to, at most, in a step.
+_FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.2
 # Residuals below this part of the measured values, in root mean square, are rounding.
 _EXACT = 1e-13
 
@@ -96,25 +98,32 @@ class Shooting:
         return VariationalSimulator(
             problem.model, problem.free, by_start, self.substeps, self.integrator)
 
-    def here(self, problem: TrajectoryProblem) -> TrajectorySolution:
+    def here(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None = None
+    ) -> TrajectorySolution:
         """What is known at the values that parameters and starts have, nothing sought.
 
         Args:
             problem: What was measured.
+            motion: As for :meth:`solve`.
 
         Raises:
             EstimationError: As for :meth:`solve`.
         """
-        return _Search(self, problem).solution(Status.CONVERGED, ())
+        fixed = _Segments(self, problem, motion)
+        return fixed.solution(fixed.first(), Status.CONVERGED, ())
 
     def solve(
-        self, problem: TrajectoryProblem, progress: Callable[[Iteration], None] | None = None
+        self, problem: TrajectoryProblem, progress: Callable[[Iteration], None] | None = None,
+        motion: TrajectorySolution | None = None,
     ) -> TrajectorySolution:
         """Fit the free parameters, from the values that they have.
 
         Args:
             problem: What was measured.
             progress: Told of every step that was tried.
+            motion: Motion that pieces start from where starts are estimated; None to take what
+                was measured around each start.
 
         Returns:
             The best that was found, whatever the status.
@@ -125,24 +134,22 @@ class Shooting:
             ModelError: A sensor is of a joint that the robot does not have.
             RecordingError: A recorded start cannot be used.
         """
-        search, log = _Search(self, problem), list[Iteration]()
-        status = Status.ITERATION_LIMIT
-        for _ in range(self.max_iterations):
-            before = len(log)
-            ended = search.advance(log)
-            if progress is not None and len(log) > before:
-                progress(log[-1])
-            if ended is not None:
-                status = ended
-                break
-        return search.solution(status, tuple(log))
+        fixed = _Segments(self, problem, motion)
+        search = DampedGaussNewton(
+            fixed.first(), self.max_iterations, self.tolerance, self.tolerance, _FIRST, _RELIEF,
+            free=_FREE, confirmed=False, progress=progress)
+        status = STATUS[search.run()]
+        return fixed.solution(search.point, status, tuple(search.log))
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
     """Values with what was simulated and how it compares.
 
+    See :class:`~sysid_ros.numerics.least_squares.damped.Point`.
+
     Attributes:
+        fixed: What all points have in common.
         values: All parameter values, shape ``(p,)``.
         starts: Shape ``(P, 2, n)``.
         motions: One for every piece.
@@ -151,60 +158,96 @@ class _Point:
         cost: Half the sum of squared weighted residuals; infinite where a piece ran away.
     """
 
+    fixed: _Segments
     values: np.ndarray
     starts: np.ndarray
     motions: list[SimulatedMotion]
     residuals: list[tuple[Residuals, ...]]
     equations: Bordered
     cost: float
+    linearised: ClassVar[None] = None
+
+    @property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        theta = self.values[self.fixed.free]
+        return self.fixed.lower - theta, self.fixed.upper - theta
+
+    def damped_step(self, damping: float, scale: Any) -> DampedStep:
+        return self.equations.damped_step(damping, *self._bounds)
+
+    def steepness(self) -> float:
+        """Zero where the residuals are rounding."""
+        if self.cost <= self.fixed.exact:
+            return 0.0
+        return self.equations.steepness(*self._bounds) / float(np.sqrt(2.0 * self.cost))
+
+    def moved(self, step: DampedStep) -> _Point:
+        fixed, values, starts = self.fixed, self.values.copy(), self.starts
+        values[fixed.free] = np.clip(values[fixed.free] + step.values, fixed.lower, fixed.upper)
+        if fixed.simulator.by_start:
+            starts = starts + step.states.reshape(starts.shape)
+        return fixed.evaluate(values, starts)
 
 
-class _Search:
-    """The best point so far, and how far to trust the linear model about it."""
+class _Segments:
+    """Segments cut into pieces, and what simulates and compares them."""
 
-    def __init__(self, settings: Shooting, problem: TrajectoryProblem) -> None:
-        self._settings, self._problem = settings, problem
+    def __init__(
+        self, settings: Shooting, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> None:
+        self._settings, self._problem, self._motion = settings, problem, motion
         problem.require_smooth()
-        self._free = problem.free
+        self.free = problem.free
         self._pieces = cut(problem.segments, settings.horizon)
-        self._simulator = settings.simulator(problem)
-        self._damping, self._factor = _FIRST, 2.0
-        parameters = problem.parameters
-        self._lower, self._upper = parameters.lower[self._free], parameters.upper[self._free]
-        values = parameters.values.copy()
-        values[self._free] = np.clip(values[self._free], self._lower, self._upper)
-        self._point = self._evaluate(values, np.array([self._start(p) for p in self._pieces]))
-        if not np.isfinite(self._point.cost):
-            raise EstimationError(
-                'the motion cannot be simulated with the values that the fit starts from',
-                where=problem.provenance.get('source'), found=self._lost(),
-                allowed='bodies with positive inertia, and motion that stays finite',
-                fix='Start from a description whose links are real bodies, give the integration '
-                'more substeps, or cut the stretches with a horizon')
+        self.simulator = settings.simulator(problem)
+        self.lower, self.upper = (
+            bound[self.free] for bound in (problem.parameters.lower, problem.parameters.upper))
         squares = sum(
             float(np.nansum((reach.values / reach.sigma) ** 2))
             for piece in self._pieces for reach in piece.reaches)
-        self._exact = 0.5 * _EXACT**2 * squares
+        self.exact = 0.5 * _EXACT**2 * squares
+
+    def first(self) -> _Point:
+        """Where the fit starts from.
+
+        Raises:
+            EstimationError: The motion cannot be simulated there.
+        """
+        values = self._problem.parameters.values.copy()
+        values[self.free] = np.clip(values[self.free], self.lower, self.upper)
+        point = self.evaluate(values, np.array([self._start(p) for p in self._pieces]))
+        if not np.isfinite(point.cost):
+            raise EstimationError(
+                'the motion cannot be simulated with the values that the fit starts from',
+                where=self._problem.provenance.get('source'), found=self._lost(point),
+                allowed='bodies with positive inertia, and motion that stays finite',
+                fix='Start from a description whose links are real bodies, give the integration '
+                'more substeps, or cut the stretches with a horizon')
+        return point
 
     def _start(self, piece: Piece) -> np.ndarray:
-        segment = self._problem.segments[piece.segment]
+        segment, motion = self._problem.segments[piece.segment], self._motion
+        if self._settings.starts == 'estimated' and motion is not None:
+            return np.array([
+                motion.positions[piece.segment][piece.first],
+                motion.velocities[piece.segment][piece.first]])
         recorded = segment.start is not None or self._settings.starts == 'recorded'
         if piece.first == 0 and recorded:
             return recorded_start(segment, piece.segment)
         return local_state(
             self._problem.model.robot, segment, float(segment.t[piece.first]))
 
-    def _lost(self) -> str:
+    def _lost(self, point: _Point) -> str:
         lost = [
-            piece.segment for piece, motion in zip(
-                self._pieces, self._point.motions, strict=True)
+            piece.segment for piece, motion in zip(self._pieces, point.motions, strict=True)
             if not np.isfinite(motion.states).all()]
         return f'stretches {", ".join(map(str, sorted(set(lost))))} ran away'
 
-    def _evaluate(self, values: np.ndarray, starts: np.ndarray) -> _Point:
-        motions = self._simulator.run(
+    def evaluate(self, values: np.ndarray, starts: np.ndarray) -> _Point:
+        """Simulate and compare."""
+        motions = self.simulator.run(
             values, [p.trajectory(x) for p, x in zip(self._pieces, starts, strict=True)])
-        robot, width = self._problem.model.robot, self._simulator.width
+        robot, width = self._problem.model.robot, self.simulator.width
         residuals, cost = [], 0.0
         hessians = np.zeros((len(motions), width, width))
         gradients = np.zeros((len(motions), width))
@@ -219,62 +262,20 @@ class _Search:
                 hessians[k] += rows.T @ rows
                 gradients[k] -= right @ rows
                 cost += 0.5 * float(right @ right)
-        equations = Bordered.of(hessians, gradients, self._simulator.starts)
-        return _Point(values, starts, motions, residuals, equations, cost)
+        equations = Bordered.of(hessians, gradients, self.simulator.starts)
+        return _Point(self, values, starts, motions, residuals, equations, cost)
 
-    def advance(self, log: list[Iteration]) -> Status | None:
-        """Try one step; how the search ended, if it did."""
-        point, tolerance = self._point, self._settings.tolerance
-        theta = point.values[self._free]
-        bounds = self._lower - theta, self._upper - theta
-        steepness = point.equations.steepness(*bounds)
-        if point.cost <= self._exact or steepness <= tolerance * np.sqrt(2.0 * point.cost):
-            return Status.CONVERGED
-        shared, own = point.equations.damped(self._damping).step(*bounds)
-        promised = point.equations.promised(shared, own)
-        if promised <= tolerance * point.cost and self._damping <= _FREE:
-            return Status.CONVERGED
-        trial = self._evaluate(*self._moved(shared, own))
-        decrease = point.cost - trial.cost
-        gain = decrease / promised if promised > 0.0 else -np.inf
-        log.append(Iteration(
-            min(point.cost, trial.cost), decrease, gain, self._damping,
-            point.equations.size(shared), steepness))
-        if not gain > 0.0:
-            return self._refuse()
-        settled = decrease <= tolerance * point.cost and self._damping <= _FREE
-        self._accept(trial, gain)
-        return Status.CONVERGED if settled and gain > 0.5 else None
-
-    def _moved(self, shared: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values = self._point.values.copy()
-        values[self._free] = np.clip(values[self._free] + shared, self._lower, self._upper)
-        starts = self._point.starts
-        if self._simulator.by_start:
-            starts = starts + own.reshape(starts.shape)
-        return values, starts
-
-    def _accept(self, trial: _Point, gain: float) -> None:
-        """Go there, and trust the more the better it was foretold (Nielsen 1999)."""
-        self._point = trial
-        self._damping *= max(1.0 / 5.0, 1.0 - (2.0 * min(gain, 1.0) - 1.0) ** 3)
-        self._factor = 2.0
-
-    def _refuse(self) -> Status | None:
-        """Stay, and trust less, the less the more often that was in vain."""
-        self._damping *= self._factor
-        self._factor *= 2.0
-        return Status.INACCURATE if self._damping > _LAST else None
-
-    def solution(self, status: Status, log: tuple[Iteration, ...]) -> TrajectorySolution:
-        """The best point, as a solution."""
-        point, segments = self._point, self._problem.segments
+    def solution(
+        self, point: _Point, status: Status, log: tuple[Iteration, ...]
+    ) -> TrajectorySolution:
+        """A point, as a solution."""
+        segments = self._problem.segments
         positions, velocities = (
             tuple(np.empty(segment.torque.shape) for segment in segments) for _ in range(2))
         residuals = tuple(
             tuple(np.empty_like(observation.values) for observation in segment.observations)
             for segment in segments)
-        scores = [np.zeros((len(segment.t), len(self._free))) for segment in segments]
+        scores = [np.zeros((len(segment.t), len(self.free))) for segment in segments]
         for k, (piece, motion) in enumerate(zip(self._pieces, point.motions, strict=True)):
             nodes = slice(piece.first, piece.last + 1)
             positions[piece.segment][nodes] = motion.states[:, 0]
@@ -283,14 +284,14 @@ class _Search:
                     zip(piece.reaches, point.residuals[k], strict=True)):
                 residuals[piece.segment][number][reach.rows] = part.values
                 np.add.at(
-                    scores[piece.segment], piece.first + reach.nodes, self._score(part, k))
+                    scores[piece.segment], piece.first + reach.nodes, self._score(point, part, k))
         return TrajectorySolution(
             point.values, status, log, positions, velocities, residuals,
             point.equations.reduced, np.concatenate(scores))
 
-    def _score(self, part: Residuals, piece: int) -> np.ndarray:
+    def _score(self, point: _Point, part: Residuals, piece: int) -> np.ndarray:
         """Gradient of the cost of single samples, starts adapted, shape ``(K, k)``."""
-        first = self._simulator.starts
+        first = self.simulator.starts
         slopes = part.jacobian[:, :, first:]
-        slopes = slopes - part.jacobian[:, :, :first] @ self._point.equations.elimination[piece]
+        slopes = slopes - part.jacobian[:, :, :first] @ point.equations.elimination[piece]
         return -np.einsum('Km,Kmk->Kk', part.weighted, slopes)

@@ -1,21 +1,57 @@
-"""The estimator by shooting: segments are simulated until parameters and starts fit."""
+"""The estimator by shooting: segments are simulated until parameters and starts fit.
+
+Motion that is simulated for long depends so strongly on parameters and starts that a search from
+poor guesses ends anywhere. So it begins with short pieces, and what fits them begins the search
+over longer ones, up to the horizon that is asked for (continuation; multiple shooting after Bock
+1987). Where longer pieces do not converge, the longest that did are kept.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.integrator import Rule
-from sysid_ros.estimation.estimate import Status
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.stable_step import stable_substeps
+from sysid_ros.mechanics.integrators.variational.integrator import Rule
+from sysid_ros.numerics.least_squares.damped import Iteration
 
-# A first pass over pieces so short in [s] that no guess is too wrong, and its accuracy.
-_ROUGH, _ROUGHLY = 0.3, 1e-3
+# Longest first pieces in [s], so short that no guess is too wrong, and the shortest where even
+# these do not converge; times as long as the last are the next.
+_FIRST, _SHORTEST, _LONGER = 0.3, 0.05, 4.0
+# Pieces that are no longer by this factor are not worth another search.
+_WORTHWHILE = 1.5
+# Accuracy and most iterations of a search that only begins the next.
+_ROUGHLY, _ROUGH_ITERATIONS = 1e-3, 30
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingSolution(TrajectorySolution):
+    """A solution with the length of the pieces that were simulated.
+
+    Attributes:
+        horizon: Longest piece in [s].
+        tried: Shortest length in [s] that did not converge, infinite where all did.
+    """
+
+    horizon: float
+    tried: float = np.inf
+
+    @classmethod
+    def of(
+        cls, solution: TrajectorySolution, horizon: float, tried: float = np.inf
+    ) -> ShootingSolution:
+        """A solution with the length of its pieces."""
+        known: dict[str, Any] = {
+            each.name: getattr(solution, each.name) for each in fields(TrajectorySolution)}
+        return cls(**known, horizon=horizon, tried=tried)
 
 
 @dataclass(frozen=True)
@@ -26,9 +62,10 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         prior_strength: As for all.
         estimate_noise: As for all.
         starts: Whether starts are ``'estimated'`` or taken as ``'recorded'``.
-        substeps: Steps of the integration from node to node.
+        substeps: Steps of the integration from node to node; None for as many as keep it stable
+            under steep friction.
         horizon: Longest piece to simulate in [s]; None for whole segments.
-        max_iterations: Most simulations with derivatives.
+        max_iterations: Most simulations with derivatives over pieces of one length.
         tolerance: Relative decrease of the cost that ends it.
 
     Raises:
@@ -36,7 +73,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     """
 
     starts: Literal['estimated', 'recorded'] = 'estimated'
-    substeps: int = 1
+    substeps: int | None = None
     horizon: float | None = None
     max_iterations: int = 100
     tolerance: float = 1e-8
@@ -45,15 +82,18 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._solver()
+        self._solver(self.horizon, self.substeps or 1)
 
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
         """What is known with the starts as they are; see :class:`TrajectoryLeastSquares`."""
-        if motion is None:
-            return self._rough().here(problem)
-        return self._solver().here(self._from(problem, motion))
+        if isinstance(motion, ShootingSolution):
+            found = self.solver_for(problem, motion.horizon).here(problem, motion)
+            return ShootingSolution.of(found, motion.horizon, motion.tried)
+        if motion is not None:
+            return self._solver(self.horizon, self._steps(problem)).here(problem, motion)
+        return self.first_solver(problem, min(_FIRST, self.longest(problem))).here(problem)
 
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
@@ -61,36 +101,138 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """The best starts and free parameters; see :class:`TrajectoryLeastSquares`."""
         if not len(problem.free) and self.starts == 'recorded':
             return replace(self.at(problem, start), status=Status.CONVERGED)
-        if start.iterations:
-            return self._solver().solve(self._from(problem, start), progress)
-        near = self._rough().solve(problem, progress)
-        there = replace(problem, parameters=problem.parameters.with_values(near.values))
-        found = self._solver().solve(there, progress)
-        return replace(found, iterations=(*near.iterations, *found.iterations))
+        if isinstance(start, ShootingSolution):
+            solver = self.solver_for(problem, start.horizon)
+            found = solver.solve(problem, progress, start)
+            return ShootingSolution.of(found, start.horizon, start.tried)
+        return _Continuation(self, problem, progress).run()
 
-    def _solver(self) -> Shooting:
+    def doubts(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
+    ) -> tuple[str, ...]:
+        """Pieces shorter than those asked for; see :class:`TrajectoryLeastSquares`."""
+        if not (isinstance(found, ShootingSolution) and np.isfinite(found.tried)):
+            return ()
+        return (
+            f'Pieces of {found.tried:.2g} s did not converge from what pieces of '
+            f'{found.horizon:.2g} s gave; the values are those of the latter. '
+            f'To ask for no more: fit: {{{self.name}: {{horizon: {found.horizon:.2g}}}}}.',)
+
+    def _solver(self, horizon: float | None, substeps: int) -> Shooting:
         return Shooting(
-            self.starts, self.substeps, self.horizon, self.max_iterations, self.tolerance,
+            self.starts, substeps, horizon, self.max_iterations, self.tolerance,
             self._integrator)
 
-    def _rough(self) -> Shooting:
-        horizon = _ROUGH if self.horizon is None else min(_ROUGH, self.horizon)
+    def solver_for(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
+        """The solver over pieces of a length; that of whole segments where none is longer."""
+        whole = horizon >= self._whole(problem)
+        return self._solver(None if whole else horizon, self._steps(problem))
+
+    def first_solver(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
+        """A rough one with estimated starts, which only begins the next."""
         return Shooting(
-            substeps=self.substeps, horizon=horizon, max_iterations=self.max_iterations,
+            substeps=self._steps(problem), horizon=horizon,
+            max_iterations=min(self.max_iterations, _ROUGH_ITERATIONS),
             tolerance=max(_ROUGHLY, self.tolerance), integrator=self._integrator)
+
+    def _steps(self, problem: TrajectoryProblem) -> int:
+        """Steps of the integration from node to node."""
+        return stable_substeps(problem) if self.substeps is None else self.substeps
+
+    @staticmethod
+    def _whole(problem: TrajectoryProblem) -> float:
+        """Length of the longest segment in [s]."""
+        return max(float(segment.t[-1] - segment.t[0]) for segment in problem.segments)
+
+    def longest(self, problem: TrajectoryProblem) -> float:
+        """Length of the longest piece asked for in [s]."""
+        whole = self._whole(problem)
+        return whole if self.horizon is None else min(self.horizon, whole)
 
     @property
     def _integrator(self) -> Integrator:
         return 'runge_kutta'
 
-    def _from(self, problem: TrajectoryProblem, motion: TrajectorySolution) -> TrajectoryProblem:
-        """The problem with the starts of a motion, unless recorded ones are to be taken."""
-        if self.starts == 'recorded':
-            return problem
-        return replace(problem, segments=tuple(
-            replace(segment, start=np.array([q[0], v[0]]))
-            for segment, q, v in zip(
-                problem.segments, motion.positions, motion.velocities, strict=True)))
+
+class _Continuation:
+    """Searches over longer and longer pieces, each from where the last one ended.
+
+    Args:
+        method: The estimator.
+        problem: The problem.
+        progress: Told of every step.
+    """
+
+    def __init__(
+        self, method: SimulatedLeastSquares, problem: TrajectoryProblem, progress: Progress | None
+    ) -> None:
+        self._method, self._problem, self._progress = method, problem, progress
+        self._longest = method.longest(problem)
+        self._log: list[Iteration] = []
+        # What converged over the longest pieces, and what did not; the shortest that did not.
+        self._best: ShootingSolution | None = None
+        self._other: ShootingSolution | None = None
+        self._failed = np.inf
+
+    def run(self) -> ShootingSolution:
+        """The solution over the longest pieces that converge, up to those asked for.
+
+        Raises:
+            EstimationError: Not even short pieces can be simulated from the first values.
+        """
+        horizon: float | None = min(_FIRST, self._longest)
+        while horizon is not None:
+            self._try(horizon)
+            horizon = self._next()
+        found = self._best or self._other
+        assert found is not None  # what cannot be simulated at all was refused
+        if found.status.ok and found.horizon < self._longest:
+            if self._method.starts == 'recorded' and self._other is not None:
+                found = self._other
+            else:
+                found = self._solved(found.horizon, rough=False)
+        return replace(found, iterations=tuple(self._log), tried=self._failed)
+
+    def _try(self, horizon: float) -> None:
+        try:
+            found = self._solved(horizon, rough=horizon < self._longest)
+        except EstimationError:
+            if self._best is None and 0.5 * horizon < _SHORTEST:
+                raise
+            self._failed = horizon
+            return
+        if not found.status.ok:
+            self._other, self._failed = found, horizon
+            return
+        if self._best is None:
+            # What did not converge from the first values may from these.
+            self._failed = np.inf
+        self._best = found
+
+    def _next(self) -> float | None:
+        """Length of the next pieces in [s]; None where there is nothing more to try."""
+        if self._best is None:
+            shorter = 0.5 * self._failed
+            return shorter if shorter >= _SHORTEST else None
+        reached = self._best.horizon
+        if reached >= self._longest:
+            return None
+        if np.isinf(self._failed):
+            return min(_LONGER * reached, self._longest)
+        between = float(np.sqrt(reached * self._failed))
+        return between if between >= _WORTHWHILE * reached else None
+
+    def _solved(self, horizon: float, rough: bool) -> ShootingSolution:
+        """A search over pieces of a length from the best values and motion so far."""
+        best, problem = self._best, self._problem
+        if best is not None:
+            problem = replace(problem, parameters=problem.parameters.with_values(best.values))
+        solver = (
+            self._method.first_solver(problem, horizon) if rough
+            else self._method.solver_for(problem, horizon))
+        found = solver.solve(problem, self._progress, best)
+        self._log += found.iterations
+        return ShootingSolution.of(found, horizon)
 
 
 @dataclass(frozen=True)
@@ -111,7 +253,7 @@ class VariationalLeastSquares(SimulatedLeastSquares):
         ConfigurationError: A setting is out of range.
     """
 
-    substeps: int = 4
+    substeps: int | None = 4
     rule: Rule = 'midpoint'
 
     name: ClassVar[str] = 'variational'

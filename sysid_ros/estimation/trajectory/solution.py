@@ -7,27 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.numerics.least_squares.damped import Ended, Iteration
 
-
-@dataclass(frozen=True)
-class Iteration:
-    """One line of a solver's log.
-
-    Attributes:
-        cost: Half the sum of squared weighted residuals after it.
-        decrease: How much of the cost it took off; negative for a step that was refused.
-        gain: That over what the linear model promised.
-        damping: Marquardt's parameter it was made with.
-        step: Size of the parameters' step, in units of their scale.
-        gradient: Largest part of the gradient, scaled likewise.
-    """
-
-    cost: float
-    decrease: float
-    gain: float
-    damping: float
-    step: float
-    gradient: float
+#: What people read of how a search ended.
+STATUS = {
+    Ended.CONVERGED: Status.CONVERGED, Ended.STALLED: Status.INACCURATE,
+    Ended.ITERATION_LIMIT: Status.ITERATION_LIMIT}
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ import scipy.sparse
 from scipy.linalg import solveh_banded
 from scipy.optimize import brentq
 
-from sysid_ros.decomposition import svd
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
+from sysid_ros.numerics.decomposition import svd
 from sysid_ros.robot.model import RobotModel
 
 # Cubic B-spline: coefficients of u³, u², u and 1 of the four that overlap, u from 0 to 1.

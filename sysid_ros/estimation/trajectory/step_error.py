@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import accelerations
 from sysid_ros.estimation.trajectory.collocation import Collocation
+from sysid_ros.mechanics.tree.acceleration import accelerations
 
 # Parts of a step in which the dynamics are followed anew, by the rule of Runge and Kutta.
 _PARTS = 4

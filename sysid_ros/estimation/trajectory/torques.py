@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solveh_banded
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.grid import mean_period
+from sysid_ros.recording.processing.grid import mean_period
 from sysid_ros.robot.model import RobotModel
 
 # Steps longer than so many periods of a signal are gaps.
@@ -79,8 +79,8 @@ class MotorCommand:
     """What the drive of a joint was told, for robots that measure no torque.
 
     How much torque a unit really makes is a parameter of the torque model, that of
-    :class:`~sysid_ros.dynamics.drive_gain.DriveGain`: here the command is only brought to the
-    nodes, scaled by what the data sheet says. The voltage that a turning motor takes back is
+    :class:`~sysid_ros.mechanics.joint_terms.drive_gain.DriveGain`: here the command is only brought
+    to the nodes, scaled by what the data sheet says. The voltage that a turning motor takes back is
     proportional to its speed, and comes out as viscous friction.
 
     Args:

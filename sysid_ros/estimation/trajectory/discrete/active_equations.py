@@ -12,15 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics.dense import PIVOT_TOLERANCE, lu, solve_lu
+
 # A value that is not a number must stay one.
 _COMPILED = {'error_model': 'numpy'}
 
 #: Largest error of a row, as part of the sum of its terms' sizes.
 ACCURACY = 1e-10
-# What is rounding, as part of the largest of variables that are scaled alike.
-_ROUNDING = 1e-14
-# Pivots below this, of rows and columns that are scaled to one, are rounding.
-_DEPENDENT = 1e-14
+# Parts of the largest of variables that are scaled alike: an error that is rounding, and a value
+# that is zero but for the rounding of corrections.
+_ERROR_TOLERANCE, _ZERO_TOLERANCE = 1e-14, 1e-28
 # Corrections of a linear solve; and how often negative variables are taken out.
 _CORRECTIONS, _DROPS = 2, 4
 
@@ -68,7 +69,7 @@ def workspace_for(n: int) -> Workspace:
 
 
 @njit(**_COMPILED)
-def settle(
+def solve_active(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
     active: np.ndarray, work: Workspace,
 ) -> bool:
@@ -94,8 +95,11 @@ def settle(
             return False
         values[:] = 0.0
         _solve(matrix, offset, count, values, work)
-        negative = _clip_negative(free, values, work)
-        if _checked(matrix, offset, free, values, slack, count, work):
+        largest = 0.0
+        for a in range(count):
+            largest = max(largest, abs(values[work.members[a]]) / work.scale[1, a])
+        negative = _clip_negative(free, values, count, largest, work)
+        if _checked(matrix, offset, free, values, slack, count, largest, work):
             return True
         if not negative:
             return False
@@ -105,29 +109,32 @@ def settle(
 
 
 @njit(**_COMPILED)
-def _clip_negative(free: int, values: np.ndarray, work: Workspace) -> bool:
-    """Set negative values to zero, and remember whose they were; whether there are any.
+def _clip_negative(
+    free: int, values: np.ndarray, count: int, largest: float, work: Workspace
+) -> bool:
+    """Set what is negative or rounding to zero, and remember negative ones; whether there are any.
 
     A friction cone without load leaves impulses that are zero but for rounding. They stay in the
     basis: without them the equations of its sliding speed would be singular.
     """
     found = False
-    for i in range(len(values)):
+    work.negative[:] = False
+    for a in range(count):
+        i = work.members[a]
         work.negative[i] = i >= free and values[i] < 0.0
-        if work.negative[i]:
-            values[i], found = 0.0, True
+        found = found or work.negative[i]
+        if i >= free and values[i] <= _ZERO_TOLERANCE * largest * work.scale[1, a]:
+            values[i] = 0.0
     return found
 
 
 @njit(**_COMPILED)
 def _checked(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
-    count: int, work: Workspace,
+    count: int, largest: float, work: Workspace,
 ) -> bool:
     """Whether all rows of the problem hold; the slack is filled."""
-    n, largest, right = len(offset), 0.0, True
-    for a in range(count):
-        largest = max(largest, abs(values[work.members[a]]) / work.scale[1, a])
+    n, right = len(offset), True
     for i in range(n):
         error, size = offset[i], abs(offset[i])
         for j in range(n):
@@ -141,7 +148,7 @@ def _checked(
         right = right and size < np.inf
     # What linear solvers leave over is small beside the largest variable, all of one scale.
     for a in range(count):
-        work.column[work.members[a]] -= _ROUNDING * largest / work.scale[0, a]
+        work.column[work.members[a]] -= _ERROR_TOLERANCE * largest / work.scale[0, a]
     for i in range(n):
         right = right and work.column[i] <= 0.0
     return right
@@ -192,26 +199,8 @@ def _gather(matrix: np.ndarray, active: np.ndarray, work: Workspace) -> int:
 @njit(**_COMPILED)
 def _factor(work: Workspace, count: int) -> bool:
     """LU of the collected equations by partial pivoting, once they are scaled."""
-    system, order = work.system, work.order
-    _scale(system, work.scale, count)
-    for k in range(count):
-        best = k
-        for a in range(k + 1, count):
-            if abs(system[a, k]) > abs(system[best, k]):
-                best = a
-        order[k] = best
-        if best != k:
-            for b in range(count):
-                system[k, b], system[best, b] = system[best, b], system[k, b]
-        if not abs(system[k, k]) > _DEPENDENT:
-            return False
-        for a in range(k + 1, count):
-            system[a, k] /= system[k, k]
-            factor = system[a, k]
-            if factor != 0.0:
-                for b in range(k + 1, count):
-                    system[a, b] -= factor * system[k, b]
-    return True
+    _scale(work.system, work.scale, count)
+    return lu(work.system, work.order[:count], PIVOT_TOLERANCE)
 
 
 @njit(**_COMPILED)
@@ -252,20 +241,6 @@ def _solve(
             for b in range(count):
                 rest += matrix[i, members[b]] * values[members[b]]
             right[a] = -rest * work.scale[0, a]
-        _substitute(work.system, work.order, count, right)
+        solve_lu(work.system, work.order, right[:count])
         for a in range(count):
             values[members[a]] += work.scale[1, a] * right[a]
-
-
-@njit(**_COMPILED)
-def _substitute(system: np.ndarray, order: np.ndarray, count: int, right: np.ndarray) -> None:
-    """Solve with the factors, in place."""
-    for k in range(count):
-        right[k], right[order[k]] = right[order[k]], right[k]
-    for a in range(count):
-        for b in range(a):
-            right[a] -= system[a, b] * right[b]
-    for a in range(count - 1, -1, -1):
-        for b in range(a + 1, count):
-            right[a] -= system[a, b] * right[b]
-        right[a] /= system[a, a]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import Workspace
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.spatial_vectors import Vector, cross, dot, plus
 
 
 @njit(**INSIDE)

@@ -17,11 +17,9 @@ References:
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 import numpy as np
 from numba import njit
@@ -30,15 +28,17 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import active_equations, lemke
 from sysid_ros.estimation.trajectory.discrete.active_equations import (
     Workspace,
-    settle,
     slopes,
+    solve_active,
     workspace_for,
 )
 from sysid_ros.estimation.trajectory.discrete.lemke import eliminate, pivot
+from sysid_ros.numerics import dense
+from sysid_ros.numerics.jit import digest
 
 #: Files that are compiled into :func:`solve`. A compiled function that calls it and is cached
 #: has to close over their digest and that of this file.
-SOURCES = (active_equations, lemke)
+SOURCES = (active_equations, dense, lemke)
 
 #: Most pivots, as a multiple of the variables: a problem takes about one or two of each.
 PIVOTS = 100
@@ -251,13 +251,13 @@ def solve(
     taken, ending = 0, _NOT_FINITE
     if _finite(matrix, offset):
         active[:free] = True
-        if guessed and settle(matrix, offset, free, values, slack, active, work):
+        if guessed and solve_active(matrix, offset, free, values, slack, active, work):
             return _SOLVED, 0
         ending = _INDEFINITE
         if eliminate(matrix, offset, free, work):
             ending, taken = pivot(free, limit, 0.0, 0.0, False, active, work)
             if ending == _SOLVED:
-                if settle(matrix, offset, free, values, slack, active, work):
+                if solve_active(matrix, offset, free, values, slack, active, work):
                     return _SOLVED, taken
                 ending = _INACCURATE
             # Where all pivots are taken no others are.
@@ -297,7 +297,8 @@ def _pivot_perturbed(
     for tilt in _TILTS:
         for softness in _SOFTNESSES:
             ending, _ = pivot(free, limit, softness, tilt, True, active, work)
-            if ending == _SOLVED and settle(matrix, offset, free, values, slack, active, work):
+            if ending == _SOLVED and solve_active(
+                    matrix, offset, free, values, slack, active, work):
                 return True
     return False
 
@@ -311,7 +312,7 @@ def _search(
     for chosen in range(1 << (len(offset) - free)):
         for i in range(free, len(offset)):
             active[i] = (chosen >> (i - free)) & 1 == 1
-        if settle(matrix, offset, free, values, slack, active, work):
+        if solve_active(matrix, offset, free, values, slack, active, work):
             return True
     return False
 
@@ -348,6 +349,4 @@ def _compiled(sources: str) -> tuple[Callable, Callable]:
     return solve_each, differentiate
 
 
-_solve_each, _differentiate = _compiled(hashlib.sha256(b''.join(
-    Path(str(module.__file__)).read_bytes() for module in SOURCES
-)).hexdigest())
+_solve_each, _differentiate = _compiled(digest(*SOURCES))

@@ -11,12 +11,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import MechanismArrays, Workspace
+from sysid_ros.numerics.dense import (
+    lu,
+    solve_lu,
+    solve_unit_lower,
+    solve_upper,
+    solve_upper_transposed,
+)
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.tables import copy_row
 
 # Parts of the largest impulse or speed below which a contradiction is rounding.
-_ROUNDING = 1e-12
+_CONTRADICTION_TOLERANCE = 1e-12
 # Most attempts to find the modes: changing all that are contradicted, then, as that may go round
 # in circles, the first of them only.
 _ATTEMPTS, _ONE_BY_ONE = 10, 60
@@ -32,14 +39,12 @@ _SHARED = 1e-7
 @njit(**INSIDE)
 def delassus_factors(work: Workspace) -> None:
     """Factors of the Delassus matrix G M^-1 G^T for M = L U, and the compliance of drives."""
-    n, m, mass = len(work.velocity), len(work.gap), work.mass
+    n, m = len(work.velocity), len(work.gap)
     for k in range(len(work.by_lower)):
-        for r in range(n):
-            by_lower, by_upper = work.whole[k, r], work.whole[k, r]
-            for c in range(r):
-                by_lower -= mass[r, c] * work.by_lower[k, c]
-                by_upper -= mass[c, r] * work.by_upper[k, c]
-            work.by_lower[k, r], work.by_upper[k, r] = by_lower, by_upper / mass[r, r]
+        copy_row(work.whole, k, work.by_lower, k)
+        copy_row(work.whole, k, work.by_upper, k)
+        solve_unit_lower(work.mass, work.by_lower[k])
+        solve_upper_transposed(work.mass, work.by_upper[k])
     for k in range(m, len(work.by_lower)):
         own = 0.0
         for r in range(n):
@@ -79,18 +84,16 @@ def solve_in_modes(arrays: MechanismArrays, work: Workspace) -> bool:
         if arrays.dry[j] and work.slip[j] != 0.0:
             for r in range(n):
                 work.left[r] -= work.slip[j] * work.bound[j, 0] * work.whole[m + j, r]
-    for r in range(n):
-        for c in range(r):
-            work.left[r] -= work.mass[r, c] * work.left[c]
+    solve_unit_lower(work.mass, work.left[:n])
     _schur(arrays, work, count)
     for a in range(count):
         k, rest = work.active[a], 0.0
         for r in range(n):
             rest += work.by_upper[k, r] * work.left[r]
         work.left[n + a] = work.right[k] - rest
-    if not decompose(work.schur, work.pivot, count):
+    if not lu(work.schur, work.pivot[:count], 0.0):
         return False
-    solve(work.schur, work.pivot, count, work.left, n)
+    solve_lu(work.schur, work.pivot, work.left[n:n + count])
     _impulses(arrays, work, count)
     return True
 
@@ -160,14 +163,8 @@ def _impulses(arrays: MechanismArrays, work: Workspace, count: int) -> None:
         for k in range(m + f):
             rest += work.whole[k, r] * work.impulse[k]
         work.velocity[r] = work.momentum[r] + rest
-    for r in range(n):
-        for c in range(r):
-            work.velocity[r] -= work.mass[r, c] * work.velocity[c]
-    for r in range(n - 1, -1, -1):
-        rest = work.velocity[r]
-        for c in range(r + 1, n):
-            rest -= work.mass[r, c] * work.velocity[c]
-        work.velocity[r] = rest / work.mass[r, r]
+    solve_unit_lower(work.mass, work.velocity)
+    solve_upper(work.mass, work.velocity)
 
 
 @njit(**INSIDE)
@@ -193,7 +190,8 @@ def contradict(arrays: MechanismArrays, work: Workspace, single: bool) -> bool:
         largest = max(largest, np.abs(work.impulse[k]))
     for r in range(len(work.velocity)):
         fastest = max(fastest, np.abs(work.velocity[r]))
-    small, slow, changed = _ROUNDING * largest, _ROUNDING * fastest, False
+    small, slow = _CONTRADICTION_TOLERANCE * largest, _CONTRADICTION_TOLERANCE * fastest
+    changed = False
     for k in range(len(work.gap)):
         changed |= _change_row(arrays, work, k, small, slow)
         if changed and single:

@@ -11,12 +11,6 @@ from typing import Literal, cast
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.chain import (
-    ChainPart,
-    Linearised,
-    NormalEquations,
-    Residuals,
-)
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, JointMotion
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
@@ -34,6 +28,12 @@ from sysid_ros.estimation.trajectory.discrete.sweep import ContactModes
 from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.state_space import StateSpace
+from sysid_ros.numerics.least_squares.chain import (
+    ChainPart,
+    Linearised,
+    NormalEquations,
+    Residuals,
+)
 
 #: Missing impulses as steps predict them, or as they were published.
 Residual = Literal['implicit', 'published']

@@ -9,7 +9,6 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import Linearised, NormalEquations
 from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     DiscreteChain,
     Residual,
@@ -25,6 +24,7 @@ from sysid_ros.estimation.trajectory.levenberg_marquardt import (
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 
 # First damping, and the least part that is left of it after a step that came true: from poor starts
 # with wrong parameters to the last digits in few iterations.

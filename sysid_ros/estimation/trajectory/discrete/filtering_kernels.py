@@ -15,16 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros import compiled
-from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
-from sysid_ros.dynamics import tables
-from sysid_ros.dynamics.tables import copy_table
 from sysid_ros.estimation.trajectory.discrete import linearised_segment
-from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.linearised_segment import LinearisedSegment
+from sysid_ros.numerics import dense, inverses, tables
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+from sysid_ros.numerics.tables import copy_table
 
 #: Files that are compiled into :data:`filter_forwards`.
-SOURCES = (compiled, linearised_segment, tables)
+SOURCES = (compiled, dense, inverses, linearised_segment, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
 _ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS

@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.estimation.trajectory.discrete import poses
-from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.poses import twist_between
+from sysid_ros.numerics.jit import digest
 
 #: Files that are compiled into :data:`fill_missing`.
 SOURCES = (poses,)
@@ -58,7 +58,7 @@ class MissingImpulses:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """As in :class:`~sysid_ros.estimation.trajectory.chain.Residuals`."""
+        """As in :class:`~sysid_ros.numerics.least_squares.chain.Residuals`."""
         steps, n, width = self.slopes.shape
         rows = np.zeros((steps, 2 * n, width + 2 * n + 1))
         fill_rows(self.slopes, self.turns, self.weights, self.step, rows)

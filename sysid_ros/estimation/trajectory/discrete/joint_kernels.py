@@ -7,17 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from sysid_ros import compiled
-from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
-from sysid_ros.dynamics import spatial_vectors
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
-    dense,
     mechanism_arrays,
     rows,
     step,
 )
-from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import Workspace
 from sysid_ros.estimation.trajectory.discrete.rows import (
     WORLD,
@@ -26,9 +21,15 @@ from sysid_ros.estimation.trajectory.discrete.rows import (
     row_second_derivative,
 )
 from sysid_ros.estimation.trajectory.discrete.step import turn
+from sysid_ros.mechanics.joint_terms import dispatch, stribeck
+from sysid_ros.numerics import dense, spatial_vectors
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :data:`read_joints`.
-SOURCES = (body_terms, compiled, dense, mechanism_arrays, rows, spatial_vectors, step)
+SOURCES = (
+    body_terms, compiled, *dispatch.SOURCES, stribeck, dense, mechanism_arrays, rows,
+    spatial_vectors, step)
 
 _ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
 _PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}

@@ -13,14 +13,14 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.estimation.trajectory.discrete.active_equations import Workspace
+from sysid_ros.numerics import dense
+from sysid_ros.numerics.dense import PIVOT_TOLERANCE
 
 _COMPILED = {'error_model': 'numpy'}
 
 #: How the pivots ended.
 SOLVED, RAY, PIVOT_LIMIT = range(3)
 
-# A pivot of the free block below this part of its diagonal is rounding.
-_DEPENDENT = 1e-13
 # Entries of a column below this part of its largest, or of one, are rounding: no pivots.
 _PIVOT = 1e-12
 # Ratios nearer to each other than this are the same: the lexicographic order goes on.
@@ -33,7 +33,7 @@ _SWEEPS = 3
 
 @njit(**_COMPILED)
 def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace) -> bool:
-    """Eliminate the free variables by LDLᵀ of their block, of which the upper triangle is read.
+    """Eliminate the free variables, of whose block the upper triangle is read.
 
     Args:
         matrix: S, shape ``(n, n)``.
@@ -47,7 +47,8 @@ def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace
     n, reduced, scale = len(offset), work.reduced, work.scale[0]
     for i in range(n):
         for j in range(n):
-            reduced[i, j] = matrix[i, j]
+            mirrored = j < i < free
+            reduced[i, j] = matrix[j, i] if mirrored else matrix[i, j]
         reduced[i, n] = offset[i]
     for k in range(free):
         if not matrix[k, k] > 0.0:
@@ -57,17 +58,8 @@ def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace
             reduced[k, j] *= scale[k]
         for i in range(n):
             reduced[i, k] *= scale[k]
-    for k in range(free):
-        above = reduced[k]
-        if not above[k] > _DEPENDENT:
-            return False
-        for i in range(k + 1, n):
-            # In the symmetric block, what is left of the diagonal stands above it.
-            left, first = (above[i], i) if i < free else (reduced[i, k], k + 1)
-            factor, row = left / above[k], reduced[i]
-            if factor != 0.0:
-                for j in range(first, n + 1):
-                    row[j] -= factor * above[j]
+    if not dense.eliminate(reduced, free, PIVOT_TOLERANCE):
+        return False
     _equalise(reduced[free:, free:], work.scale)
     return True
 

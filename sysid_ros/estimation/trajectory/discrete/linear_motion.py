@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from sysid_ros.estimation.trajectory.chain import ChainPart, DampedStep, bounded_minimum
 from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered, filter_forwards
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
 from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
@@ -20,6 +19,8 @@ from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
     to_steps,
 )
 from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import smooth_backwards
+from sysid_ros.numerics.least_squares.chain import ChainPart, bounded_minimum
+from sysid_ros.numerics.least_squares.damped import DampedStep
 
 # Part of the largest singular value below which violations say nothing of a first state, and of the
 # largest eigenvalue below which motion says nothing of what is free of it.

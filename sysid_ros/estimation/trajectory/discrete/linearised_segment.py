@@ -13,11 +13,18 @@ alike everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics import dense, inverses
+from sysid_ros.numerics.inverses import invert_3
+from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
+
+#: Files that are compiled into :func:`change_units`.
+SOURCES = (dense, inverses)
 # Sums may be reordered, but a value that is not a number must stay one.
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
@@ -52,8 +59,8 @@ class LinearisedSegment(NamedTuple):
     pairs: np.ndarray
 
 
-@njit(**_COMPILED)
-def change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> None:
+@njit(**INSIDE)
+def _change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> None:
     """Count poses in units of the velocity that leads to them, in place.
 
     Args:
@@ -72,7 +79,7 @@ def change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> Non
                 for c in range(3):
                     unit[c, c] = h
             else:
-                _invert(turns[k - 1, 1, body], unit)
+                invert_3(turns[k - 1, 1, body], unit)
                 _scale(h, unit, 12 * (bodies + body), segment.pairs[
                     segment.first_pair[k - 1]:segment.first_pair[k]])
             _scale(h, unit, 12 * body, segment.rows[segment.first_row[k]:segment.first_row[k + 1]])
@@ -88,22 +95,22 @@ def change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> Non
                             + turns[k, 0, body, r, 2] * unit[2, c])
 
 
-@njit(**_COMPILED)
-def _invert(matrix: np.ndarray, inverse: np.ndarray) -> None:
-    """Inverse of three rows and columns, by cofactors."""
-    for r in range(3):
-        for c in range(3):
-            inverse[c, r] = (
-                matrix[(r + 1) % 3, (c + 1) % 3] * matrix[(r + 2) % 3, (c + 2) % 3]
-                - matrix[(r + 1) % 3, (c + 2) % 3] * matrix[(r + 2) % 3, (c + 1) % 3])
-    size = (
-        matrix[0, 0] * inverse[0, 0] + matrix[0, 1] * inverse[1, 0] + matrix[0, 2] * inverse[2, 0])
-    for r in range(3):
-        for c in range(3):
-            inverse[r, c] /= size
+def _compiled(sources: str) -> Callable[..., None]:
+    """The change of units as one call; a digest of the files is part of what is compiled."""
+
+    @njit(**ENTRY)
+    def change_units(h: float, turns: np.ndarray, segment: LinearisedSegment) -> None:
+        sources  # noqa: B018
+        _change_units(h, turns, segment)
+
+    return change_units
 
 
-@njit(**_COMPILED)
+#: See :func:`_change_units`.
+change_units = _compiled(digest(*SOURCES))
+
+
+@njit(**INSIDE)
 def _scale(h: float, unit: np.ndarray, first: int, rows: np.ndarray) -> None:
     """Derivatives by a body's pose in its units, in place."""
     for r in range(len(rows)):

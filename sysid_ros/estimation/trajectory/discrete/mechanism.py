@@ -13,6 +13,7 @@ from sysid_ros.errors import ModelError, did_you_mean
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     DRIVE_FIELDS,
     BodyParameters,
+    DriveLaws,
     MechanismArrays,
 )
 from sysid_ros.estimation.trajectory.discrete.parameter_map import TILT, ParameterMap
@@ -25,6 +26,13 @@ from sysid_ros.estimation.trajectory.discrete.rows import (
     WORLD,
     Rows,
 )
+from sysid_ros.mechanics.joint_terms.armature import Armature
+from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
+from sysid_ros.mechanics.joint_terms.dispatch import law_arrays
+from sysid_ros.mechanics.joint_terms.law import Law, Shape
+from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
+from sysid_ros.mechanics.joint_terms.stribeck import StribeckFriction
+from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.parameters import Parameter, ParameterSet, inertial_parameter_list
 
@@ -37,10 +45,10 @@ _X, _Y, _Z = range(3)
 _RIGID = 1e-6
 # Units of the fields of drives, of joints that turn and of those that slide.
 _UNITS = {
-    'viscous_friction': ('N·m·s/rad', 'N·s/m'), 'coulomb_friction': ('N·m', 'N'),
-    'stribeck_friction': ('N·m', 'N'), 'stribeck_velocity': ('rad/s', 'm/s'),
-    'bearing_friction': ('m', ''), 'stribeck_bearing_friction': ('m', ''),
-    'armature': ('kg·m²', 'kg'), 'drive_gain': ('', ''), 'torque_offset': ('N·m', 'N')}
+    'stribeck_velocity': ('rad/s', 'm/s'), 'bearing_friction': ('m', ''),
+    'stribeck_bearing_friction': ('m', ''), 'drive_gain': ('', ''),
+    **{term.fields[0]: (term.rotational_unit, term.linear_unit) for term in (
+        ViscousFriction, CoulombFriction, StribeckFriction, Armature, TorqueOffset)}}
 _SIGNED = ('drive_gain', 'torque_offset')
 # Fields that make friction dry.
 _DRY = ('coulomb_friction', 'stribeck_friction', 'bearing_friction', 'stribeck_bearing_friction')
@@ -108,6 +116,8 @@ class Joint:
         length: What ``distance`` keeps in [m].
         drive: Parameters of the motion by the names of :data:`DRIVE_FIELDS`. A contact has
             ``bearing_friction`` alone, its coefficient of friction.
+        laws: Laws of further names in ``drive`` over the speed of the motion, or constant, with
+            their constants.
         levers: What a unit of the joint's force, and of its moment, presses on its friction;
             ``bearing_friction`` times the first is a radius times a coefficient of friction.
             Forces count by their parts along the world's axes, moments by those about the
@@ -129,6 +139,7 @@ class Joint:
     damping: float = 0.01
     length: float = 0.0
     drive: Mapping[str, float] = field(default_factory=dict)
+    laws: Mapping[str, tuple[Law, Shape]] = field(default_factory=dict)
     levers: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
@@ -152,7 +163,7 @@ class Joint:
                 allowed='above zero', fix='Use a spherical joint where points coincide')
         for name in ('child_pose', 'parent_pose'):
             _check_pose(getattr(self, name), f'{self.name}.{name}')
-        known = DRIVE_FIELDS if self.kind in ('hinge', 'prismatic') else (
+        known = (*DRIVE_FIELDS, *self.laws) if self.kind in ('hinge', 'prismatic') else (
             ('bearing_friction',) if self.kind == 'contact' else ())
         for name in self.drive:
             if name not in known:
@@ -259,7 +270,10 @@ class Mechanism:
             arms=np.where(angular, levers[:, 1], levers[:, 0]),
             dry=np.array([
                 any(name in joint.drive for name in _DRY) for joint, _ in self.drives], dtype=bool),
-            loaded=self._loaded, averaged=self.averaged)
+            loaded=self._loaded, averaged=self.averaged,
+            drive_laws=DriveLaws(
+                np.array([j for j, _, _ in self._laws], dtype=np.int64),
+                law_arrays([joint.laws[name] for _, joint, name in self._laws])))
 
     @cached_property
     def constraints(self) -> list[tuple[Joint, JointRow]]:
@@ -270,6 +284,13 @@ class Mechanism:
     def drives(self) -> list[tuple[Joint, JointRow]]:
         """Joints by their directions of motion; a contact comes twice."""
         return [(joint, row) for joint in self.joints for row in joint.drives]
+
+    @cached_property
+    def _laws(self) -> list[tuple[int, Joint, str]]:
+        """Further laws of drives: which drive, its joint and the name of the amplitude."""
+        return [
+            (j, joint, name) for j, (joint, _) in enumerate(self.drives)
+            for name in joint.drive if name in joint.laws]
 
     @cached_property
     def _loaded(self) -> np.ndarray:
@@ -323,7 +344,7 @@ class Mechanism:
             for parameter in inertial_parameter_list(body.name, body.inertial)]
         for joint in self.joints:
             for name, value in joint.drive.items():
-                unit = _UNITS[name][joint.kind != 'hinge']
+                unit = _UNITS.get(name, ('', ''))[joint.kind != 'hinge']
                 lower = -np.inf if name in _SIGNED else 0.0
                 parameters.append(Parameter(f'{joint.name}.{name}', unit, float(value), lower))
         parameters += [Parameter(name, 'rad') for name in TILT]
@@ -333,7 +354,8 @@ class Mechanism:
     def parameter_map(self) -> ParameterMap:
         """How :attr:`parameters` make up what compiled steps work with."""
         names, first = self.parameters.names, len(self.bodies) * len(INERTIAL_FIELDS)
-        base = np.zeros(first + len(self.drives) * len(DRIVE_FIELDS) + len(TILT))
+        amplitudes = first + len(self.drives) * len(DRIVE_FIELDS)
+        base = np.zeros(amplitudes + len(self._laws) + len(TILT))
         pairs = [(k, k) for k in range(first)]
         for j, (joint, _) in enumerate(self.drives):
             for k, name in enumerate(DRIVE_FIELDS):
@@ -343,9 +365,12 @@ class Mechanism:
                     base[place] = 0.0
                     pairs.append((place, names.index(f'{joint.name}.{name}')))
         pairs += [
+            (amplitudes + e, names.index(f'{joint.name}.{name}'))
+            for e, (_, joint, name) in enumerate(self._laws)]
+        pairs += [
             (len(base) - len(TILT) + c, len(names) - len(TILT) + c) for c in range(len(TILT))]
         source, parameter = np.array(pairs, dtype=np.int64).T
-        return ParameterMap(base, source, parameter, np.ones(len(pairs)))
+        return ParameterMap(base, source, parameter, np.ones(len(pairs)), len(self._laws))
 
     def body_parameters(self, values: np.ndarray) -> BodyParameters:
         """Parameter values as compiled steps work with them.

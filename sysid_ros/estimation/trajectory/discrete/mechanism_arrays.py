@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.estimation.trajectory.discrete.rows import Rows
+from sysid_ros.mechanics.joint_terms.dispatch import LawArrays
 
 #: Parameters of a drive, in this order.
 DRIVE_FIELDS = (
@@ -14,6 +15,18 @@ DRIVE_FIELDS = (
     'bearing_friction', 'stribeck_bearing_friction', 'armature', 'drive_gain', 'torque_offset')
 (VISCOUS, COULOMB, STRIBECK, STRIBECK_VELOCITY, BEARING, STRIBECK_BEARING, ARMATURE, GAIN,
  OFFSET) = range(len(DRIVE_FIELDS))
+
+
+class DriveLaws(NamedTuple):
+    """Laws of drives beside what is in :data:`DRIVE_FIELDS`, e of them.
+
+    Attributes:
+        drive: The drive of each, shape ``(e,)``.
+        laws: The laws; those that are not constant look at the drive's speed.
+    """
+
+    drive: np.ndarray
+    laws: LawArrays
 
 
 class MechanismArrays(NamedTuple):
@@ -29,6 +42,7 @@ class MechanismArrays(NamedTuple):
         dry: Which drives have dry friction, shape ``(f,)``.
         loaded: Half-open range of rows that press on each, shape ``(f, 2)``.
         averaged: Whether gyroscopic forces are a mean of both ends of a step, or those before.
+        drive_laws: Further laws of the drives.
     """
 
     rows: Rows
@@ -39,6 +53,7 @@ class MechanismArrays(NamedTuple):
     dry: np.ndarray
     loaded: np.ndarray
     averaged: bool
+    drive_laws: DriveLaws
 
 
 class BodyParameters(NamedTuple):
@@ -49,12 +64,14 @@ class BodyParameters(NamedTuple):
             origin in its axes in [kg, kg·m, kg·m²], shape ``(b, 10)``.
         drives: As :data:`DRIVE_FIELDS`, in the units that parameters of such joints have, shape
             ``(f, 9)``.
+        amplitudes: Of the further laws of drives, shape ``(e,)``.
         gravity: Its acceleration, tilt included, in [m/s²], shape ``(3,)``.
         gravity_slope: The derivative by the tilt, shape ``(3, 3)``.
     """
 
     bodies: np.ndarray
     drives: np.ndarray
+    amplitudes: np.ndarray
     gravity: np.ndarray
     gravity_slope: np.ndarray
 
@@ -122,8 +139,8 @@ class FreeParameterMap(NamedTuple):
     """Linear map from the k free parameters to those of a mechanism.
 
     Attributes:
-        source: Places among mass and moments of all bodies, then those of drives, then the tilt,
-            in ascending order, shape ``(z,)``.
+        source: Places among mass and moments of all bodies, then those of drives, then
+            amplitudes of their further laws, then the tilt, in ascending order, shape ``(z,)``.
         column: Parameters that they depend on, shape ``(z,)``.
         factor: By how much, shape ``(z,)``.
     """

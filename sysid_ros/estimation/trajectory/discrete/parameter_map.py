@@ -29,12 +29,14 @@ class ParameterMap:
         source: Of each dependence, which of the latter depends, ascending, shape ``(z,)``.
         parameter: On which of the former, shape ``(z,)``.
         factor: By how much, shape ``(z,)``.
+        laws: How many of the latter are amplitudes of further laws of drives.
     """
 
     base: np.ndarray
     source: np.ndarray
     parameter: np.ndarray
     factor: np.ndarray
+    laws: int = 0
 
     def body_parameters(
         self, values: np.ndarray, bodies: int, gravity: np.ndarray
@@ -43,13 +45,15 @@ class ParameterMap:
         flat = self.base.copy()
         np.add.at(flat, self.source, self.factor * values[self.parameter])
         first, last = 10 * bodies, len(flat) - len(TILT)
-        drives = flat[first:last].reshape(-1, len(DRIVE_FIELDS))
+        drives = flat[first:last - self.laws].reshape(-1, len(DRIVE_FIELDS))
         if (drives[:, STRIBECK_VELOCITY] <= 0.0).any():
             raise ModelError(
                 "Stribeck's velocity is not above zero", found=drives[:, STRIBECK_VELOCITY].min(),
                 allowed='above zero', fix='Bound it from below')
         turned, slope = _turned(flat[last:], gravity)
-        return BodyParameters(flat[:first].reshape(bodies, 10), drives.copy(), turned, slope)
+        return BodyParameters(
+            flat[:first].reshape(bodies, 10), drives.copy(), flat[last - self.laws:last].copy(),
+            turned, slope)
 
     def of_free(self, chosen: np.ndarray) -> FreeParameterMap:
         """How some of the parameters make them up.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.dynamics.spatial_vectors import cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_velocity,
     axis_of,
@@ -30,6 +28,10 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     MechanismArrays,
     Workspace,
 )
+from sysid_ros.estimation.trajectory.discrete.step import GAUSSIAN, drive_law_value
+from sysid_ros.mechanics.joint_terms.stribeck import decay, decay_by_velocity
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.spatial_vectors import cross, plus
 
 
 @njit(**INSIDE)
@@ -58,7 +60,14 @@ def by_parameters(
             for r in range(len(u)):
                 table[r, column] -= turned_momentum * work.whole[len(work.gap) + j, r]
             continue
-        c = source - parameters.drives.size
+        source -= parameters.drives.size
+        if source < len(parameters.amplitudes):
+            thrust = factor * h * drive_law_value(arrays, source, work)
+            for r in range(len(u)):
+                table[r, column] -= thrust * work.whole[
+                    len(work.gap) + arrays.drive_laws.drive[source], r]
+            continue
+        c = source - len(parameters.amplitudes)
         g = (parameters.gravity_slope[0, c], parameters.gravity_slope[1, c],
              parameters.gravity_slope[2, c])
         for body in range(bodies):
@@ -116,8 +125,8 @@ def _drive_slope(
     elif which == OFFSET:
         slope = h
     elif arrays.dry[j]:
-        relative = before / own[j, STRIBECK_VELOCITY]
-        slow, pressed = np.exp(-relative * relative), pressure(arrays, work, j)
+        slow = decay(before, own[j, STRIBECK_VELOCITY], GAUSSIAN)
+        pressed = pressure(arrays, work, j)
         if which == COULOMB:
             slope = h
         elif which == STRIBECK:
@@ -127,7 +136,7 @@ def _drive_slope(
         elif which == STRIBECK_BEARING:
             slope = slow * pressed
         else:
-            slope = 2.0 * relative * relative / own[j, STRIBECK_VELOCITY] * slow * (
+            slope = decay_by_velocity(before, own[j, STRIBECK_VELOCITY], GAUSSIAN) * (
                 h * own[j, STRIBECK] + own[j, STRIBECK_BEARING] * pressed)
         slope *= work.slip[j]
     return slope

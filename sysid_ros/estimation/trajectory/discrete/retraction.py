@@ -10,9 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.dynamics.spatial_vectors import Vector
-from sysid_ros.estimation.trajectory.discrete.dense import decompose, solve
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import MechanismArrays, Workspace
 from sysid_ros.estimation.trajectory.discrete.poses import integrate_poses
 from sysid_ros.estimation.trajectory.discrete.rows import (
@@ -21,6 +18,9 @@ from sysid_ros.estimation.trajectory.discrete.rows import (
     second_derivative_along,
 )
 from sysid_ros.estimation.trajectory.discrete.step import speed_of, spread, turn
+from sysid_ros.numerics.dense import lu, solve_lu
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.spatial_vectors import Vector
 
 # Corrections, all with the matrix of the first: what is left then is of fourth order.
 _ROUNDS = 2
@@ -53,7 +53,7 @@ def move(
                 state[13 * body + 7 + c] + step[12 * body + 6 + c])
     _shift(1.0, state, work, after)
     _evaluate_constraints(arrays, after, work)
-    count = _factorise(arrays, light, work)
+    count = _delassus_factors(arrays, light, work)
     for turn_back in range(_ROUNDS + 1):
         last = turn_back == _ROUNDS
         for k in range(m):
@@ -131,7 +131,7 @@ def _evaluate_constraints(arrays: MechanismArrays, state: np.ndarray, work: Work
 
 
 @njit(**INSIDE)
-def _factorise(arrays: MechanismArrays, light: np.ndarray, work: Workspace) -> int:
+def _delassus_factors(arrays: MechanismArrays, light: np.ndarray, work: Workspace) -> int:
     """Factors of what constraints of joints feel of each other, and how many there are."""
     n, count, mean = len(light), 0, 0.0
     for k in range(len(work.gap)):
@@ -148,7 +148,7 @@ def _factorise(arrays: MechanismArrays, light: np.ndarray, work: Workspace) -> i
         mean += work.schur[a, a] / count
     for a in range(count):
         work.schur[a, a] += _REDUNDANT * mean
-    return count if decompose(work.schur, work.pivot, count) else 0
+    return count if lu(work.schur, work.pivot[:count], 0.0) else 0
 
 
 @njit(**INSIDE)
@@ -159,7 +159,7 @@ def _across(light: np.ndarray, count: int, work: Workspace) -> None:
     """
     for a in range(count):
         work.left[a] = work.left[work.active[a]]
-    solve(work.schur, work.pivot, count, work.left, 0)
+    solve_lu(work.schur, work.pivot, work.left[:count])
     for r in range(len(light)):
         work.velocity[r] = 0.0
         for a in range(count):

@@ -10,11 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_ros.dynamics.drive_gain import DriveGain
-from sysid_ros.dynamics.kinematics import body_poses
-from sysid_ros.dynamics.nonlinear_terms import StribeckFriction
-from sysid_ros.dynamics.terms import Armature, CoulombFriction, TorqueOffset, ViscousFriction
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import ModelError
 from sysid_ros.estimation.trajectory.discrete.coordinates import evaluate_rows_at
 from sysid_ros.estimation.trajectory.discrete.mechanism import (
@@ -25,6 +20,18 @@ from sysid_ros.estimation.trajectory.discrete.mechanism import (
     Mechanism,
 )
 from sysid_ros.estimation.trajectory.discrete.parameter_map import TILT, ParameterMap
+from sysid_ros.estimation.trajectory.discrete.step import GAUSSIAN
+from sysid_ros.mechanics.joint_terms.armature import Armature
+from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
+from sysid_ros.mechanics.joint_terms.dispatch import columns_by_laws
+from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
+from sysid_ros.mechanics.joint_terms.law import CONSTANT, VELOCITY, Law, Shape
+from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
+from sysid_ros.mechanics.joint_terms.stribeck import StribeckFriction
+from sysid_ros.mechanics.joint_terms.term import JointTerm
+from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.robot.inertia import transform_inertial
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
@@ -108,11 +115,13 @@ class RobotMechanism:
                 'stepped', where=self.robot.name, fix='Use the estimator collocation')
         for term in self.model.terms:
             stribeck = isinstance(term, StribeckFriction) and (
-                term.identify_exponent or term.exponent != 2.0)
-            if not isinstance(term, _TERMS) or stribeck:
+                term.identify_exponent or term.exponent != GAUSSIAN)
+            known = isinstance(term, _TERMS) or self._smooth_laws(term) is not None
+            if stribeck or not known:
                 raise ModelError(
                     'steps of a mechanism do not know the term', where=type(term).__name__,
-                    allowed=', '.join(kind.__name__ for kind in _TERMS), fix='Leave it out')
+                    allowed=', '.join(kind.__name__ for kind in _TERMS) + ', and smooth functions '
+                    'of the velocity of one joint', fix='Leave it out')
 
     @property
     def robot(self) -> RobotModel:
@@ -168,7 +177,8 @@ class RobotMechanism:
                 parameter.append(np.array([names.index(known[old])]))
                 factor.append(np.ones(1))
         return ParameterMap(
-            own.base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor))
+            own.base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor),
+            own.laws)
 
     def commands(self, torque: np.ndarray) -> np.ndarray:
         """Commands of all drives, from those of the robot's driven joints, ``(K, f)``.
@@ -230,7 +240,31 @@ class RobotMechanism:
             name, 'hinge' if tree.revolute[k] else 'prismatic', self._body(k),
             self._body(parent), self._from_centre(k, aligned),
             self._from_centre(parent, mount @ aligned),
-            drive=dict.fromkeys(fields, 0.0), **vars(self.softness))
+            drive=dict.fromkeys(fields, 0.0),
+            laws={field: self._laws[own] for field in fields
+                  if (own := f'{name}.{field}') in self._laws}, **vars(self.softness))
+
+    def _smooth_laws(self, term: JointTerm) -> dict[str, tuple[Law, Shape]] | None:
+        """Laws by parameter of a term whose columns each act on a joint, by its speed alone.
+
+        None for other terms, and for smoothed dry friction: at the speed before a step it would
+        be as unstable as stiff.
+        """
+        parts = columns_by_laws(term, self.robot)
+        if parts is None or any(
+            part.law.variable not in (VELOCITY, CONSTANT) or part.law.smoothing is not None
+            or part.joints is None for part in parts
+        ):
+            return None
+        names = [parameter.name for parameter in term.parameters(self.robot)]
+        return {names[k]: (part.law, part.shape) for part in parts for k in part.place}
+
+    @cached_property
+    def _laws(self) -> dict[str, tuple[Law, Shape]]:
+        """Laws of parameters that are of no term that steps know by name."""
+        return {
+            name: law for term in self.model.terms if not isinstance(term, _TERMS)
+            for name, law in (self._smooth_laws(term) or {}).items()}
 
     def _body(self, k: int) -> str:
         return GROUND if k < 0 else self.robot.body_names[k]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.dynamics.spatial_vectors import Vector, cross, dot, plus
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.spatial_vectors import Vector, cross, dot, plus
 
 #: Kinds of rows: a point's place along an axis of the world, the cosine between two axes, a
 #: point's place along an axis of the second body, the distance of two points, and the turn about

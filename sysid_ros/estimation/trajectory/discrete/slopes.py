@@ -14,8 +14,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
-from sysid_ros.dynamics.spatial_vectors import Vector, cross, plus
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_momentum,
     angular_velocity,
@@ -36,6 +34,17 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
 )
 from sysid_ros.estimation.trajectory.discrete.parameter_slopes import by_parameters
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, row_second_derivative
+from sysid_ros.estimation.trajectory.discrete.step import drive_law_value
+from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, law_slope
+from sysid_ros.mechanics.joint_terms.law import VELOCITY
+from sysid_ros.numerics.dense import (
+    solve_lu_columns,
+    solve_unit_lower_columns,
+    solve_upper_columns,
+    subtract_row,
+)
+from sysid_ros.numerics.jit import INSIDE
+from sysid_ros.numerics.spatial_vectors import Vector, cross, plus
 
 
 @njit(**INSIDE)
@@ -87,56 +96,20 @@ def respond(arrays: MechanismArrays, work: Workspace, count: int, table: np.ndar
         count: Active rows.
         table: As :func:`differentiate` filled it, shape ``(., w)``.
     """
-    n, m, width = len(work.velocity), len(work.gap), table.shape[1]
-    for r in range(n):
-        for c in range(r):
-            _take_row(table, r, work.mass[r, c], c)
+    n, m = len(work.velocity), len(work.gap)
+    solve_unit_lower_columns(work.mass, table[:n])
     for a in range(count):
         for r in range(n):
-            _take_row(table, n + a, work.by_upper[work.active[a], r], r)
-    _solve_rows(work, count, n, table)
+            subtract_row(table, n + a, work.by_upper[work.active[a], r], r)
+    solve_lu_columns(work.schur, work.pivot, table[n:n + count])
     for a in range(count):
         for r in range(n):
             factor = work.by_lower[work.active[a], r]
             for j in range(len(work.slip)):
                 if arrays.dry[j] and work.slip[j] != 0.0:
                     factor -= work.slip[j] * pressed(arrays, work, j, a) * work.by_lower[m + j, r]
-            _take_row(table, r, -factor, n + a)
-    for r in range(n - 1, -1, -1):
-        for c in range(r + 1, n):
-            _take_row(table, r, work.mass[r, c], c)
-        inverse = 1.0 / work.mass[r, r]
-        for i in range(width):
-            table[r, i] *= inverse
-
-
-@njit(**INSIDE)
-def _take_row(table: np.ndarray, row: int, factor: float, other: int) -> None:
-    """Take a multiple of another row off a row."""
-    if factor != 0.0:
-        for i in range(table.shape[1]):
-            table[row, i] -= factor * table[other, i]
-
-
-@njit(**INSIDE)
-def _solve_rows(work: Workspace, count: int, first: int, table: np.ndarray) -> None:
-    """Solve with the LU factors of what is left of the problem, for all columns."""
-    width = table.shape[1]
-    for c in range(count):
-        other = work.pivot[c]
-        if other != c:
-            for i in range(width):
-                table[first + c, i], table[first + other, i] = (
-                    table[first + other, i], table[first + c, i])
-    for c in range(count):
-        for r in range(c + 1, count):
-            _take_row(table, first + r, work.schur[r, c], first + c)
-    for r in range(count - 1, -1, -1):
-        for c in range(r + 1, count):
-            _take_row(table, first + r, work.schur[r, c], first + c)
-        inverse = 1.0 / work.schur[r, r]
-        for i in range(width):
-            table[first + r, i] *= inverse
+            subtract_row(table, r, -factor, n + a)
+    solve_upper_columns(work.mass, table[:n])
 
 
 @njit(**INSIDE)
@@ -248,8 +221,14 @@ def _by_drive(
     shaft, heavy = own[j, ARMATURE], own[j, ARMATURE] + h * own[j, VISCOUS]
     thrust = heavy * speed_along(work, k, u) - shaft * work.speed[j] - work.impulse[k] - h * (
         own[j, GAIN] * torque[j] - own[j, OFFSET])
-    _add_geometric_stiffness(arrays, k, -thrust, work, table)
     before = -shaft
+    for e in range(len(parameters.amplitudes)):
+        if arrays.drive_laws.drive[e] == j:
+            value, amplitude = drive_law_value(arrays, e, work), h * parameters.amplitudes[e]
+            thrust += amplitude * value
+            if arrays.drive_laws.laws.code[e, VARIABLE] == VELOCITY:
+                before += amplitude * law_slope(arrays.drive_laws.laws, e, work.speed[j], value)
+    _add_geometric_stiffness(arrays, k, -thrust, work, table)
     if arrays.dry[j] and work.slip[j] != 0.0:
         # Stribeck's part of friction changes with the speed before.
         before += work.slip[j] * (

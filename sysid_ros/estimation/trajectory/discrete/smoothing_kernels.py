@@ -12,19 +12,18 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from sysid_ros import compiled
-from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
-from sysid_ros.dynamics import tables
 from sysid_ros.estimation.trajectory.discrete import filtering_kernels, linearised_segment
-from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.filtering_kernels import Filtered
 from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
     LinearisedSegment,
     step_along,
 )
+from sysid_ros.numerics import dense, inverses, tables
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :data:`smooth_backwards`.
-SOURCES = (compiled, linearised_segment, filtering_kernels, tables)
+SOURCES = (compiled, dense, inverses, linearised_segment, filtering_kernels, tables)
 
 # Sums may be reordered, but a value that is not a number must stay one.
 _ENTRY, _PART = ENTRY | MAKES_ARRAYS, INSIDE | MAKES_ARRAYS

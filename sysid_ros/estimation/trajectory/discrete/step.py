@@ -18,6 +18,8 @@ contacts that only push (eq. 2.24). A contact that is open may close within a st
 :math:`G u + \Sigma \lambda = -g / h` (Stewart and Trinkle 1996): the published row would brake it
 before it touches, from a distance of :math:`\gamma` times its speed on.
 
+Laws of drives that are none of these are taken at the speed before.
+
 Published steps have gyroscopic forces of the velocity before, which is off by half a step and
 makes errors of first order. Here they are a mean of both ends,
 :math:`\tfrac12 (\omega \times I u + u \times I \omega)`, linear in u, unless they are asked for.
@@ -28,9 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.compiled import INSIDE
 from sysid_ros.estimation.trajectory.discrete.body_terms import angular_velocity, gyroscopic
-from sysid_ros.estimation.trajectory.discrete.dense import factorise
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     ARMATURE,
     BEARING,
@@ -46,6 +46,14 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     Workspace,
 )
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, Rows, evaluate_row
+from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, law_value
+from sysid_ros.mechanics.joint_terms.law import CONSTANT
+from sysid_ros.mechanics.joint_terms.stribeck import decay, decay_slope
+from sysid_ros.numerics.dense import eliminate
+from sysid_ros.numerics.jit import INSIDE
+
+#: Exponent of Stribeck's decay here.
+GAUSSIAN = 2.0
 
 
 @njit(**INSIDE)
@@ -92,7 +100,9 @@ def prepare(
                 work.stable[0, k] * speed_of(work.whole, k, state) - work.stable[2, k] * gap)
     for j in range(len(work.speed)):
         _drive(parameters, h, state, torque, j, work)
-    return factorise(work.mass)
+    for e in range(len(parameters.amplitudes)):
+        _drive_law(arrays, parameters, h, e, work)
+    return eliminate(work.mass, n, 0.0)
 
 
 @njit(**INSIDE)
@@ -218,10 +228,28 @@ def _drive(
             work.momentum[r] += thrust * along
             for c in range(n):
                 work.mass[r, c] += heavy * along * work.whole[m + j, c]
-    relative = speed / own[j, STRIBECK_VELOCITY]
-    slow = np.exp(-relative * relative)
-    steep = -2.0 * relative / own[j, STRIBECK_VELOCITY] * slow
+    slow = decay(speed, own[j, STRIBECK_VELOCITY], GAUSSIAN)
+    steep = decay_slope(speed, own[j, STRIBECK_VELOCITY], GAUSSIAN)
     work.bound[j, 0] = h * (own[j, COULOMB] + own[j, STRIBECK] * slow)
     work.bound[j, 1] = own[j, BEARING] + own[j, STRIBECK_BEARING] * slow
     work.bound[j, 2] = h * own[j, STRIBECK] * steep
     work.bound[j, 3] = own[j, STRIBECK_BEARING] * steep
+
+
+@njit(**INSIDE)
+def _drive_law(
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, e: int, work: Workspace
+) -> None:
+    """Impulse of a further law of a drive, at the speed before the step."""
+    k = len(work.gap) + arrays.drive_laws.drive[e]
+    thrust = h * parameters.amplitudes[e] * drive_law_value(arrays, e, work)
+    for r in range(len(work.velocity)):
+        work.momentum[r] -= thrust * work.whole[k, r]
+
+
+@njit(**INSIDE)
+def drive_law_value(arrays: MechanismArrays, e: int, work: Workspace) -> float:
+    """Torque per unit of a further law of a drive, at the speed before the step."""
+    further = arrays.drive_laws
+    speed = 1.0 if further.laws.code[e, VARIABLE] == CONSTANT else work.speed[further.drive[e]]
+    return law_value(further.laws, e, speed)

@@ -9,14 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sysid_ros import compiled
-from sysid_ros.compiled import ENTRY, INSIDE, MAKES_ARRAYS
-from sysid_ros.dynamics import spatial_vectors, tables
-from sysid_ros.dynamics.tables import copy
 from sysid_ros.estimation.trajectory.discrete import (
     body_terms,
     contact_modes,
-    dense,
     mechanism_arrays,
     parameter_slopes,
     poses,
@@ -34,7 +29,6 @@ from sysid_ros.estimation.trajectory.discrete.contact_modes import (
     solve_in_modes,
     speed_along,
 )
-from sysid_ros.estimation.trajectory.discrete.digest import digest
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     BodyParameters,
     FreeParameterMap,
@@ -46,11 +40,16 @@ from sysid_ros.estimation.trajectory.discrete.retraction import move
 from sysid_ros.estimation.trajectory.discrete.rows import Rows, evaluate_row, row_second_derivative
 from sysid_ros.estimation.trajectory.discrete.slopes import differentiate, respond
 from sysid_ros.estimation.trajectory.discrete.step import prepare, turn
+from sysid_ros.mechanics.joint_terms import dispatch, stribeck
+from sysid_ros.numerics import dense, spatial_vectors, tables
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+from sysid_ros.numerics.tables import copy
 
 #: Files that are compiled into the entries.
 SOURCES: tuple[ModuleType, ...] = (
-    body_terms, compiled, dense, mechanism_arrays, contact_modes, parameter_slopes, poses,
-    retraction, rows, slopes, spatial_vectors, step, tables)
+    body_terms, compiled, *dispatch.SOURCES, stribeck, dense, mechanism_arrays, contact_modes,
+    parameter_slopes, poses, retraction, rows, slopes, spatial_vectors, step, tables)
 
 _ENTRY = ENTRY | MAKES_ARRAYS | {'fastmath': False}
 _PART = INSIDE | MAKES_ARRAYS | {'fastmath': False}
@@ -373,7 +372,7 @@ predict = _prediction(_DIGEST)
 #: The same of one state, whose problem and modes are in the workspace.
 respond_in_modes = _response(_DIGEST)
 #: Impulses that are missing between K + 1 states, velocities first, then poses, as rows of
-#: :class:`~sysid_ros.estimation.trajectory.chain.Residuals` (Discrete multibody dynamics, eqs.
+#: :class:`~sysid_ros.numerics.least_squares.chain.Residuals` (Discrete multibody dynamics, eqs.
 #: 3.7 and 3.8; dry friction always slips).
 published = _publication(_DIGEST)
 #: The problem of one step but its modes; False if the mass matrix is not positive definite.

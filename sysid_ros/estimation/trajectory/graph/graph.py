@@ -10,7 +10,6 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.chain import Eliminated, NormalEquations
 from sysid_ros.estimation.trajectory.graph.factors import Declared, Factor
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
 from sysid_ros.estimation.trajectory.graph.mechanism import Mechanism
@@ -21,7 +20,8 @@ from sysid_ros.estimation.trajectory.graph.variables import (
     no_free_parameters,
 )
 from sysid_ros.estimation.trajectory.levenberg_marquardt import ChainSolution, LevenbergMarquardt
-from sysid_ros.estimation.trajectory.solution import Iteration
+from sysid_ros.numerics.least_squares.chain import Eliminated, NormalEquations
+from sysid_ros.numerics.least_squares.damped import Iteration
 
 # First damping: long chains are stiff, so that more of it would take many steps to get rid of.
 _DAMPING = 1e-12

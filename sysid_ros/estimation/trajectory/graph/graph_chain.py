@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.chain import Eliminated, NormalEquations, Residuals
 from sysid_ros.estimation.trajectory.graph.factors import Declared, Factor
 from sysid_ros.estimation.trajectory.graph.graph_rows import Pairs, Rows
 from sysid_ros.estimation.trajectory.graph.manifold_kernels import (
+    LEAST_PIVOT_RATIO,
     moved,
     reduced_nodes,
     reduced_pairs,
     tangents,
 )
 from sysid_ros.estimation.trajectory.graph.variables import FreeParameters, Point
+from sysid_ros.numerics.least_squares.chain import Eliminated, NormalEquations, Residuals
 
 # Equations repeat others where singular values are below this part of the largest.
 _REPEATED = 1e-8
@@ -32,8 +33,6 @@ _REPEATED = 1e-8
 _SHORT, _MOST_WAYS = 1e-8, 30
 # How far equations may be from fulfilled.
 _OPEN = 1e-9
-# Smallest pivot over the largest at which equations still determine where to go.
-_SINGULAR = 1e-9
 # Root of the weight of equations with multipliers in the method's own cost.
 _HELD = 1e2
 # Their weight where only their derivatives count, and the multipliers are found.
@@ -296,7 +295,7 @@ class GraphChain:
         return ranks
 
     def _require_regular(self, pivots: np.ndarray) -> None:
-        if pivots.min() > _SINGULAR:
+        if pivots.min() > LEAST_PIVOT_RATIO:
             return
         raise EstimationError(
             'the mechanism is at a dead point, where it could go on in several ways',

@@ -15,8 +15,8 @@ from sysid_ros.estimation.trajectory.graph.graph import FactorGraph, GraphSoluti
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
 from sysid_ros.estimation.trajectory.graph.variables import FreeParameters
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
-from sysid_ros.estimation.trajectory.solution import Iteration
 from sysid_ros.estimation.trajectory.uncertainty import Determined, determined
+from sysid_ros.numerics.least_squares.damped import Iteration
 
 # Steps of the window by which first guesses of the motion are made.
 _WINDOW = 4

@@ -14,6 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+#: Smallest pivot over the largest at which equations still determine where to go.
+LEAST_PIVOT_RATIO = 1e-9
+
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }

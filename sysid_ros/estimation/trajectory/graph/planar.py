@@ -73,7 +73,7 @@ class PlanarMechanism:
     _inertia: list[np.ndarray] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        for array in (self.assembly, *self.loops, *self.forces):
+        for array in (self.assembly, *self.loops, *self.forces[:-1], *self.forces.laws):
             array.setflags(write=False)
         object.__setattr__(self, '_still', np.zeros((1, len(self.coordinates))))
         _ = self.independent

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sysid_ros.mechanics.joint_terms.dispatch import LawArrays
+
 #: How all of a mechanism is compiled. Sums may be reordered; what is not a number stays so.
 COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
 #: Kinds of constraints; their constants are said at :func:`_derivatives`.
 DISTANCE, LINE, RIGID_X, RIGID_Y, ANGLE = range(5)
-#: Kinds of forces along one coordinate.
-VISCOUS, COULOMB, STIFFNESS, OFFSET, ARMATURE = range(5)
 
 
 class ConstraintArrays(NamedTuple):
@@ -48,15 +48,13 @@ class ForceArrays(NamedTuple):
         length: Distance of these points in [m], shape ``(b,)``.
         gravity: In [m/s²], shape ``(2,)``.
         inputs: Coordinates that torques act on, shape ``(u,)``.
-        kind: Kinds of forces, shape ``(t,)``.
         along: Coordinate of each, shape ``(t,)``.
-        shape: Constant of each: a velocity of dry friction, the rest of a spring, ``(t,)``.
+        laws: The laws.
     """
 
     place: np.ndarray
     length: np.ndarray
     gravity: np.ndarray
     inputs: np.ndarray
-    kind: np.ndarray
     along: np.ndarray
-    shape: np.ndarray
+    laws: LawArrays

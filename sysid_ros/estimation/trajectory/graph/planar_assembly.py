@@ -8,19 +8,23 @@ from sysid_ros.errors import ModelError, did_you_mean
 from sysid_ros.estimation.trajectory.graph import planar_arrays
 from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
 from sysid_ros.estimation.trajectory.graph.planar_arrays import ConstraintArrays, ForceArrays
+from sysid_ros.mechanics.joint_terms.armature import Armature
+from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
+from sysid_ros.mechanics.joint_terms.dispatch import law_arrays
+from sysid_ros.mechanics.joint_terms.law import Law
+from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
+from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
+from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 
 _Vector = tuple[float, float]
 
 # The first two points are of the ground, along the horizontal that absolute angles start from.
 _HORIZON = ((0.0, 0.0), (1.0, 0.0))
+# Joint terms that may act along an angle.
 _FORCES = {
-    'viscous_friction': (planar_arrays.VISCOUS, 'N·m·s/rad', 0.0),
-    'coulomb_friction': (planar_arrays.COULOMB, 'N·m', 0.0),
-    'stiffness': (planar_arrays.STIFFNESS, 'N·m/rad', -np.inf),
-    'torque_offset': (planar_arrays.OFFSET, 'N·m', -np.inf),
-    'armature': (planar_arrays.ARMATURE, 'kg·m²', 0.0),
-}
+    term.fields[0]: term
+    for term in (ViscousFriction, CoulombFriction, Stiffness, TorqueOffset, Armature)}
 
 
 class Assembly:
@@ -42,7 +46,7 @@ class Assembly:
         self._constraints: list[tuple[str, int, tuple[int, ...], int, float, float]] = []
         self._bodies: list[tuple[int, int, float]] = []
         self._rods: dict[tuple[str, str], tuple[int, int]] = {}
-        self._forces: list[tuple[int, int, float]] = []
+        self._forces: list[tuple[Law, int, float]] = []
         self._parameters: list[Parameter] = []
         self._force_parameters: list[Parameter] = []
 
@@ -132,9 +136,12 @@ class Assembly:
             value: Of its parameter.
             shape: Velocity of dry friction, or rest of a spring.
         """
-        number, unit, lower = _FORCES[kind]
-        self._forces.append((number, self._coordinates.index(angle), shape))
-        self._force_parameters.append(Parameter(f'{angle}.{kind}', unit, value, lower=lower))
+        term = _FORCES[kind]
+        # A spring of negative stiffness may stand for weight that is not modelled.
+        lower = -np.inf if term is Stiffness else term.lower
+        self._forces.append((term.law, self._coordinates.index(angle), shape))
+        self._force_parameters.append(
+            Parameter(f'{angle}.{kind}', term.rotational_unit, value, lower=lower))
 
     def mechanism(self, torques: tuple[str, ...], independent: tuple[str, ...]) -> PlanarMechanism:
         """The mechanism that was put together.
@@ -187,14 +194,14 @@ class Assembly:
             sign, origin)
 
     def _acting(self, torques: tuple[str, ...]) -> ForceArrays:
-        kinds, along, shape = zip(*self._forces, strict=True) if self._forces else ((), (), ())
         return ForceArrays(
             _integers([
                 self._place[first] + self._place[second] for first, second, _ in self._bodies]),
             np.array([length for _, _, length in self._bodies]),
             np.array(self._gravity, dtype=float),
-            _integers([self._coordinates.index(name) for name in torques]), _integers(kinds),
-            _integers(along), np.array(shape, dtype=float))
+            _integers([self._coordinates.index(name) for name in torques]),
+            _integers([along for _, along, _ in self._forces]),
+            law_arrays([(law, (constant,)) for law, _, constant in self._forces]))
 
     def _constrain(
         self, name: str, kind: int, points: tuple[int, ...], p: float, r: float = 0.0,

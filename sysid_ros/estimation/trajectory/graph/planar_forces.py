@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.trajectory.graph.planar_arrays import (
-    ARMATURE,
-    COMPILED,
-    COULOMB,
-    STIFFNESS,
-    VISCOUS,
-    ForceArrays,
-)
+from sysid_ros.estimation.trajectory.graph import planar_arrays
+from sysid_ros.estimation.trajectory.graph.planar_arrays import COMPILED, ForceArrays
+from sysid_ros.mechanics.joint_terms import dispatch
+from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, law_slope, law_value
+from sysid_ros.mechanics.joint_terms.law import ACCELERATION, CONSTANT, POSITION, VELOCITY
+from sysid_ros.numerics.jit import digest
+
+#: Files that are compiled into :func:`fill_inertia`.
+SOURCES = (planar_arrays, *dispatch.SOURCES)
+# What calls functions of other files is not cached by itself, where changes there were not seen.
+_INSIDE = {**COMPILED, 'cache': False}
 
 
-@njit(**COMPILED)
+@njit(**_INSIDE)
 def regress(
     arrays: ForceArrays, q: np.ndarray, v: np.ndarray, a: np.ndarray, rows: np.ndarray
 ) -> None:
@@ -57,72 +62,70 @@ def regress(
                 rows[place, 4 * b + 1] += pull[axis] * scale
                 rows[place, 4 * b + 2] -= turn * pull[other] * scale
                 rows[place, 4 * b + 3] += change * scale
-    for k in range(len(arrays.kind)):
-        rows[arrays.along[k], 4 * bodies + k] += _felt(arrays, k, q, v, a)
+    for k in range(len(arrays.along)):
+        rows[arrays.along[k], 4 * bodies + k] += law_value(
+            arrays.laws, k, _variable(arrays, k, q, v, a))
 
 
-@njit(**COMPILED)
-def _felt(arrays: ForceArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> float:
-    """What a unit of the parameter of a force takes along its coordinate."""
-    kind, c = arrays.kind[k], arrays.along[k]
-    if kind == VISCOUS:
-        return v[c]
-    if kind == COULOMB:
-        return np.tanh(v[c] / arrays.shape[k])
-    if kind == STIFFNESS:
-        return q[c] - arrays.shape[k]
-    if kind == ARMATURE:
-        return a[c]
-    return 1.0
+@njit(**_INSIDE)
+def _variable(arrays: ForceArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> float:
+    """What the law of a force looks at."""
+    variable, c = arrays.laws.code[k, VARIABLE], arrays.along[k]
+    if variable == CONSTANT:
+        return 1.0
+    return q[c] if variable == POSITION else v[c] if variable == VELOCITY else a[c]
 
 
-@njit(**COMPILED)
-def fill_inertia(
-    arrays: ForceArrays, values: np.ndarray, mass: np.ndarray, rest: np.ndarray
-) -> None:
-    """The mass matrix, which is constant in natural coordinates, and the weight of all bodies.
-
-    Args:
-        arrays: The mechanism.
-        values: Its parameters, shape ``(p,)``.
-        mass: Filled, shape ``(n, n)``.
-        rest: Filled with the forces of gravity, shape ``(n,)``.
-    """
-    n, bodies = len(mass), len(arrays.length)
-    unit, still = np.zeros(n), np.zeros(n)
-    rows, none = np.empty((n, len(values))), np.zeros((n, len(values)))
-    regress(arrays, still, still, still, none)
-    mass[:, :] = 0.0
-    rest[:] = 0.0
-    for i in range(n):
-        for k in range(4 * bodies):
-            rest[i] -= none[i, k] * values[k]
-    for j in range(n):
-        unit[j] = 1.0
-        rows[:, :] = 0.0
-        regress(arrays, still, still, unit, rows)
-        for i in range(n):
-            for k in range(len(values)):
-                if k < 4 * bodies or arrays.kind[k - 4 * bodies] == ARMATURE:
-                    mass[i, j] += (rows[i, k] - none[i, k]) * values[k]
-        unit[j] = 0.0
-
-
-@njit(**COMPILED)
+@njit(**_INSIDE)
 def add_forces(
     arrays: ForceArrays, values: np.ndarray, q: np.ndarray, v: np.ndarray, right: np.ndarray,
     by_q: np.ndarray, by_v: np.ndarray,
 ) -> None:
     """Add friction, springs and offsets to a right-hand side, and their diagonal derivatives."""
     first = 4 * len(arrays.length)
-    for k in range(len(arrays.kind)):
-        kind, c, value = arrays.kind[k], arrays.along[k], values[first + k]
-        if kind == ARMATURE:
+    for k in range(len(arrays.along)):
+        variable, c, amplitude = arrays.laws.code[k, VARIABLE], arrays.along[k], values[first + k]
+        if variable == ACCELERATION:
             continue
-        right[c] -= value * _felt(arrays, k, q, v, v)
-        if kind == VISCOUS:
-            by_v[c] -= value
-        elif kind == COULOMB:
-            by_v[c] -= value / (arrays.shape[k] * np.cosh(v[c] / arrays.shape[k])**2)
-        elif kind == STIFFNESS:
-            by_q[c] -= value
+        x = _variable(arrays, k, q, v, v)
+        value = law_value(arrays.laws, k, x)
+        right[c] -= amplitude * value
+        if variable == VELOCITY:
+            by_v[c] -= amplitude * law_slope(arrays.laws, k, x, value)
+        elif variable == POSITION:
+            by_q[c] -= amplitude * law_slope(arrays.laws, k, x, value)
+
+
+def _compiled(sources: str) -> Callable[..., None]:
+    """Inertia as one call; a digest of the files is part of what is compiled."""
+
+    @njit(**COMPILED)
+    def fill_inertia(
+        arrays: ForceArrays, values: np.ndarray, mass: np.ndarray, rest: np.ndarray
+    ) -> None:
+        sources  # noqa: B018
+        n, bodies = len(mass), len(arrays.length)
+        unit, still = np.zeros(n), np.zeros(n)
+        rows, none = np.empty((n, len(values))), np.zeros((n, len(values)))
+        regress(arrays, still, still, still, none)
+        mass[:, :] = 0.0
+        rest[:] = 0.0
+        for i in range(n):
+            for k in range(4 * bodies):
+                rest[i] -= none[i, k] * values[k]
+        for j in range(n):
+            unit[j] = 1.0
+            rows[:, :] = 0.0
+            regress(arrays, still, still, unit, rows)
+            for i in range(n):
+                for k in range(len(values)):
+                    if k < 4 * bodies or arrays.laws.code[k - 4 * bodies, VARIABLE] == ACCELERATION:
+                        mass[i, j] += (rows[i, k] - none[i, k]) * values[k]
+            unit[j] = 0.0
+
+    return fill_inertia
+
+
+#: Fill the mass matrix ``(n, n)``, which is constant in natural coordinates, and the forces of
+#: gravity ``(n,)`` of a mechanism with parameters of shape ``(p,)``.
+fill_inertia = _compiled(digest(*SOURCES))

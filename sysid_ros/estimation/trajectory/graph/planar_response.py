@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from sysid_ros.estimation.trajectory.graph import (
-    generalised_inverse,
     planar_arrays,
     planar_constraints,
     planar_forces,
-)
-from sysid_ros.estimation.trajectory.graph.generalised_inverse import (
-    add_product,
-    apply,
-    fill_saddle,
-    invert,
+    saddle_point,
 )
 from sysid_ros.estimation.trajectory.graph.planar_arrays import (
     COMPILED,
@@ -29,9 +21,21 @@ from sysid_ros.estimation.trajectory.graph.planar_arrays import (
 )
 from sysid_ros.estimation.trajectory.graph.planar_constraints import add_curvature, constrain
 from sysid_ros.estimation.trajectory.graph.planar_forces import add_forces, regress
+from sysid_ros.estimation.trajectory.graph.saddle_point import (
+    add_product,
+    apply,
+    fill_saddle,
+)
+from sysid_ros.mechanics.joint_terms import dispatch
+from sysid_ros.numerics import dense, inverses
+from sysid_ros.numerics.dense import PIVOT_TOLERANCE
+from sysid_ros.numerics.inverses import generalised_inverse
+from sysid_ros.numerics.jit import digest
 
 #: Files that are compiled into :func:`respond`.
-SOURCES = (generalised_inverse, planar_arrays, planar_constraints, planar_forces)
+SOURCES = (
+    dense, inverses, planar_arrays, planar_constraints, planar_forces, saddle_point,
+    *dispatch.SOURCES)
 # What calls functions of other files is not cached by itself, where changes there were not seen.
 _INSIDE = {**COMPILED, 'cache': False}
 
@@ -49,6 +53,7 @@ class _Workspace(NamedTuple):
         saddle: The equations' matrix with space for its inverse behind it, shape ``(n + m, 2 (n +
             m))``.
         inverse: Its inverse, shape ``(n + m, n + m)``.
+        order: Exchanges of its rows, shape ``(n + m,)``.
         right: The right-hand side, shape ``(n + m,)``.
         curvature: Derivative of the constraints' forces by positions, shape ``(n, n)``.
         force_q: Derivatives of forces by the coordinates that they act along, shape ``(n,)``.
@@ -64,6 +69,7 @@ class _Workspace(NamedTuple):
     still: np.ndarray
     saddle: np.ndarray
     inverse: np.ndarray
+    order: np.ndarray
     right: np.ndarray
     curvature: np.ndarray
     force_q: np.ndarray
@@ -77,12 +83,12 @@ def _workspace(n: int, m: int, parameters: int) -> _Workspace:
     return _Workspace(
         np.empty((1, m)), np.empty((1, m)), np.empty((1, m, n)), np.empty((1, m, n)),
         np.empty((1, m, n)), np.zeros((1, n)), np.empty((size, 2 * size)),
-        np.empty((size, size)), np.empty(size), np.empty((n, n)), np.empty(n), np.empty(n),
-        np.empty((n, parameters)))
+        np.empty((size, size)), np.empty(size, np.int64), np.empty(size), np.empty((n, n)),
+        np.empty(n), np.empty(n), np.empty((n, parameters)))
 
 
 @njit(**_INSIDE)
-def _balance(
+def _solve_saddle_point(
     loops: ConstraintArrays, arrays: ForceArrays, rank: int, values: np.ndarray,
     mass: np.ndarray, rest: np.ndarray, q: np.ndarray, v: np.ndarray, torque: np.ndarray,
     work: _Workspace, response: np.ndarray,
@@ -96,7 +102,7 @@ def _balance(
         work.right[arrays.inputs[k]] += torque[k]
     add_forces(arrays, values, q[0], v[0], work.right, work.force_q, work.force_v)
     fill_saddle(mass, work.jacobian[0], work.bias[0], work.saddle, work.right)
-    if not invert(work.saddle, rank, work.inverse):
+    if not generalised_inverse(work.saddle, rank, work.order, PIVOT_TOLERANCE, work.inverse):
         return False
     apply(work.inverse, work.right, response)
     return True
@@ -141,7 +147,7 @@ def _compiled(sources: str) -> Callable[..., int]:
         work = _workspace(n, len(loops.kind), by_values.shape[2])
         for s in range(len(q)):
             here = slice(s, s + 1)
-            if not _balance(
+            if not _solve_saddle_point(
                 loops, arrays, rank, values, mass, rest, q[here], v[here], torque[s], work,
                 response[s]
             ):
@@ -173,5 +179,4 @@ def _compiled(sources: str) -> Callable[..., int]:
 #: ``(S, n + m, n)``, by torques ``(S, n + m, u)`` and by parameters ``(S, n + m, p)``, or of
 #: width 0 where these are not wanted. It gives the first sample whose matrix has a lower rank,
 #: or -1.
-respond = _compiled(hashlib.sha256(b''.join(
-    Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())
+respond = _compiled(digest(*SOURCES))

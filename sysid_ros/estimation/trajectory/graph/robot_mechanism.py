@@ -12,14 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sysid_ros.dynamics.acceleration import linearised_accelerations, require_smooth
-from sysid_ros.dynamics.closed_chain import resting_place
-from sysid_ros.dynamics.torque_model import TorqueModel
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.graph.factors import Declared, SensorFactor, Sigma
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Mechanism, Response
 from sysid_ros.estimation.trajectory.graph.variables import Point
 from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.acceleration import linearised_accelerations, require_smooth
 from sysid_ros.robot.parameters import ParameterSet
 
 

@@ -13,13 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import EstimationError, did_you_mean
-from sysid_ros.estimation.trajectory.chain import bounded_minimum
-from sysid_ros.estimation.trajectory.chain_kernels import (
-    add_nodes,
-    add_pairs,
-    eliminate,
-    substitute,
-)
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.graph_chain import GraphChain
 from sysid_ros.estimation.trajectory.graph.planar import PlanarMechanism
@@ -39,6 +32,13 @@ from sysid_ros.estimation.trajectory.graph.window_arrays import (
 )
 from sysid_ros.estimation.trajectory.graph.window_kernels import advance
 from sysid_ros.estimation.trajectory.graph.window_program import window_program
+from sysid_ros.numerics.least_squares.chain import bounded_minimum
+from sysid_ros.numerics.least_squares.chain_kernels import (
+    add_nodes,
+    add_pairs,
+    eliminate,
+    substitute,
+)
 
 _FAILURES = {
     NOT_CLOSED: 'equations that must hold cannot all be fulfilled, as at a dead point',

@@ -7,9 +7,18 @@ the point where the step before was left behind.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics import dense
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+
+#: Files that are compiled into :data:`marginal`.
+SOURCES = (dense,)
+
+_PART = INSIDE | MAKES_ARRAYS
 _COMPILED = {
     'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
@@ -108,8 +117,8 @@ def _scatter(
                 whole[row, column] += here[r, i] * here[r, j]
 
 
-@njit(**_COMPILED)
-def marginal(
+@njit(**_PART)
+def _marginal(
     information: np.ndarray, slope: np.ndarray, free: int, here: np.ndarray, between: np.ndarray,
     found: np.ndarray, gradient: np.ndarray,
 ) -> bool:
@@ -139,17 +148,28 @@ def marginal(
                     whole[i, j] += between[r, i] * between[r, j]
     for i in range(free, d):
         whole[i, i] += 1.0
-    for step in range(d):
-        pivot = whole[step, step]
-        if not pivot > 0.0:
-            return False
-        for i in range(step + 1, last):
-            factor = whole[i, step] / pivot
-            if factor != 0.0:
-                for j in range(step, last + 1):
-                    whole[i, j] -= factor * whole[step, j]
+    if not dense.eliminate(whole, d, 0.0):
+        return False
     for i in range(size):
         gradient[i] = whole[d + i, last]
         for j in range(size):
             found[i, j] = 0.5 * (whole[d + i, d + j] + whole[d + j, d + i])
     return True
+
+
+def _compiled(sources: str) -> Callable[..., bool]:
+    """The marginal as one call; a digest of the files is part of what is compiled."""
+
+    @njit(**ENTRY | MAKES_ARRAYS)
+    def marginal(
+        information: np.ndarray, slope: np.ndarray, free: int, here: np.ndarray,
+        between: np.ndarray, found: np.ndarray, gradient: np.ndarray,
+    ) -> bool:
+        sources  # noqa: B018
+        return _marginal(information, slope, free, here, between, found, gradient)
+
+    return marginal
+
+
+#: See :func:`_marginal`.
+marginal = _compiled(digest(*SOURCES))

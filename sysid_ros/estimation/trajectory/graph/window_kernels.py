@@ -6,20 +6,11 @@ arrays from one piece to the next would take longer than the arithmetic.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.trajectory import chain_kernels
-from sysid_ros.estimation.trajectory.chain_kernels import (
-    add_nodes,
-    add_pairs,
-    eliminate,
-    substitute,
-)
 from sysid_ros.estimation.trajectory.graph import (
     manifold_kernels,
     planar_response,
@@ -27,6 +18,7 @@ from sysid_ros.estimation.trajectory.graph import (
     window_arrays,
 )
 from sysid_ros.estimation.trajectory.graph.manifold_kernels import (
+    LEAST_PIVOT_RATIO,
     moved,
     reduced_nodes,
     reduced_pairs,
@@ -56,12 +48,20 @@ from sysid_ros.estimation.trajectory.graph.window_arrays import (
     Program,
     Window,
 )
+from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.least_squares import chain_kernels
+from sysid_ros.numerics.least_squares.chain_kernels import (
+    add_nodes,
+    add_pairs,
+    eliminate,
+    substitute,
+)
 
 #: Files that are compiled into :func:`advance`.
 SOURCES = (*planar_response.SOURCES, planar_response, manifold_kernels, smoother_kernels,
            window_arrays, chain_kernels)
 # As in ``graph_chain``; a first guess may be that far from closed.
-_CLOSED, _MOST_WAYS, _SINGULAR, _NEARLY = 1e-8, 30, 1e-9, 1e-6
+_CLOSED, _MOST_WAYS, _NEARLY = 1e-8, 30, 1e-6
 # What calls functions of other files is not cached by itself, where changes there were not seen.
 _INSIDE = {**COMPILED, 'cache': False}
 
@@ -146,7 +146,7 @@ def _close(
         tangents(rows, program.ranks[part], program.lightness, basis, way, pivots)
         longest = 0.0
         for node in range(w):
-            if not pivots[node] > _SINGULAR:
+            if not pivots[node] > LEAST_PIVOT_RATIO:
                 return False
             for i in range(s):
                 states[node, i] += way[node, i]
@@ -349,5 +349,4 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
 #: step that ends them, the window, which is moved on, and an array ``(K, s)`` that is filled with
 #: the steps that leave. How many samples were begun, and the iterations of all, or how the last
 #: failed.
-advance = _compiled(hashlib.sha256(b''.join(
-    Path(str(module.__file__)).read_bytes() for module in SOURCES)).hexdigest())
+advance = _compiled(digest(*SOURCES))

@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_ros.dynamics.kinematics import body_poses
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.trajectory.variational.costs import (
     Compared,
     require_noise,
     weighted,
 )
+from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.robot.model import RobotModel
 
 # A quaternion's norm may differ from one by this, since logs are rounded.

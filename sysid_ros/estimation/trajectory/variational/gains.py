@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 
-from sysid_ros.dynamics.acceleration import linearised_accelerations
-from sysid_ros.dynamics.torque_model import TorqueModel
-from sysid_ros.dynamics.variational.driven_trajectory import Hold
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.variational.identified import Identified
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import Hold
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.acceleration import linearised_accelerations
 
 # Residuals beyond so many standard deviations of the sensors' noise: the playback wanders off.
 _WANDERS = 5.0

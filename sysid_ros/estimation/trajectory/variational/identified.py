@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.uncertainty import sandwich
 from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
 from sysid_ros.estimation.trajectory.variational.propagation import propagated
 from sysid_ros.estimation.trajectory.variational.search import Found, normal_equations
+from sysid_ros.numerics.noise import sandwich
 
 # Singular values of the scaled information below this part of the largest are rounding.
 _NOTHING = 1e-10

@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.driven_trajectory import DiscreteMotion, DrivenTrajectory
-from sysid_ros.dynamics.variational.integrator import VariationalIntegrator
-from sysid_ros.dynamics.variational.resting import resting
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.variational.costs import Compared, Cost
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import (
+    DiscreteMotion,
+    DrivenTrajectory,
+)
+from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
+from sysid_ros.mechanics.integrators.variational.resting import resting
 
 
 @dataclass(frozen=True)

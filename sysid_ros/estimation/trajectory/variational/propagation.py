@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_ros.dynamics.variational.driven_trajectory import Hold
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
@@ -19,6 +18,7 @@ from sysid_ros.estimation.trajectory.variational.problem import (
     PlaybackProblem,
     Point,
 )
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import Hold
 
 
 def propagated(

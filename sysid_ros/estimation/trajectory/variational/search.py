@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
+from sysid_ros.numerics.least_squares.bordered import Bordered
+from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Iteration
 
-# Marquardt's damping: first, what counts as free, what it ends at, and its factors.
-_FIRST, _FREE, _END, _DOWN, _UP = 1e-4, 1e-2, 1e12, 0.1, 10.0
+# Damping: first, what counts as free, and the part that it falls to, at most, in a step.
+_FIRST, _FREE, _RELIEF = 1e-4, 1e-2, 0.1
 # A logarithm within this of its bound is at it.
 _AT_BOUND = 1e-9
 # Halvings of a step of a line search before it is given up.
@@ -109,7 +113,7 @@ def gauss_newton(
     problem: PlaybackProblem, *, max_iterations: int = 50, tolerance: float = 1e-8,
     progress: Progress | None = None,
 ) -> Found:
-    """Gauss-Newton with Marquardt's damping; a motion that blows up raises it.
+    """Damped Gauss-Newton steps by sensitivities; a motion that blows up raises the damping.
 
     Args:
         problem: The problem.
@@ -120,35 +124,59 @@ def gauss_newton(
     Raises:
         EstimationError: The motion cannot be simulated where the search begins.
     """
-    problem, point = _begin(problem, True)
-    lower, upper = problem.bounds
-    damping, log = _FIRST, list[Step]()
-    status = SearchStatus.ITERATION_LIMIT
-    for _ in range(max_iterations):
-        hessian, gradient = normal_equations(problem, point)
-        free = _free(point.logs, gradient, lower, upper)
-        step = np.zeros(len(gradient))
-        some = np.ix_(free, free)
-        damped = hessian[some] + damping * np.diag(np.diagonal(hessian)[free])
-        step[free] = -np.linalg.lstsq(damped, gradient[free], rcond=None)[0]
-        promised = -gradient @ step - 0.5 * step @ hessian @ step
-        if promised <= tolerance * point.cost and damping <= _FREE:
-            status = SearchStatus.CONVERGED
-            break
-        trial = problem.evaluate(np.clip(point.logs + step, lower, upper), derivatives=True)
-        better = trial.cost < point.cost
-        small = better and point.cost - trial.cost <= tolerance * point.cost
-        if better:
-            point, problem = trial, problem.scheduled(trial)
-        log.append(_logged_step(problem, point, gradient, progress))
-        if small and damping <= _FREE:
-            status = SearchStatus.CONVERGED
-            break
-        damping *= _DOWN if better else _UP
-        if damping > _END:
-            status = SearchStatus.STALLED
-            break
-    return _ended(Found(status, problem, point, tuple(log)))
+    begun, log = _Linearised(*_begin(problem, True)), list[Step]()
+
+    def logged(_: Iteration) -> None:
+        nonlocal begun
+        here, gradient = search.point, begun.equations.gradient
+        log.append(_logged_step(here.problem, here.point, gradient, progress))
+        begun = here
+
+    search = DampedGaussNewton(
+        begun, max_iterations, tolerance, 0.0, _FIRST, _RELIEF, free=_FREE, confirmed=False,
+        progress=logged)
+    status = SearchStatus[search.run().name]
+    return _ended(Found(status, search.point.problem, search.point.point, tuple(log)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Linearised:
+    """A place with its normal equations, see :mod:`~sysid_ros.numerics.least_squares.damped`.
+
+    Attributes:
+        problem: The problem, with the steps that it took there.
+        point: Where it is, with derivatives.
+    """
+
+    problem: PlaybackProblem
+    point: Point
+    linearised: ClassVar[None] = None
+
+    @property
+    def cost(self) -> float:
+        return self.point.cost
+
+    @cached_property
+    def equations(self) -> Bordered:
+        hessian, gradient = normal_equations(self.problem, self.point)
+        return Bordered.of(hessian[None], gradient[None], 0)
+
+    def damped_step(self, damping: float, scale: Any) -> DampedStep:
+        return self.equations.damped_step(damping, *self._bounds)
+
+    @property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = self.problem.bounds
+        return lower - self.point.logs, upper - self.point.logs
+
+    def steepness(self) -> float:
+        return self.equations.steepness(*self._bounds)
+
+    def moved(self, step: DampedStep) -> _Linearised:
+        logs = np.clip(self.point.logs + step.values, *self.problem.bounds)
+        trial = self.problem.evaluate(logs, derivatives=True)
+        found = np.isfinite(trial.cost)
+        return _Linearised(self.problem.scheduled(trial) if found else self.problem, trial)
 
 
 def normal_equations(problem: PlaybackProblem, point: Point) -> tuple[np.ndarray, np.ndarray]:
@@ -247,17 +275,10 @@ def lbfgs(
 ) -> Found:
     """Limited-memory BFGS with Armijo's rule (Nocedal 1980), by the adjoint gradient.
 
-    Args:
-        problem: The problem.
-        memory: How many steps it remembers.
-        max_iterations: As for :func:`steepest_descent`, like the rest.
-        tolerance: As there.
-        line: As there.
-        progress: As there.
+    It remembers the last ``memory`` steps; for the rest see :func:`steepest_descent`.
 
     Raises:
         ConfigurationError: It remembers nothing.
-        EstimationError: As there.
     """
     if memory < 1:
         raise ConfigurationError('L-BFGS remembers nothing', where='memory', found=memory)

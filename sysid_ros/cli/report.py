@@ -1,0 +1,43 @@
+"""Write the page of a run anew: report.html, from the report.json that a fit leaves.
+
+Where the run has no report.json, as those of older versions, its recordings are read again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sysid_ros.cli.command_line import command_line
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.progress import stage
+from sysid_ros.report.report import Report
+from sysid_ros.runs.judgement import reopened_report
+from sysid_ros.runs.report_files import DOCUMENT, PAGE, write_page, write_report
+from sysid_ros.runs.run_folder import RunFolder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid report``."""
+    parser.add_argument('run_folder', type=Path, metavar='RUN', help="folder of 'sysid fit'")
+    parser.add_argument(
+        '-o', '--output', type=Path, metavar='FILE', help=f'page to write; by default RUN/{PAGE}')
+    parser.add_argument(
+        '--recordings', action='store_true',
+        help='read the recordings again, and write report.json anew, too')
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Read, write and say where."""
+    folder = RunFolder.open(options.run_folder).path
+    page = options.output or folder / PAGE
+    if options.recordings or not (folder / DOCUMENT).is_file():
+        with stage('Reading the recordings, and judging again'):
+            write_report(folder, reopened_report(folder, command_line()))
+    note = write_page(page, Report.load(folder / DOCUMENT))
+    if note:
+        print(f'sysid report: {note}', file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    print(f'Written to {page}')
+    return ExitCode.OK

@@ -1,0 +1,173 @@
+"""What the demo came to: a table for people, figures, and the same as numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimate import ResidualStatistics
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.noise import residual_statistics
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.report.figures import torque_strips
+from sysid_ros.report.joint_axes import draw
+from sysid_ros.report.tables import table
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.run_folder import RunFolder
+from sysid_ros.runs.sources import load_source
+
+#: What the demo shows: errors of what was identified, in times those of the truth.
+TORQUE_BAR, TRACKING_BAR = 1.3, 1.2
+
+# Files of the fit that belong into the report.
+_KEPT = ('summary.txt', 'torque_training.png', 'simulation.png', 'identified.urdf')
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """Torque errors on a motion that nothing was fitted to.
+
+    Attributes:
+        problem: Its rows.
+        prior: Of the description.
+        identified: Of the estimate.
+        truth: Of the true parameters through the same filters: the noise floor.
+    """
+
+    problem: RegressionProblem
+    prior: ResidualStatistics
+    identified: ResidualStatistics
+    truth: ResidualStatistics
+
+
+def held_out_errors(folder: Path, estimate: str, motion: str) -> HeldOutErrors:
+    """Predict the torques of a recording by the prior, an estimate and the truth.
+
+    Args:
+        folder: Folder of the demo.
+        estimate: Id of the estimate.
+        motion: Id of the recording.
+    """
+    run = RunFolder.open(folder / 'data' / 'estimates' / estimate)
+    setup = run.setup()
+    recording = load_source(folder / 'data' / 'recordings' / motion)
+    problem = Measurement.read(setup.recording_of(recording)).problem()
+    names = problem.parameters.names
+    found = run.estimate().parameters
+    truth = TorqueModel(
+        RobotModel.from_description(folder / 'truth.xml'),
+        setup.identification.robot().terms.build(setup.model.robot)).parameters
+    return HeldOutErrors(
+        problem, *(
+            residual_statistics(problem, np.array([values[name] for name in names]))
+            for values in (problem.parameters, found, truth)
+        ))
+
+
+def report(folder: Path) -> tuple[str, bool]:
+    """Judge a demo that has come to its end, and write ``report/``.
+
+    Args:
+        folder: Folder of the demo.
+
+    Returns:
+        The summary for people, and whether everything is as it should be.
+
+    Raises:
+        ConfigurationError: The operator's results cannot be read.
+    """
+    results = _results(folder / 'results.json')
+    errors = held_out_errors(folder, results['estimate'], 'held_out')
+    estimate = RunFolder.open(folder / 'data' / 'estimates' / results['estimate']).estimate()
+    tracking, typical = (
+        {name: results['tracking'][name][figure] for name in ('prior', 'revision', 'truth')}
+        for figure in ('rms', 'typical'))
+    figures = {
+        'torque_error': {
+            'prior': errors.prior.relative_error,
+            'identified': errors.identified.relative_error,
+            'noise_floor': errors.truth.relative_error,
+        },
+        'tracking_error': tracking,
+        'typical_tracking_error': typical,
+        'consistent_links': sum(margin > 0.0 for margin in estimate.margins.values()),
+        'links': len(estimate.margins),
+        'torque_ratio': errors.identified.relative_error / errors.truth.relative_error,
+        'tracking_ratio': tracking['revision'] / tracking['truth'],
+        'typical_tracking_ratio': typical['revision'] / typical['truth'],
+    }
+    text, met = _summary(results, figures)
+    out = folder / 'report'
+    out.mkdir(exist_ok=True)
+    write_atomically(out / 'report.txt', (text + '\n').encode())
+    numbers = {**figures, 'all_met': met, 'operator': results}
+    write_atomically(out / 'report.json', json.dumps(numbers, indent=1).encode())
+    draw(out / 'torque_held_out.png', torque_strips(
+        errors.problem,
+        np.array([estimate.parameters[name] for name in errors.problem.parameters.names]),
+        title='Torques of the motion that was not fitted'))
+    for name in _KEPT:
+        file = folder / 'data' / 'estimates' / results['estimate'] / name
+        if file.is_file():
+            shutil.copyfile(file, out / name)
+    return text + f'\n\nThe report is in {out}', met
+
+
+def _results(path: Path) -> dict[str, Any]:
+    try:
+        results: dict[str, Any] = json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
+    return results
+
+
+def _summary(results: dict[str, Any], figures: dict[str, Any]) -> tuple[str, bool]:
+    torque, tracking = figures['torque_error'], figures['tracking_error']
+    typical = figures['typical_tracking_error']
+    rows = [
+        ['torque error, held-out motion [%]', *(
+            f'{100.0 * torque[name]:.2f}' for name in ('prior', 'identified', 'noise_floor')),
+         f'{figures["torque_ratio"]:.2f}', f'{TORQUE_BAR}'],
+        ['tracking error, same motion [mrad]', *(
+            f'{1e3 * tracking[name]:.2f}' for name in ('prior', 'revision', 'truth')),
+         f'{figures["tracking_ratio"]:.2f}', f'{TRACKING_BAR}'],
+        ['  in the median of its seconds', *(
+            f'{1e3 * typical[name]:.2f}' for name in ('prior', 'revision', 'truth')),
+         f'{figures["typical_tracking_ratio"]:.2f}', ''],
+    ]
+    checks = _checks(results, figures)
+    lines = [
+        table(['', 'description', 'identified', 'truth', 'identified/truth', 'at most'], rows), '',
+        *(f'  {"yes" if met else "NO "}  {sentence}' for sentence, met in checks),
+    ]
+    return '\n'.join(lines), all(met for _, met in checks)
+
+
+def _checks(results: dict[str, Any], figures: dict[str, Any]) -> list[tuple[str, bool]]:
+    """Sentences, and whether they hold."""
+    revisions = results['revisions']
+    current = next(info for info in revisions if info['current'])
+    commit = results['commit']
+    return [
+        (f'the torque error is at most {TORQUE_BAR} times that of the truth',
+         figures['torque_ratio'] <= TORQUE_BAR),
+        (f'the tracking error is at most {TRACKING_BAR} times that by the truth',
+         figures['tracking_ratio'] <= TRACKING_BAR),
+        (f'{figures["consistent_links"]} of {figures["links"]} links are physically consistent',
+         figures['consistent_links'] == figures['links']),
+        ('the verdict allowed the commit', bool(results['committable'])),
+        (f'the shadow test was won: {100.0 * commit["candidate_error"]:.2f} % against '
+         f'{100.0 * commit["current_error"]:.2f} %',
+         commit['candidate_error'] < commit['current_error']),
+        (f'the controller took revision {commit["revision"]}, and after the rollback '
+         f'{current["revision"]}, which holds what {current["restored"] or "nothing"} held',
+         current['revision'] == results['rollback']['revision'] and bool(current['restored'])),
+    ]

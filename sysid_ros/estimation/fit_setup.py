@@ -1,0 +1,183 @@
+"""Settings with the torque model that they describe: how recordings become rows of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.motion import Motion
+from sysid_ros.estimation.plausible_terms import with_plausible_terms
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.bag.long_bag import LongBag
+from sysid_ros.recording.checks.column_order import require_named_order
+from sysid_ros.recording.checks.effort import (
+    EffortFinding,
+    EffortKind,
+    effort_findings,
+    require_right_signs,
+)
+from sysid_ros.recording.checks.unit_check import unit_mistakes
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing.align import Clock, align, align_from
+from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.windows import AlignedWindows
+from sysid_ros.recording.recording import Recording
+from sysid_ros.robot.parameters import ParameterSet
+
+
+@dataclass(frozen=True, eq=False)
+class FitSetup:
+    """Settings and torque model, resolved once, by which recordings are aligned and fitted.
+
+    Attributes:
+        identification: The settings, and the folder that their file names are relative to.
+        model: The torque model that they describe.
+    """
+
+    identification: Identification
+    model: TorqueModel
+
+    @classmethod
+    def of(cls, identification: Identification) -> FitSetup:
+        """Build the torque model that settings describe.
+
+        Raises:
+            ConfigurationError: The settings have no robot.
+            ModelError: The description cannot be used.
+        """
+        return cls(identification, identification.model())
+
+    @classmethod
+    def load(cls, path: str | Path, base: str | Path | None = None) -> FitSetup:
+        """Read a settings file and build its torque model; see :meth:`Identification.load`."""
+        return cls.of(Identification.load(path, base))
+
+    @property
+    def settings(self) -> IdentificationSettings:
+        """The settings."""
+        return self.identification.settings
+
+    def recording_of(self, other: Identification) -> FitSetup:
+        """For another recording of the robot; see :meth:`Identification.recording_of`."""
+        return replace(self, identification=self.identification.recording_of(other))
+
+    def align(self, recording: Recording) -> Dataset:
+        """A recording, aligned for the joints of the model.
+
+        Raises:
+            RecordingError: It does not fit, or its units look wrong.
+        """
+        warnings = self.unit_warnings(recording)
+        dataset = align(recording, *self._alignment(self.settings.processing))
+        return replace(dataset, warnings=(*dataset.warnings, *warnings))
+
+    def align_from(self, before: Clock, recording: Recording) -> tuple[Dataset, Clock]:
+        """A part of a recording, aligned on the clock of the one before; nothing is trimmed.
+
+        Args:
+            before: Clock of the part before, which this one overlaps; an empty one to begin.
+            recording: The part.
+
+        Returns:
+            The data set and its clock.
+
+        Raises:
+            RecordingError: It does not fit.
+        """
+        untrimmed = self.settings.processing.model_copy(update={'trim': (0.0, 0.0)})
+        return align_from(before, recording, *self._alignment(untrimmed))
+
+    def windows(self, bag: LongBag, start: float, stop: float) -> AlignedWindows:
+        """A part of a long bag in windows that fit into memory.
+
+        Args:
+            bag: The bag.
+            start: Beginning of the part, as a fraction of the bag's duration.
+            stop: Its end.
+        """
+        return AlignedWindows(bag, *self._alignment(self.settings.processing), start, stop)
+
+    def _alignment(
+        self, processing: Processing
+    ) -> tuple[tuple[str, ...], Processing, frozenset[str], Mapping[str, float]]:
+        """Joints, processing, joints whose encoders may wrap, and largest torques."""
+        robot = self.model.robot
+        names = robot.joint_names
+        continuous = frozenset(
+            name for name, kind in zip(names, robot.joint_types, strict=True)
+            if kind == 'continuous')
+        return names, processing, continuous, dict(zip(names, robot.limits.effort, strict=True))
+
+    def unit_warnings(self, recording: Recording) -> tuple[str, ...]:
+        """Warnings of positions and stamps that look like another unit than described.
+
+        Raises:
+            RecordingError: One does, unless the settings only warn.
+        """
+        found = tuple(unit_mistakes(recording, self.model.robot, self.identification.described))
+        if found and self.settings.processing.unit_check == 'refuse':
+            raise found[0]
+        return tuple(map(str, found))
+
+    def effort_findings(self, dataset: Dataset) -> tuple[EffortFinding, ...]:
+        """What the measured efforts look like beside the prior's torques.
+
+        Raises:
+            RecordingError: Columns are those of other joints, or an effort has the wrong sign,
+                unless the settings only warn.
+        """
+        described = self.settings.recording
+        effort = described.effort
+        ratios = None
+        if described.transmission is not None and (effort is None or effort.side == 'joint'):
+            gears = np.diag(described.transmission.build().motor_per_joint)
+            ratios = dict(zip(described.joints, gears, strict=True))
+        findings = effort_findings(
+            dataset, self.model, ratios, self.identification.described.unpowered)
+        if self.settings.processing.effort_check == 'refuse':
+            # Efforts of other joints may also look like those of the wrong sign.
+            require_named_order(dataset, self.model)
+            require_right_signs(findings, described)
+            return findings
+        # Scales are told by the description, which is what is wrong, says who only wants a warning.
+        told = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
+        return tuple(one for one in findings if one.kind not in told)
+
+    def parameters(self) -> ParameterSet:
+        """Parameters with what is known of them, those the settings hold fixed among them.
+
+        Raises:
+            ConfigurationError: What is known does not fit the robot.
+            ParameterError: A pattern of those to fix matches none.
+        """
+        return self.settings.known.parameters(self.model).fixed(*self.settings.fit.fixed)
+
+    def speeds(self, dataset: Dataset) -> np.ndarray:
+        """How fast each joint is in each row of a data set, in [rad/s] or [m/s], ``(T', n)``."""
+        return Motion(dataset, self.settings.processing.parallel_filter).speeds()
+
+    def problem(self, data: Dataset | AlignedWindows) -> RegressionProblem:
+        """Rows of aligned data for the parameters the settings leave free.
+
+        Args:
+            data: Motion and torque, in memory or in windows of a long bag.
+
+        Raises:
+            ConfigurationError: A per-joint list has the wrong length.
+            RecordingError: The data does not fit, or its bag cannot be read.
+        """
+        build: Any = RegressionProblem.from_windows
+        if isinstance(data, Dataset):
+            build = RegressionProblem.from_dataset
+        fit = self.settings.fit
+        problem: RegressionProblem = build(
+            self.model, data, parallel_filter=self.settings.processing.parallel_filter,
+            minimum_velocity=fit.minimum_velocity, parameters=self.parameters())
+        return with_plausible_terms(problem, (fit.plausibility or Plausibility()).term_factor)

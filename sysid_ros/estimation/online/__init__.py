@@ -1,0 +1,1 @@
+"""Parameters of a robot that moves, row by row."""

@@ -1,0 +1,1 @@
+"""Physically consistent estimators: LMI, log-det divergence, log-Cholesky."""

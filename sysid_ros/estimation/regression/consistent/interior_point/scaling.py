@@ -1,0 +1,295 @@
+"""Compiled: how an iterate lies to the constraints, scaled so that both sides look alike.
+
+Compiled with :func:`~sysid_ros.estimation.regression.consistent.interior_point.path.iterate`, whose
+cache knows of this file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.estimation.regression.consistent.interior_point.state import (
+    BODY,
+    DIAGONAL,
+    PART,
+    Point,
+    Program,
+    Step,
+)
+from sysid_ros.numerics.symmetric_4 import (
+    cholesky_4,
+    congruence_4,
+    flatten_4,
+    invert_triangle_4,
+    multiply_4,
+    nesterov_todd_4,
+    reach_4,
+    unflatten_4,
+)
+
+
+@njit(**PART)
+def begin(
+    program: Program, point: Point, weight: float, barrier: float
+) -> tuple[bool, float, float, float]:
+    """Fill slacks, multipliers and scalings at a start; all products are the same there.
+
+    Args:
+        program: The problem.
+        point: z is given.
+        weight: What slack times multiplier is.
+        barrier: Weight of the barrier at the solution.
+
+    Returns:
+        What :func:`measure` says.
+    """
+    for i in range(len(point.slack)):
+        product = 0.0
+        for f in range(program.span[i, 0], program.span[i, 1]):
+            product += program.matrix[i, f] * point.z[f]
+        point.slack[i] = program.bound[i] - product
+        point.y[i] = weight / point.slack[i]
+    matrix, factor, inside = np.empty((4, 4)), np.zeros((4, 4)), True
+    for g in range(len(program.body)):
+        c, start, stop = program.body[g], program.groups[g], program.groups[g + 1]
+        if c < 0 or not inside:
+            continue
+        for i in range(4):
+            for j in range(4):
+                matrix[i, j] = program.constant[c, i, j]
+                for f in range(start, stop):
+                    matrix[i, j] += program.slopes[c, f, i, j] * point.z[f]
+        inside = cholesky_4(matrix, factor)
+        if inside:
+            # The multiplier is a multiple of the inverse: the factor scales both alike.
+            invert_triangle_4(factor, point.inverse[c])
+            point.inverse[c] *= np.sqrt(np.sqrt(weight))
+            point.values[c] = np.sqrt(weight)
+            _scale_slopes(program, point, g, matrix)
+    return measure(program, point, barrier, inside)
+
+
+@njit(**PART)
+def measure(
+    program: Program, point: Point, barrier: float, inside: bool
+) -> tuple[bool, float, float, float]:
+    """Fill the residual of a point whose slacks and scalings are filled, and look how it lies.
+
+    Args:
+        program: The problem.
+        point: The point.
+        barrier: Weight of the barrier at the solution.
+        inside: Whether its matrices are positive definite.
+
+    Returns:
+        Whether it is strictly inside, and then: the mean of slack times multiplier; the duality
+        gap, zero when every product equals the barrier's weight; half the squared weighted
+        residual.
+    """
+    for i in range(len(point.slack)):
+        inside = inside and point.slack[i] > 0.0 and point.y[i] > 0.0
+    if not inside:
+        return False, 0.0, 0.0, 0.0
+    misfit, rows = 0.0, len(program.goal)
+    for b in range(rows):
+        point.residual[b] = -program.goal[b]
+    for f in range(len(point.z)):
+        for b in range(rows):
+            point.residual[b] += program.rows[f, b] * point.z[f]
+    for b in range(rows):
+        misfit += 0.5 * point.residual[b] ** 2 / point.spread[b]
+    mean, gap = _products(point, barrier)
+    return True, mean, gap, misfit
+
+
+@njit(**PART)
+def _scale_slopes(program: Program, point: Point, group: int, scratch: np.ndarray) -> None:
+    """Fill the slopes of a body's matrix as its scaling shows them."""
+    for f in range(program.groups[group], program.groups[group + 1]):
+        congruence_4(
+            point.inverse[program.body[group]], program.slopes[program.body[group], f], scratch)
+        flatten_4(scratch, point.scaled[f])
+
+
+@njit(**PART)
+def _products(point: Point, barrier: float) -> tuple[float, float]:
+    """Mean of slack times multiplier, and the duality gap."""
+    total, count = 0.0, len(point.slack) + 4 * len(point.values)
+    for i in range(len(point.slack)):
+        total += point.slack[i] * point.y[i]
+    for c in range(len(point.values)):
+        for i in range(4):
+            total += point.values[c, i] ** 2
+    mean = total / max(count, 1)
+    if not barrier > 0.0:
+        return mean, total
+    logarithms = 0.0
+    for i in range(len(point.slack)):
+        logarithms += np.log(point.slack[i] * point.y[i] / barrier)
+    for c in range(len(point.values)):
+        for i in range(4):
+            logarithms += np.log(point.values[c, i] ** 2 / barrier)
+    return mean, total - barrier * (count + logarithms)
+
+
+@njit(**PART)
+def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
+    """Turn a step for the solution into the corrections for a step along the central path.
+
+    Args:
+        point: The point.
+        step: A step computed without correction.
+        barrier: Weight of the barrier at the solution.
+        mean: Mean of slack times multiplier, at least the barrier's weight.
+
+    Returns:
+        The product to aim at: the further the step gets, the closer to the solution's
+        (Mehrotra 1992).
+    """
+    length, target = _length(point, step, 1.0), barrier
+    if mean > barrier:
+        left = max(_mean_after(point, step, length) - barrier, 0.0) / (mean - barrier)
+        target = max(barrier, min(1.0, left) ** 3 * mean)
+    # The correction for a step that could not be made in full is trusted in part.
+    _correct(point, step, length)
+    return target
+
+
+@njit(**PART)
+def forget_correction(step: Step) -> None:
+    """Let the next step be a plain one."""
+    step.second_order[:] = 0.0
+    step.twisted[:] = 0.0
+
+
+@njit(**PART)
+def move(
+    program: Program, point: Point, step: Step, fraction: float, least: float
+) -> tuple[float, bool]:
+    """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
+
+    Slacks and matrices move by their own steps: computed from z anew they would be small
+    differences beside a boundary, and lose the digits that the multipliers need.
+
+    Args:
+        program: The problem.
+        point: Moved, with its scalings.
+        step: The step.
+        fraction: Part of the way to the boundary that it may go.
+        least: Shortest multiple that is taken.
+
+    Returns:
+        The multiple, and whether all matrices and multipliers are positive definite.
+    """
+    length, inside = _length(point, step, fraction), True
+    if length < least:
+        return length, inside
+    for f in range(len(point.z)):
+        point.z[f] += length * step.z[f]
+    for i in range(len(point.y)):
+        point.y[i] += length * step.y[i]
+        point.slack[i] += length * step.slack[i]
+    for g in range(len(program.body)):
+        if program.body[g] >= 0:
+            inside = inside and _rescale(program, point, step, g, length)
+    return length, inside
+
+
+@njit(**PART)
+def _rescale(program: Program, point: Point, step: Step, group: int, length: float) -> bool:
+    """Scaling of a body after a step, from the one before; False where nothing can be scaled.
+
+    References:
+        Vandenberghe 2010, section 6.4.
+    """
+    c = program.body[group]
+    primal, dual = np.empty((4, 4)), np.empty((4, 4))
+    further, before = np.empty((4, 4)), point.inverse[c].copy()
+    unflatten_4(step.primal[c], primal)
+    unflatten_4(step.dual[c], dual)
+    for i in range(4):
+        for j in range(4):
+            primal[i, j] *= length
+            dual[i, j] *= length
+        primal[i, i] += point.values[c, i]
+        dual[i, i] += point.values[c, i]
+    if not nesterov_todd_4(primal, dual, further, point.values[c]):
+        return False
+    multiply_4(further, before, point.inverse[c])
+    _scale_slopes(program, point, group, primal)
+    return True
+
+
+@njit(**PART)
+def advance(
+    program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
+) -> tuple[float, tuple[bool, float, float, float]]:
+    """Take a step as :func:`move` does and, if it is taken, measure where it leads.
+
+    Args:
+        program: The problem.
+        point: Moved.
+        step: The step.
+        fraction: Part of the way to the boundary that it may go.
+        least: Shortest multiple that is taken.
+        barrier: Weight of the barrier at the solution.
+
+    Returns:
+        The multiple, and what :func:`measure` says.
+    """
+    length, inside = move(program, point, step, fraction, least)
+    if length < least:
+        return length, (inside, 0.0, 0.0, 0.0)
+    return length, measure(program, point, barrier, inside)
+
+
+@njit(**PART)
+def _length(point: Point, step: Step, fraction: float) -> float:
+    """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
+    reach = 1.0 / fraction
+    for i in range(len(point.slack)):
+        if step.slack[i] < 0.0:
+            reach = min(reach, -point.slack[i] / step.slack[i])
+        if step.y[i] < 0.0:
+            reach = min(reach, -point.y[i] / step.y[i])
+    matrix = np.empty((4, 4))
+    for c in range(len(point.values)):
+        unflatten_4(step.primal[c], matrix)
+        reach = reach_4(point.values[c], matrix, reach)
+        unflatten_4(step.dual[c], matrix)
+        reach = reach_4(point.values[c], matrix, reach)
+    return fraction * reach
+
+
+@njit(**PART)
+def _mean_after(point: Point, step: Step, length: float) -> float:
+    """Mean of slack times multiplier after a step."""
+    total = 0.0
+    for i in range(len(point.slack)):
+        total += (point.slack[i] + length * step.slack[i]) * (point.y[i] + length * step.y[i])
+    for c in range(len(point.values)):
+        for k in range(BODY):
+            total += length * length * step.primal[c, k] * step.dual[c, k]
+        for i in range(4):
+            value, k = point.values[c, i], DIAGONAL[i]
+            total += value * (value + length * (step.primal[c, k] + step.dual[c, k]))
+    return total / max(len(point.slack) + 4 * len(point.values), 1)
+
+
+@njit(**PART)
+def _correct(point: Point, step: Step, share: float) -> None:
+    """Mehrotra's correction: a share of the products that a step neglects."""
+    for i in range(len(point.slack)):
+        step.second_order[i] = share * step.slack[i] * step.y[i]
+    primal, dual, product = np.empty((4, 4)), np.empty((4, 4)), np.empty((4, 4))
+    for c in range(len(point.values)):
+        unflatten_4(step.primal[c], primal)
+        unflatten_4(step.dual[c], dual)
+        for i in range(4):
+            for j in range(i + 1):
+                total = 0.0
+                for k in range(4):
+                    total += primal[i, k] * dual[k, j] + dual[i, k] * primal[k, j]
+                product[i, j] = share * total / (point.values[c, i] + point.values[c, j])
+        flatten_4(product, step.twisted[c])

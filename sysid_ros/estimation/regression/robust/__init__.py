@@ -1,0 +1,1 @@
+"""Rows that are not to be believed: outliers, instruments, robust covariances."""

@@ -1,0 +1,1 @@
+"""Optimal excitation: families of motions, constraints, information."""

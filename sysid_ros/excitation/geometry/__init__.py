@@ -1,0 +1,1 @@
+"""Distances between bodies of the robot and what stands around it."""

@@ -1,0 +1,1 @@
+"""Playing a motion: from the permission to the measured rest, without ROS."""

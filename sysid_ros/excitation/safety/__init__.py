@@ -1,0 +1,1 @@
+"""Limits, braking, and the monitor that stops a robot."""

@@ -1,0 +1,220 @@
+"""The monitor's eye on everything that moves a robot: who is silent, what is not explained.
+
+Unlike the checks of a playback it belongs to a process of its own, trusts nobody's word
+that all is well, and remembers what it found until a person resets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.errors import UnreachableError
+from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.limit_monitor import LimitMonitor
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.excitation.safety.loop_guard import LoopGuard
+from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.torque_model import TorqueModel
+
+# A motion whose commands are not heard for so long is not one to judge tracking by, in [s].
+_STALE = 0.2
+# How much longer than a node its commands may be silent.
+_LATER = 1.5
+# The filter of the residual begins anew after so long without a motion, in [s].
+_BREAK = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """What a node says that it tells the robot.
+
+    Attributes:
+        moving: Whether a motion is under way.
+        received: When that was heard in [s].
+        q: Commanded positions in [rad] or [m], shape ``(n,)``; None where nothing is commanded.
+        a: Commanded accelerations, shape ``(n,)``; None likewise.
+    """
+
+    moving: bool
+    received: float
+    q: np.ndarray | None = None
+    a: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """The last sign of life of a node.
+
+    Attributes:
+        received: When it was heard in [s].
+        working: Whether the node was moving, recording or fitting.
+    """
+
+    received: float
+    working: bool
+
+
+class TorqueResidual:
+    r"""Measured torque less the predicted one, both through the same low-pass filter.
+
+    Contact and a payload that nobody told of show here, since no model explains them. One pole at
+    the cutoff :math:`f`, over a step :math:`\Delta t` by :math:`1 - e^{-2\pi f \Delta t}`.
+
+    Args:
+        model: The torque model.
+        cutoff: Of the filter in [Hz].
+    """
+
+    def __init__(self, model: TorqueModel, cutoff: float) -> None:
+        self._model, self._cutoff = model, cutoff
+        self._values = model.parameters.prior
+        self._filtered = np.zeros(len(model.robot.joint_names))
+        self._last = -np.inf
+        # What is compiled when it is first used is compiled now, not in mid-motion.
+        zero = np.zeros((1, len(self._filtered)))
+        model.torque(self._values, resting_place(model.robot)[None], zero, zero)
+
+    def use(self, values: np.ndarray) -> None:
+        """Predict with other parameter values, shape ``(p,)``, from now on."""
+        self._values = np.array(values, dtype=float)
+        self._last = -np.inf
+
+    def update(self, now: float, seen: Observation, a: np.ndarray) -> np.ndarray:
+        """The residual just now in [N·m] or [N], shape ``(n,)``; zero where torque is not given.
+
+        Args:
+            now: The time in [s].
+            seen: What is measured.
+            a: Accelerations that are commanded, shape ``(n,)``.
+        """
+        step = now - self._last
+        self._last = now
+        if not 0.0 <= step <= _BREAK:
+            self._filtered[:] = 0.0
+            step = 0.0
+        try:
+            torque = self._model.torque(self._values, seen.q[None], seen.v[None], a[None])[0]
+        except UnreachableError:
+            # No model says what torque loops take that are not closed; the limits say the rest.
+            return self._filtered
+        residual = np.nan_to_num(seen.effort - torque, nan=0.0, posinf=0.0, neginf=0.0)
+        weight = -np.expm1(-2.0 * np.pi * self._cutoff * step)
+        self._filtered = self._filtered + weight * (residual - self._filtered)
+        return self._filtered
+
+
+class Watchdog:
+    """Judges what is heard of a robot and of the nodes that move it.
+
+    Args:
+        model: Torque model of the robot.
+        limits: Limits of its joints.
+        watched: Nodes whose silence stops the robot.
+        settings: What is tolerated.
+        residual: Part of the effort limit that the torque residual may reach.
+        cutoff: Of the residual's filter in [Hz].
+        rest_velocity: Part of the velocity limit below which a joint is at rest.
+        singularity: Part of the singularity margin of closed loops that motions keep.
+    """
+
+    def __init__(
+        self, model: TorqueModel, limits: MotionLimits, watched: tuple[str, ...],
+        settings: PlaybackTolerances, *, residual: float = 0.3, cutoff: float = 5.0,
+        rest_velocity: float = 0.02, singularity: float = 0.2,
+    ) -> None:
+        self._limits, self._settings = limits, settings
+        self._joint_types = model.robot.joint_types
+        self._loops = LoopGuard.of(model.robot, limits, singularity)
+        self._watched, self._allowed = watched, residual * limits.effort
+        self._slow = rest_velocity * limits.velocity
+        self.residual = TorqueResidual(model, cutoff)
+        self.unexplained = np.zeros(len(limits.joint_names))
+
+    def at_rest(self, seen: Observation) -> bool:
+        """Whether joint states that are fresh show rest."""
+        fresh = seen.age <= self._settings.limits(seen.rate).state_timeout
+        return bool(fresh and (np.abs(seen.v) <= self._slow).all())
+
+    def moving(self, now: float, seen: Observation, command: Command | None) -> bool:
+        """Whether the robot moves, is told to, or may move unseen."""
+        told = command is not None and command.moving and now - command.received <= _STALE
+        return told or (np.isfinite(seen.age) and not self.at_rest(seen))
+
+    def absent(self, now: float, pulses: Mapping[str, Pulse]) -> tuple[str, ...]:
+        """Watched nodes that are silent or were never heard, one sentence each."""
+        longest = self._settings.heartbeat_timeout
+        said = []
+        for name in self._silent(now, pulses):
+            heard = 'not heard of'
+            if name in pulses:
+                heard = f'silent for {now - pulses[name].received:.3g} s'
+            said.append(f'{name} is {heard}; {longest:.3g} s is allowed.')
+        return tuple(said)
+
+    def _silent(self, now: float, pulses: Mapping[str, Pulse]) -> list[str]:
+        return [
+            name for name in self._watched
+            if name not in pulses or now - pulses[name].received > self._settings.heartbeat_timeout
+        ]
+
+    def findings(
+        self, now: float, seen: Observation, command: Command | None, pulses: Mapping[str, Pulse]
+    ) -> tuple[str, ...]:
+        """Reasons to stop everything, one sentence each; empty when all is well.
+
+        Args:
+            now: The time in [s].
+            seen: What is measured.
+            command: What was last said to be commanded; None before the first word.
+            pulses: Last signs of life by node.
+        """
+        told = command is not None and command.moving
+        measured = np.isfinite(seen.q).all() and not self.at_rest(seen)
+        if not (told or measured):
+            return ()
+        # A robot may be moved by others while no node of ours is there; who fell silent in the
+        # middle of something is missed all the same.
+        missed = self.absent(now, pulses) if told or any(
+            name in pulses and pulses[name].working for name in self._silent(now, pulses)) else ()
+        return (
+            *missed, *self._silent_command(now, command),
+            *self._robot(now, seen, command if told else None),
+        )
+
+    def _silent_command(self, now: float, command: Command | None) -> tuple[str, ...]:
+        # Later than the heartbeat of the node, which says more.
+        longest = _LATER * self._settings.heartbeat_timeout
+        if command is None or not command.moving or now - command.received <= longest:
+            return ()
+        return (
+            f'Nothing is heard of the motion for {now - command.received:.3g} s; '
+            f'{longest:.3g} s is allowed.',
+        )
+
+    def _robot(self, now: float, seen: Observation, command: Command | None) -> tuple[str, ...]:
+        monitor = LimitMonitor(
+            self._limits, self._joint_types, self._settings.limits(seen.rate), self._loops)
+        if command is None and not np.isfinite(seen.q).all():
+            return ()
+        effort = seen.effort if np.isfinite(seen.effort).all() else None
+        fresh = command is not None and now - command.received <= _STALE
+        q, a = (command.q, command.a) if fresh and command is not None else (None, None)
+        found = list(monitor.findings(
+            seen.q, seen.v, a=a, effort=effort, commanded=q, age=seen.age))
+        if seen.bad_in_a_row > self._settings.bad_in_a_row:
+            found.append(
+                f'{seen.bad_in_a_row} joint states in a row have no finite position.')
+        if a is not None and effort is not None and np.isfinite(seen.v).all():
+            found += self._contact(now, seen, a)
+        return tuple(found)
+
+    def _contact(self, now: float, seen: Observation, a: np.ndarray) -> list[str]:
+        self.unexplained = self.residual.update(now, seen, a)
+        return [
+            f'The torque of {self._limits.joint_names[k]} is {self.unexplained[k]:.3g} away from '
+            f'what the model predicts; {self._allowed[k]:.3g} is allowed. Contact, or a payload?'
+            for k in np.flatnonzero(np.abs(self.unexplained) > self._allowed).tolist()
+        ]

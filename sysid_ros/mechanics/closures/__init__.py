@@ -1,0 +1,1 @@
+"""Closed loops: all joints of a robot from its driven ones."""

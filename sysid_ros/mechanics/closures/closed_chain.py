@@ -1,0 +1,411 @@
+r"""Closed chains: all joints of a robot from its driven ones.
+
+Loops closed by :math:`c(q) = 0` leave as many joints free as there are motors:
+:math:`q_u = \Gamma(q_a)`. With :math:`J = \partial c / \partial q` it follows that
+:math:`\dot q = G \dot q_a` with :math:`J_u G_u = -J_a` and
+:math:`\ddot q = G \ddot q_a + \dot G \dot q_a` with :math:`J_u \ddot q_u = -J_a \ddot q_a -
+\dot J \dot q`. Closures of planar loops repeat each other, so J has more rows than its rank: all
+of this is least squares by QR, never an inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.errors import ModelError, ParameterError, UnreachableError
+from sysid_ros.mechanics.closures.assembly import (
+    refuse_open_loops,
+    require_full_actuation,
+    require_independent_motors,
+    require_within_limits,
+)
+from sysid_ros.mechanics.closures.loop_arrays import LoopArrays, loop_arrays
+from sysid_ros.mechanics.closures.loop_kernels import (
+    CLOSED,
+    SINGULAR,
+    close,
+    equations,
+    follow,
+    passive_joint_motion,
+)
+from sysid_ros.robot.loops import Loops
+from sysid_ros.robot.model import RobotModel
+
+# Loops may be open by this part of their size, since descriptions are rounded.
+_TOLERANCE = 1e-4
+# Samples of the tree's regressor at a time, so that it stays in the cache.
+_BLOCK = 256
+# Random positions of joints without limits in [rad] or [m], how often they are tried, and how
+# far from a singular configuration they are.
+_ENDLESS = np.pi
+_MOST_TRIES = 50
+_SAFE_MARGIN = 1e-3
+# Two assemblies are the same if no joint differs by more, in [rad] or [m].
+_SAME = 1e-5
+
+
+def closed_chain(robot: RobotModel) -> ClosedChain:
+    """The closed chain of a robot with loops, assembled once per robot.
+
+    Raises:
+        ModelError: As for :class:`ClosedChain`.
+    """
+    return robot.cached(ClosedChain)
+
+
+def resting_place(robot: RobotModel) -> np.ndarray:
+    """Positions that a robot can surely be in: zero, or where its loops are assembled, ``(n,)``.
+
+    Raises:
+        ModelError: As for :class:`ClosedChain`.
+    """
+    if robot.loops is None:
+        return np.zeros(len(robot.joint_names))
+    return closed_chain(robot).assembly[robot.loops.actuated]
+
+
+@dataclass(frozen=True, eq=False)
+class ChainMotion:
+    r"""Motion of all m joints of the tree, from that of the n driven ones.
+
+    Attributes:
+        q: Positions in [rad] or [m], shape ``(T, m)``.
+        v: Velocities, shape ``(T, m)``.
+        a: Accelerations, shape ``(T, m)``.
+        coupling: The matrix G, shape ``(T, m, n)``, with :math:`\dot q = G \dot q_a`.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    coupling: np.ndarray
+
+    def on_driven(self, rows: np.ndarray) -> np.ndarray:
+        r"""Rows of torques of the tree as the driven joints feel them, :math:`G^T Y`.
+
+        Args:
+            rows: Shape ``(T, m, ...)``.
+
+        Returns:
+            Shape ``(T, n, ...)``.
+        """
+        flat = rows.reshape(*rows.shape[:2], -1)
+        projected = np.swapaxes(self.coupling, 1, 2) @ flat
+        return projected.reshape(len(rows), self.coupling.shape[2], *rows.shape[2:])
+
+    def driven_rows(
+        self, rows: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Rows that a function of the tree's motion gives, as the driven joints feel them.
+
+        Args:
+            rows: Gives ``(K, m, p)`` for q, v and a of K samples. It is asked for few samples
+                at a time, since rows of the tree are many more than those that are left.
+
+        Returns:
+            Shape ``(T, n, p)``.
+        """
+        parts = []
+        for start in range(0, max(len(self.q), 1), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            part = ChainMotion(self.q[block], self.v[block], self.a[block], self.coupling[block])
+            parts.append(part.on_driven(rows(part.q, part.v, part.a)))
+        return np.concatenate(parts)
+
+
+class ClosedChain:
+    """Kinematics of a robot with closed loops, on the branch it is assembled in.
+
+    Args:
+        robot: A robot whose loops are closed, see :func:`~sysid_ros.robot.loops.with_loops`.
+
+    Raises:
+        ModelError: The robot has no loops; they cannot be closed near the given assembly; they
+            are singular there; or the driven joints do not determine the passive ones, with the
+            joints that are left free, or cannot be moved independently.
+    """
+
+    def __init__(self, robot: RobotModel) -> None:
+        if robot.loops is None:
+            raise ModelError('the robot has no closed loops', where=robot.name)
+        self.name = robot.name
+        self.loops: Loops = robot.loops
+        self.arrays: LoopArrays = loop_arrays(robot, self.loops)
+        self.limits = robot.opened.limits
+        self._actuated, self._passive = self.loops.actuated, self.loops.passive
+        self._tolerance = _TOLERANCE * float(self.arrays.closures.length.max())
+        self.assembly = self._assembled()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """All m joints of the tree."""
+        return self.loops.joint_names
+
+    def positions(self, q_a: np.ndarray) -> np.ndarray:
+        r"""Positions of all joints, :math:`\Gamma(q_a)`, on the branch of the assembly.
+
+        The first sample is reached from the assembly and each other one from that before, along
+        a straight line of the driven joints, in as many steps as it takes not to lose the branch.
+
+        Args:
+            q_a: Positions of the driven joints in [rad] or [m], shape ``(T, n)``.
+
+        Returns:
+            Shape ``(T, m)``.
+
+        Raises:
+            UnreachableError: A sample cannot be reached: out of reach, or beyond a singular
+                configuration, where the loops could go on in several ways.
+            ParameterError: The positions have the wrong shape or are not finite.
+        """
+        q, status = self._follow(self._checked('q', q_a))
+        failed = np.flatnonzero(status != CLOSED)
+        if failed.size:
+            self._refuse(int(failed[0]), q_a[failed[0]], q[failed[0]], int(status[failed[0]]))
+        return q
+
+    def reachable(
+        self, q_a: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all joints where they can be reached.
+
+        Args:
+            q_a: As for :meth:`positions`.
+            start: Closed configuration to begin at, shape ``(m,)``; by default the assembly.
+
+        Returns:
+            Positions ``(T, m)``, and True where a sample was reached, shape ``(T,)``.
+        """
+        q, status = self._follow(self._checked('q', q_a), start)
+        return q, status == CLOSED
+
+    def motion(self, q_a: np.ndarray, v_a: np.ndarray, a_a: np.ndarray) -> ChainMotion:
+        """Motion of all joints from that of the driven ones.
+
+        Args:
+            q_a: Positions in [rad] or [m], shape ``(T, n)``.
+            v_a: Velocities, shape ``(T, n)``.
+            a_a: Accelerations, shape ``(T, n)``.
+
+        Raises:
+            UnreachableError: As for :meth:`positions`.
+            ParameterError: The arrays do not belong together.
+        """
+        v_a, a_a = self._checked('v', v_a), self._checked('a', a_a)
+        if not len(q_a) == len(v_a) == len(a_a):
+            raise ParameterError(
+                'positions, velocities and accelerations differ in number',
+                found=(len(q_a), len(v_a), len(a_a)),
+            )
+        return self.motion_at(self.positions(q_a), v_a, a_a)
+
+    def motion_at(self, q: np.ndarray, v_a: np.ndarray, a_a: np.ndarray) -> ChainMotion:
+        """Motion of all joints at closed configurations ``(T, m)``; see :meth:`motion`."""
+        v, a = np.zeros((2, *q.shape))
+        v[:, self._actuated], a[:, self._actuated] = v_a, a_a
+        unknowns, coordinate = len(self._passive), self.arrays.coordinate
+        passive = np.empty((len(q), unknowns, len(coordinate) - unknowns))
+        failed = passive_joint_motion(self.arrays, unknowns, _locked(q), v, a, passive)
+        if failed < len(q):
+            self._refuse(failed, q[failed, self._actuated], q[failed], SINGULAR)
+        coupling = np.zeros((*q.shape, len(self._actuated)))
+        coupling[:, self._actuated, np.arange(len(self._actuated))] = 1.0
+        driven = np.searchsorted(self._actuated, coordinate[unknowns:])
+        coupling[:, self._passive[:, None], driven] = passive
+        return ChainMotion(q, v, a, coupling)
+
+    def gaps(self, q: np.ndarray) -> np.ndarray:
+        """Residuals c of all closures in [m] (angles times a length), shape ``(T, rows)``."""
+        return self._equations(q, np.zeros_like(q))[0]
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """Derivatives J of the residuals at closed configurations, shape ``(T, rows, m)``."""
+        jacobian = np.zeros((len(q), self.arrays.closures.row[-1], q.shape[1]))
+        jacobian[:, :, self.arrays.coordinate] = self._equations(q, np.zeros_like(q))[1]
+        return jacobian
+
+    def jacobian_rate_product(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        r"""The product :math:`\dot J \dot q` at closed configurations, shape ``(T, rows)``."""
+        return self._equations(q, v)[2]
+
+    def singularity_margin(self, q: np.ndarray) -> np.ndarray:
+        """How far configurations ``(T, m)`` are from a singular one, shape ``(T,)``.
+
+        Returns:
+            Smallest singular value of the columns of passive joints over the largest of all
+            columns: 0 where the driven joints do not determine the passive ones.
+        """
+        jacobian = self.jacobian(q)
+        passive = np.linalg.svd(jacobian[:, :, self._passive], compute_uv=False)
+        smallest = passive[:, -1] if passive.shape[1] == len(self._passive) else 0.0
+        return np.asarray(smallest / np.linalg.norm(jacobian, ord=2, axis=(1, 2)))
+
+    def branches(self, q_a: np.ndarray, *, seed: int = 0, attempts: int = 200) -> np.ndarray:
+        """Ways to assemble the loops at one position of the driven joints.
+
+        Args:
+            q_a: Positions of the driven joints in [rad] or [m], shape ``(n,)``.
+            seed: Seed of the random positions that the search begins at.
+            attempts: How many there are.
+
+        Returns:
+            Configurations found, shape ``(k, m)``, in no order; revolute joints within half a
+            turn of zero.
+        """
+        random = np.random.default_rng(seed)
+        size = float(self.arrays.closures.length.max())
+        turns = np.ones(len(self.joint_names), dtype=bool)
+        turns[self.arrays.source[~self.arrays.revolute]] = False
+        found: list[np.ndarray] = []
+        for _ in range(attempts):
+            q = random.uniform(-1.0, 1.0, len(turns)) * np.where(turns, np.pi, size)
+            q[self._actuated] = q_a
+            if self._close(q)[0] != CLOSED:
+                continue
+            q[self._passive] = np.where(
+                turns, np.angle(np.exp(1j * q)), q)[self._passive]
+            if not any(_same(q, other, turns) for other in found):
+                found.append(q)
+        return np.array(found).reshape(-1, len(turns))
+
+    def random_positions(self, samples: int, random: np.random.Generator) -> np.ndarray:
+        """Random positions of the driven joints where the loops are safely closed.
+
+        Args:
+            samples: How many.
+            random: Source of random numbers.
+
+        Returns:
+            Positions within all limits, passive joints' included, and away from singular
+            configurations, shape ``(samples, n)``; within half a turn of zero for joints
+            without limits.
+
+        Raises:
+            ModelError: Hardly any random positions are such.
+        """
+        found = np.empty((0, len(self._actuated)))
+        tried = 0
+        while len(found) < samples and tried < _MOST_TRIES * samples:
+            low = np.maximum(self.limits.lower[self._actuated], -_ENDLESS)
+            high = np.minimum(self.limits.upper[self._actuated], _ENDLESS)
+            q_a = random.uniform(low, high, (samples, len(low)))
+            q, reached = self.reachable(q_a)
+            inside = (q >= self.limits.lower) & (q <= self.limits.upper)
+            safe = self.singularity_margin(q) > _SAFE_MARGIN
+            found = np.concatenate([found, q_a[reached & inside[:, self._passive].all(1) & safe]])
+            tried += samples
+        if len(found) < samples:
+            raise ModelError(
+                'the loops can hardly be closed within the limits', where=self.name,
+                found=f'{len(found)} of {tried} random positions', allowed=f'{samples}',
+                fix='Give the driven joints limits that the passive ones allow',
+            )
+        return found[:samples]
+
+    def require_branch(self, q: np.ndarray) -> None:
+        """Refuse measured positions of all joints that are on another branch.
+
+        Args:
+            q: Positions of all joints in [rad] or [m], shape ``(m,)``.
+
+        Raises:
+            ModelError: The joint that is farthest from where this assembly has it.
+        """
+        own = self.positions(q[None, self._actuated])[0]
+        away = np.abs(q - own)
+        worst = int(np.argmax(away))
+        open_by = float(np.abs(self.gaps(q[None])).max())
+        if away[worst] > 100.0 * (open_by + _SAME):
+            raise ModelError(
+                'the loops are closed on another branch', where=self.joint_names[worst],
+                found=f'{q[worst]:.4g}', allowed=f'{own[worst]:.4g}',
+                fix='Give the assembly positions of this branch',
+            )
+
+    def _assembled(self) -> np.ndarray:
+        """The closed configuration next to the given assembly, if it is one to begin at."""
+        q = self.loops.assembly.copy()
+        ended, _, _ = self._close(q)
+        jacobian = self.jacobian(np.array([self.loops.assembly, q]))
+        if ended == SINGULAR or not np.isfinite(q).all():
+            require_full_actuation(self.loops, jacobian[0])
+        if ended != CLOSED:
+            require_independent_motors(self.loops, jacobian[0])
+            refuse_open_loops(
+                self.loops, self.arrays.closures, q, self.gaps(q[None])[0], ended == SINGULAR)
+        require_independent_motors(self.loops, jacobian[1])
+        require_within_limits(self.loops, self.limits, q)
+        q.setflags(write=False)
+        return q
+
+    def _checked(self, name: str, array: np.ndarray) -> np.ndarray:
+        array = np.ascontiguousarray(array, dtype=float)
+        if array.ndim != 2 or array.shape[1] != len(self._actuated):
+            raise ParameterError(
+                'the motion has the wrong shape', where=name, found=array.shape,
+                allowed=f'(samples, {len(self._actuated)})',
+            )
+        if not np.isfinite(array).all():
+            raise ParameterError(
+                'the motion holds a value that is not finite', where=name,
+                fix='Mask or mend such samples',
+            )
+        return array
+
+    def _equations(
+        self, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows, columns = int(self.arrays.closures.row[-1]), len(self.arrays.coordinate)
+        gap, bias = np.empty((2, len(q), rows))
+        jacobian = np.empty((len(q), rows, columns))
+        equations(self.arrays, _locked(q), _locked(v), gap, jacobian, bias)
+        return gap, jacobian, bias
+
+    def _follow(
+        self, q_a: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
+        begin = self.assembly if start is None else _locked(start)
+        follow(self.arrays, len(self._passive), self._tolerance, begin, self._actuated,
+               _locked(q_a), q, status)
+        return q, status
+
+    def _close(self, q: np.ndarray) -> tuple[int, float, float]:
+        """Close the loops from positions ``(m,)``, which are written."""
+        unknowns, columns = len(self._passive), len(self.arrays.coordinate)
+        solution = np.zeros((unknowns, columns - unknowns + 1))
+        jacobian = np.zeros((int(self.arrays.closures.row[-1]), columns))
+        return close(self.arrays, unknowns, self._tolerance, q, solution, jacobian)
+
+    def _refuse(self, sample: int, q_a: np.ndarray, last: np.ndarray, status: int) -> None:
+        """Say why a sample cannot be reached, and how far the way to it led."""
+        names = [self.joint_names[k] for k in self._actuated]
+        wanted = ', '.join(f'{n} {x:.4g}' for n, x in zip(names, q_a, strict=True))
+        reached = ', '.join(f'{last[k]:.4g}' for k in self._actuated)
+        singular = status == SINGULAR
+        raise UnreachableError(
+            'the loops pass a singular configuration, beyond which they could go on in several '
+            'ways' if singular else 'the loops cannot be closed',
+            where=f'{self.name}: sample {sample}', found=wanted,
+            allowed=f'up to {reached} on the way there',
+            fix='Keep the motion away from dead points' if singular else
+            'Keep within reach, give an assembly nearer to the motion, or check lengths and zero '
+            'positions of the joints',
+        )
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: kernels are compiled once more for arrays that can."""
+    view = np.ascontiguousarray(array, dtype=float).view()
+    view.setflags(write=False)
+    return view
+
+
+def _same(q: np.ndarray, other: np.ndarray, turns: np.ndarray) -> bool:
+    """Whether two configurations are one, joints that turn counted modulo a turn."""
+    away = q - other
+    away[turns] = np.angle(np.exp(1j * away[turns]))
+    return bool((np.abs(away) < _SAME).all())

@@ -1,0 +1,186 @@
+"""The ``robot:`` section of a settings file: the description and its joint terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ModelWrapValidatorHandler, create_model, model_validator
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.mechanics.joint_terms.term import (
+    DescribedTerm,
+    JointTerm,
+    TermKeys,
+    described_dynamics,
+)
+from sysid_ros.mechanics.joint_terms.terms import joint_terms
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.loops import LoopSettings
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.rotors import GearedRotor
+from sysid_ros.settings import StrictSettings, load_yaml
+
+# What is often given in the place of a settings file, and how one names it.
+_INSTEAD = {
+    '.urdf': ('a robot description', 'robot: {{urdf: {0}}}'),
+    '.xacro': ('a robot description', 'robot: {{urdf: {0}}}'),
+    '.xml': ('a robot description', 'robot: {{description: {0}}}'),
+    '.csv': ('a table', 'recording: {{format: csv, file: {0}, …}}'),
+    '.npz': ('a NumPy archive', 'recording: {{format: npz, file: {0}, …}}'),
+}
+# What `sysid init` is told where it is a description.
+_INIT = {suffix: '{0} RECORDING' for suffix in ('.urdf', '.xacro', '.xml')}
+
+
+def load_settings_file(path: Path) -> dict[str, Any]:
+    """Read a settings file, and call what is given in its place by its name.
+
+    Args:
+        path: The YAML file.
+
+    Returns:
+        The mapping as plain Python values.
+
+    Raises:
+        ConfigurationError: It is a robot description or a table, or no YAML mapping.
+    """
+    kind, line = _INSTEAD.get(path.suffix.lower(), (None, ''))
+    if kind is not None and path.is_file():
+        raise ConfigurationError(
+            'is no settings file', where=str(path), found=kind, allowed='YAML',
+            fix=f'Give a settings file that names it, as {line.format(path.name)}; '
+            f'sysid init {_INIT.get(path.suffix.lower(), "ROBOT.urdf {0}").format(path.name)} '
+            'writes one')
+    try:
+        return load_yaml(path)
+    except ConfigurationError as error:
+        usual = ('Begin with the robot, as robot: {urdf: robot.urdf}; all keys are in the '
+                 'examples in config/') if path.is_file() else 'Give the path of a settings file'
+        raise ConfigurationError(
+            error.problem, where=error.where, found=error.found, allowed=error.allowed,
+            fix=error.fix or usual) from error
+
+
+@cache
+def _keys_of(terms: tuple[type[DescribedTerm], ...], base: Any) -> Any:
+    """Settings with the keys of joint terms beside those of a base."""
+    fields: dict[str, Any] = {key: value for term in terms for key, value in term.keys.items()}
+    return create_model(base.__name__, __base__=base, __module__=base.__module__, **fields)
+
+
+class TermSettings(_keys_of(joint_terms(), TermKeys)):  # type: ignore[misc]
+    """Joint terms beside rigid-body dynamics.
+
+    Its keys are those of the joint terms, which say what they mean; see ``keys`` of the classes in
+    :mod:`~sysid_ros.mechanics.joint_terms.terms`. Where loops are closed, ``all`` stands for the
+    driven joints, and for passive ones whose description gives the friction; other passive joints
+    are named.
+    """
+
+    def described(self, robot: RobotModel) -> TermSettings:
+        """These settings, with the drives and springs of the description where left out."""
+        tree = robot.opened
+        found = {
+            key: tuple(
+                joint for joint, value in zip(
+                    tree.joint_names, described_dynamics(tree, term.described), strict=True
+                ) if value > 0.0
+            )
+            for term in joint_terms() if term.where_described
+            for key in term.keys if key not in self.model_fields_set
+        }
+        return self.model_copy(update=found)
+
+    @model_validator(mode='wrap')
+    @classmethod
+    def _with_added_terms(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read keys of terms, too, that were registered since this class was made."""
+        added = tuple(term for term in joint_terms() if not set(term.keys) <= set(cls.model_fields))
+        kind: Any = cls
+        return _keys_of(added, kind).model_validate(data) if added else validate(data)
+
+    @model_validator(mode='after')
+    def _check(self) -> Self:
+        for term in joint_terms():
+            term.check_settings(self)
+        return self
+
+    def build(self, robot: RobotModel) -> list[JointTerm]:
+        """The terms, in the order of their columns.
+
+        Args:
+            robot: The robot, for the joints that ``all`` stands for.
+
+        Raises:
+            ConfigurationError: A joint has friction that shares its smoothing with Coulomb
+                friction which it has not.
+        """
+        return [term for kind in joint_terms() for term in kind.from_settings(self, robot)]
+
+
+class RobotSettings(StrictSettings):
+    """What is identified.
+
+    Attributes:
+        description: URDF, xacro or MJCF file, relative to the settings file.
+        urdf: Another word for ``description``.
+        xacro_arguments: Arguments for xacro.
+        locked_joints: Joints held fixed: positions in [rad] or [m] by name or pattern, a list of
+            patterns, or ``rest`` for all that are not recorded; see
+            :data:`~sysid_ros.robot.locks.Locks`.
+        gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
+            default what an MJCF says, and standard gravity along -z for a URDF.
+        terms: Joint terms.
+        rotors: Motors' rotors that are identified as bodies of their own.
+        loops: YAML file that closes the loops of the robot, relative to the settings file; see
+            :class:`~sysid_ros.robot.loops.LoopSettings`.
+        assets: Folder that meshes of an MJCF are relative to, itself relative to the settings
+            file; that of the description where left out.
+    """
+
+    description: str | None = None
+    urdf: str | None = None
+    xacro_arguments: dict[str, str] = {}
+    locked_joints: dict[str, float] | tuple[str, ...] | Literal['rest'] = {}
+    gravity: tuple[float, float, float] | None = None
+    terms: TermSettings = TermSettings()
+    rotors: tuple[GearedRotor, ...] = ()
+    loops: str | None = None
+    assets: str | None = None
+
+    @model_validator(mode='after')
+    def _one_description(self) -> RobotSettings:
+        if (self.description is None) == (self.urdf is None):
+            raise ConfigurationError(
+                'the robot needs exactly one description', where='robot',
+                found='none' if self.urdf is None else 'description and urdf',
+                allowed='the key urdf or description',
+            )
+        return self
+
+    @property
+    def file(self) -> str:
+        """The description's file, relative to the settings file."""
+        return self.urdf or self.description or ''
+
+    def build(self, base: Path, moving: Sequence[str] | None = None) -> TorqueModel:
+        """Load the robot and put its torque model together.
+
+        Args:
+            base: Folder that file names are relative to.
+            moving: Joints that move, where all others are to be locked.
+
+        Raises:
+            ModelError: The description cannot be used, or a name does not exist in it.
+        """
+        robot = RobotModel.from_description(
+            base / self.file, locked_joints=self.locked_joints, moving_joints=moving,
+            gravity=self.gravity, xacro_arguments=self.xacro_arguments,
+            loops=None if self.loops is None else LoopSettings.load(base / self.loops),
+            assets=None if self.assets is None else base / self.assets,
+        )
+        terms = self.terms.described(robot).build(robot)
+        return TorqueModel(robot.with_rotors(self.rotors), terms)

@@ -1,0 +1,1 @@
+"""Motion over time: Runge-Kutta with sensitivities, variational integrators."""

@@ -1,0 +1,231 @@
+r"""Motion of a torque model over time, and its exact derivatives (forward sensitivities).
+
+With :math:`\dot q = v,\ \dot v = a(q, v, u, \theta)` the derivatives X of the state by where it
+started and by parameters follow :math:`\dot X = \partial(v, a)/\partial(q, v)\, X
++ \partial(v, a)/\partial\theta`. Both go through the same steps of the classical Runge-Kutta
+method of fourth order, so that the derivatives are those of the computed motion itself.
+
+Trees with joint terms that are linear in their parameters are compiled; closed loops and other
+terms take one NumPy step for all trajectories at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError, UnreachableError
+from sysid_ros.mechanics.integrators.sensitivity_kernels import (
+    RUNAWAY,
+    STAGES,
+    rollout_workspace,
+    simulate,
+)
+from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, sample_model
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.acceleration import (
+    Acceleration,
+    linearised_accelerations,
+    require_smooth,
+)
+from sysid_ros.mechanics.tree.tree_arrays import TreeValues, tree_values
+
+
+class InputTrajectory(NamedTuple):
+    """Where a motion starts, and what drives it.
+
+    Attributes:
+        start: Positions and velocities in [rad, rad/s] or [m, m/s], shape ``(2, n)``.
+        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
+        step: Time from node to node in [s].
+    """
+
+    start: np.ndarray
+    torque: np.ndarray
+    step: float
+
+
+class SimulatedMotion(NamedTuple):
+    """A trajectory at its nodes; NaN from where it ran away or could not move on.
+
+    Attributes:
+        states: Positions, velocities and accelerations, shape ``(N + 1, 3, n)``.
+        slopes: Their derivatives by w quantities, shape ``(N + 1, 3, n, w)``: by the start, if
+            asked for, positions before velocities, then by k parameters.
+    """
+
+    states: np.ndarray
+    slopes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """Simulates trajectories with sensitivities.
+
+    Args:
+        model: Torque model without jumps.
+        columns: Indices of the k parameters to differentiate by, shape ``(k,)``.
+        by_start: Whether to differentiate by the start, too.
+        substeps: Steps of integration from node to node.
+
+    Raises:
+        ConfigurationError: There is not at least one step.
+        ModelError: The torque of the model jumps.
+    """
+
+    model: TorqueModel
+    columns: np.ndarray
+    by_start: bool = True
+    substeps: int = 1
+
+    def __post_init__(self) -> None:
+        require_smooth(self.model)
+        if self.substeps < 1:
+            raise ConfigurationError(
+                'the steps of the integration cannot be used', found=self.substeps,
+                allowed='one or more from node to node')
+
+    @property
+    def starts(self) -> int:
+        """How many of the derivatives are by the start."""
+        return 2 * len(self.model.robot.joint_names) if self.by_start else 0
+
+    @property
+    def width(self) -> int:
+        """How many derivatives there are."""
+        return self.starts + len(self.columns)
+
+    def run(
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory]
+    ) -> list[SimulatedMotion]:
+        """Simulate.
+
+        Args:
+            values: Parameter values, shape ``(p,)``.
+            trajectories: What to simulate.
+
+        Returns:
+            A motion for every trajectory.
+        """
+        motions = [self._workspace(len(trajectory.torque)) for trajectory in trajectories]
+        if self._arrays is None:
+            self._run_together(values, trajectories, motions)
+        else:
+            self._run_compiled(self._arrays, values, trajectories, motions)
+        return motions
+
+    @cached_property
+    def _arrays(self) -> SampleModel | None:
+        return sample_model(self.model)
+
+    def _workspace(self, nodes: int) -> SimulatedMotion:
+        shape = (nodes, 3, len(self.model.robot.joint_names))
+        return SimulatedMotion(
+            np.full(shape, np.nan), np.full((*shape, self.width), np.nan))
+
+    def _first(self) -> np.ndarray:
+        """Derivatives of the start, shape ``(2, n, w)``."""
+        joints = len(self.model.robot.joint_names)
+        return np.eye(2 * joints, self.width).reshape(2, joints, -1) * float(self.by_start)
+
+    def _run_compiled(
+        self, arrays: SampleModel, values: np.ndarray, trajectories: Sequence[InputTrajectory],
+        motions: list[SimulatedMotion],
+    ) -> None:
+        known = self._tree_values(arrays, values)
+        work, first = rollout_workspace(arrays, len(self.columns), self.width), self._first()
+        for trajectory, motion in zip(trajectories, motions, strict=True):
+            work.state[:], work.state_by[:] = trajectory.start, first
+            torque = np.ascontiguousarray(trajectory.torque, dtype=float)
+            simulate(arrays, known, work, torque, float(trajectory.step), self.substeps, *motion)
+
+    def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
+        slots = np.full(len(values), -1)
+        slots[self.columns] = np.arange(len(self.columns))
+        return tree_values(arrays, values, slots, bool(self.model.robot.tree.is_coupled))
+
+    def _run_together(
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory],
+        motions: list[SimulatedMotion],
+    ) -> None:
+        """Step by step through all trajectories at once, the longest first."""
+        order = np.argsort([-len(trajectory.torque) for trajectory in trajectories], kind='stable')
+        lengths = np.array([len(trajectories[c].torque) for c in order])
+        state = np.array([trajectories[c].start for c in order], dtype=float)
+        by = np.repeat(self._first()[None], len(order), axis=0)
+        step = np.array([trajectories[c].step for c in order])
+        alive = np.ones(len(order), dtype=bool)
+        for node in range(lengths.max(initial=0)):
+            alive &= lengths > node
+            some = np.flatnonzero(alive)
+            now = np.array([trajectories[c].torque[node] for c in order[some]])
+            rate, rate_by, moves = self._rates(values, state[some], by[some], now)
+            alive[some] = moves
+            for k, s in enumerate(some):
+                if moves[k]:
+                    motion = motions[order[s]]
+                    motion.states[node] = *state[s], rate[k, 1]
+                    motion.slopes[node] = *by[s], rate_by[k, 1]
+            some = np.flatnonzero(alive & (lengths > node + 1))
+            if len(some) == 0:
+                return
+            pair = np.array([trajectories[c].torque[node:node + 2] for c in order[some]])
+            for k in range(self.substeps):
+                state[some], by[some], moves = self._step(
+                    values, state[some], by[some], pair, k / self.substeps, step[some])
+                alive[some] = moves & alive[some]
+
+    def _step(
+        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, torque: np.ndarray,
+        begin: float, step: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One step of all: states, derivatives, and which of them could be made."""
+        h = (step / self.substeps)[:, None, None]
+        change, change_by = np.zeros_like(state), np.zeros_like(by)
+        slope, slope_by = change, change_by
+        possible = np.ones(len(state), dtype=bool)
+        for share, weight in STAGES:
+            at = begin + share / self.substeps
+            now = torque[:, 0] + at * (torque[:, 1] - torque[:, 0])
+            slope, slope_by, moves = self._rates(
+                values, state + share * h * slope, by + share * h[..., None] * slope_by, now)
+            possible &= moves
+            change = change + weight / 6.0 * h * slope
+            change_by = change_by + weight / 6.0 * h[..., None] * slope_by
+        state = state + change
+        possible &= (np.abs(state) < RUNAWAY).all(axis=(1, 2))
+        return state, by + change_by, possible
+
+    def _rates(
+        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, torque: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rates of change of states and derivatives, and where the robot can move."""
+        rate, rate_by = np.full_like(state, np.nan), np.full_like(by, np.nan)
+        moves = np.zeros(len(state), dtype=bool)
+        sound = np.flatnonzero((np.abs(state) < RUNAWAY).all(axis=(1, 2)))
+        for some, found in self._accelerations(values, state, torque, sound):
+            rate[some, 0], rate[some, 1] = state[some, 1], found.value
+            rate_by[some, 0] = by[some, 1]
+            rate_by[some, 1] = found.by_position @ by[some, 0] + found.by_velocity @ by[some, 1]
+            rate_by[some, 1, :, self.starts:] += found.by_parameters
+            positive = np.linalg.eigvalsh(found.by_torque)[:, 0] > 0.0
+            moves[some] = positive & np.isfinite(found.value).all(axis=1)
+        return rate, rate_by, moves
+
+    def _accelerations(
+        self, values: np.ndarray, state: np.ndarray, torque: np.ndarray, some: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Acceleration]]:
+        """Accelerations of some of the states, but for those where the robot cannot be."""
+        if len(some) == 0:
+            return
+        try:
+            yield some, linearised_accelerations(
+                self.model, values, state[some, 0], state[some, 1], torque[some], self.columns)
+        except (np.linalg.LinAlgError, UnreachableError):
+            if len(some) > 1:
+                for half in np.array_split(some, 2):
+                    yield from self._accelerations(values, state, torque, half)

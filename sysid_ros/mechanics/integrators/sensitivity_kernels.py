@@ -1,0 +1,200 @@
+"""Compiled: a tree moves through time, and what its motion depends on moves along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.mechanics.joint_terms import dispatch
+from sysid_ros.mechanics.regressor import sample_regressor
+from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
+from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
+from sysid_ros.mechanics.tree.tree_dynamics import accelerate, differentiate
+from sysid_ros.numerics import dense, spatial_vectors, tables
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
+
+#: Files that are compiled into the simulation.
+SOURCES = (
+    compiled, dense, forward_kinematics, sample_regressor, *dispatch.SOURCES, spatial_vectors,
+    tables, tree_arrays, tree_dynamics, tree_terms)
+#: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
+#: they count in sixths.
+STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
+#: A joint beyond this in [rad, m, rad/s, m/s] is not on any recording: it has run away.
+RUNAWAY = 1e6
+
+
+class RolloutWorkspace(NamedTuple):
+    """Workspace for one step: positions and velocities, and their w derivatives.
+
+    Attributes:
+        tree: Workspace for one sample.
+        torque: At the time of a stage, shape ``(n,)``.
+        state: At the beginning of the step, ``(2, n)``, as the next three.
+        stage: At a stage.
+        change: Where the stages lead so far.
+        slope: Rate of change at a stage.
+        state_by: Derivatives, shape ``(2, n, w)``, as the next three.
+        stage_by: At a stage.
+        change_by: Where the stages lead so far.
+        slope_by: Rate of change at a stage.
+    """
+
+    tree: TreeWorkspace
+    torque: np.ndarray
+    state: np.ndarray
+    stage: np.ndarray
+    change: np.ndarray
+    slope: np.ndarray
+    state_by: np.ndarray
+    stage_by: np.ndarray
+    change_by: np.ndarray
+    slope_by: np.ndarray
+
+
+def rollout_workspace(model: SampleModel, columns: int, width: int) -> RolloutWorkspace:
+    """Workspace for the steps of a model.
+
+    Args:
+        model: The model.
+        columns: How many parameters to differentiate by.
+        width: How many derivatives there are in all.
+    """
+    joints = model.coupling.shape[1]
+    state, derivatives = ((2, joints),) * 4, ((2, joints, width),) * 4
+    return RolloutWorkspace(tree_workspace(model, columns), *(
+        np.zeros(shape) for shape in ((joints,), *state, *derivatives)))
+
+
+@njit(**INSIDE)
+def _state_derivative(
+    model: SampleModel, values: TreeValues, work: RolloutWorkspace, q: np.ndarray, v: np.ndarray
+) -> bool:
+    """Time derivatives of a stage's state and sensitivities; False where it cannot move."""
+    tree, by = work.tree, work.stage_by
+    joints, width = len(q), by.shape[2]
+    if not accelerate(model, values, tree, q, v, work.torque):
+        return False
+    for r in range(joints):
+        work.slope[0, r], work.slope[1, r] = v[r], tree.acceleration[r]
+        if not abs(tree.acceleration[r]) < np.inf:
+            return False
+    if width == 0:
+        return True
+    differentiate(model, values, tree, q, v)
+    first = width - tree.by_parameters.shape[1]
+    for r in range(joints):
+        for c in range(first):
+            work.slope_by[1, r, c] = 0.0
+        for c in range(first, width):
+            work.slope_by[1, r, c] = tree.by_parameters[r, c - first]
+        for m in range(joints):
+            by_q, by_v = tree.by_position[r, m], tree.by_velocity[r, m]
+            for c in range(width):
+                work.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
+        for c in range(width):
+            work.slope_by[0, r, c] = by[1, r, c]
+    return True
+
+
+@njit(**INSIDE)
+def _step(
+    model: SampleModel, values: TreeValues, work: RolloutWorkspace, before: np.ndarray,
+    after: np.ndarray, begin: float, part: float, h: float,
+) -> bool:
+    """One step of the classical Runge-Kutta method, from a part of the way between nodes."""
+    q, v = work.stage[0], work.stage[1]
+    # Not times zero: slopes may not be numbers yet.
+    for r in range(2):
+        for j in range(len(q)):
+            work.slope[r, j], work.change[r, j] = 0.0, work.state[r, j]
+            for c in range(work.slope_by.shape[2]):
+                work.slope_by[r, j, c], work.change_by[r, j, c] = 0.0, work.state_by[r, j, c]
+    for share, weight in STAGES:
+        at = begin + share * part
+        for j in range(len(work.torque)):
+            work.torque[j] = before[j] + at * (after[j] - before[j])
+        _blend(work.state, work.slope, share * h, work.stage)
+        _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
+        if not _state_derivative(model, values, work, q, v):
+            return False
+        _blend(work.change, work.slope, weight * h / 6.0, work.change)
+        _blend_by(work.change_by, work.slope_by, weight * h / 6.0, work.change_by)
+    _blend(work.change, work.change, 0.0, work.state)
+    _blend_by(work.change_by, work.change_by, 0.0, work.state_by)
+    near = True
+    for j in range(len(q)):
+        near &= abs(work.state[0, j]) < RUNAWAY and abs(work.state[1, j]) < RUNAWAY
+    return near
+
+
+@njit(**INSIDE)
+def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    """The first, and the second times a factor, shape ``(2, n)``."""
+    for i in range(2):
+        for r in range(a.shape[1]):
+            out[i, r] = a[i, r] + factor * b[i, r]
+
+
+@njit(**INSIDE)
+def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
+    """The same of derivatives, shape ``(2, n, w)``."""
+    for i in range(2):
+        for r in range(a.shape[1]):
+            for c in range(a.shape[2]):
+                out[i, r, c] = a[i, r, c] + factor * b[i, r, c]
+
+
+@njit(**INSIDE)
+def _write(work: RolloutWorkspace, state: np.ndarray, slopes: np.ndarray) -> None:
+    """Keep positions, velocities and accelerations with their derivatives, ``(3, n, w)``."""
+    for j in range(state.shape[1]):
+        state[0, j], state[1, j] = work.stage[0, j], work.stage[1, j]
+        state[2, j] = work.slope[1, j]
+        for c in range(slopes.shape[2]):
+            slopes[0, j, c], slopes[1, j, c] = work.stage_by[0, j, c], work.stage_by[1, j, c]
+            slopes[2, j, c] = work.slope_by[1, j, c]
+
+
+def _compiled(sources: str) -> Callable[..., bool]:
+    """The whole simulation as one call.
+
+    Args:
+        sources: Digest of the files whose functions are called. The compiler's cache looks at
+            what a function closes over, but not at other files.
+    """
+
+    @njit(**ENTRY)
+    def simulate(
+        model: SampleModel, values: TreeValues, work: RolloutWorkspace, torque: np.ndarray,
+        h: float, substeps: int, states: np.ndarray, slopes: np.ndarray,
+    ) -> bool:
+        sources  # noqa: B018
+        last, part = len(torque) - 1, 1.0 / substeps
+        for node in range(last + 1):
+            for j in range(torque.shape[1]):
+                work.torque[j] = torque[node, j]
+            _blend(work.state, work.state, 0.0, work.stage)
+            _blend_by(work.state_by, work.state_by, 0.0, work.stage_by)
+            if not _state_derivative(model, values, work, work.stage[0], work.stage[1]):
+                return False
+            _write(work, states[node], slopes[node])
+            if node < last:
+                for k in range(substeps):
+                    if not _step(model, values, work, torque[node], torque[node + 1],
+                                 k * part, part, h * part):
+                        return False
+        return True
+
+    return simulate
+
+
+#: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, time from node to node
+#: in [s] and steps in between; fills states ``(N + 1, 3, n)`` and derivatives
+#: ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it ended early.
+simulate = _compiled(digest(*SOURCES))

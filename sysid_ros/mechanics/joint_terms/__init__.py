@@ -1,0 +1,1 @@
+"""Torques at the joints beside rigid-body dynamics."""

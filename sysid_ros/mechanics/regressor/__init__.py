@@ -1,0 +1,1 @@
+"""Torque regressors of kinematic trees, and what is made of them."""

@@ -1,0 +1,272 @@
+r"""Gradient of any linear function of the regressor with respect to the motion.
+
+For weights W of the shape of the regressor Y this is the gradient of
+:math:`\sum_{tjp} W_{tjp} Y_{tjp}(q, v, a)`: what the gradient of an information criterion
+needs, without a derivative of Y ever being stored. The entry of joint j and body i is the
+torque of body i alone with the "inertial parameters" :math:`W_{ji}`, so the chain of motion is
+walked outwards once and its derivatives are collected walking back, in world axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from sysid_ros.errors import ParameterError
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.mechanics.closures.closed_gradient import closed_gradient
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor, tree_motion
+from sysid_ros.mechanics.tree import forward_kinematics
+from sysid_ros.mechanics.tree.forward_kinematics import (
+    TreeJoints,
+    body_forward_kinematics,
+    tree_joints,
+)
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics import spatial_vectors
+from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+from sysid_ros.numerics.spatial_vectors import Vector, cross, dot, plus, three
+from sysid_ros.robot.model import RobotModel
+
+#: Files that are compiled into :func:`fill_gradients`.
+SOURCES = (compiled, forward_kinematics, spatial_vectors)
+
+
+def regressor_gradient(
+    robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Gradient of :math:`\sum_{tjp} W_{tjp} Y_{tjp}(q, v, a)` of the inertial regressor.
+
+    Args:
+        robot: The robot, with b bodies and n independent joints.
+        q: Joint positions in [rad] or [m], shape ``(T, n)``.
+        v: Joint velocities, shape ``(T, n)``.
+        a: Joint accelerations, shape ``(T, n)``.
+        weights: The weights W, shape ``(T, n, 10 b)``.
+
+    Returns:
+        Derivatives with respect to q, v and a, shape ``(T, n)`` each.
+
+    Raises:
+        ParameterError: The arrays do not belong together.
+    """
+    if robot.loops is not None:
+        return closed_gradient(
+            closed_chain(robot), (q, v, a), weights,
+            lambda *moved: inertial_regressor(robot.opened, *moved),
+            lambda *moved: regressor_gradient(robot.opened, *moved))
+    tree = robot.tree
+    motion = tree_motion(robot, q, v, a)
+    shape = (*q.shape, np.count_nonzero(tree.columns))
+    if weights.shape != shape:
+        raise ParameterError(
+            'motion and weights do not belong together', found=weights.shape, allowed=shape
+        )
+    if tree.massless.any():
+        some, weights = weights, np.zeros((*q.shape, len(tree.columns)))
+        weights[:, :, tree.columns] = some
+    if tree.is_coupled:
+        weights = np.einsum('kj,tjp->tkp', tree.coupling, weights, optimize=True)
+    gradients = np.empty((3, *motion[0].shape))
+    fill_gradients(
+        tree_joints(tree), robot.gravity, *motion, np.ascontiguousarray(weights), gradients)
+    if tree.is_coupled:
+        gradients = gradients @ tree.coupling
+    return gradients[0], gradients[1], gradients[2]
+
+
+@njit(**INSIDE | MAKES_ARRAYS)
+def _walk(
+    tree: TreeJoints, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    weights: np.ndarray, gradients: np.ndarray,
+) -> None:
+    """Fill ``gradients`` (3, T, b) sample by sample; other arguments as for the regressor."""
+    (samples, bodies), parent, revolute = q.shape, tree.parent, tree.revolute
+    pose, screw = np.empty((bodies, 12)), np.empty((bodies, 3))
+    # Axis z, origin p, lever d from the parent, angular velocity, angular acceleration and
+    # acceleration of the origin; in the second array the derivatives with respect to them.
+    state, adjoint = np.empty((bodies, 6, 3)), np.empty((bodies, 6, 3))
+    turn = np.empty((bodies, 3))
+    for t in range(samples):
+        for i in range(bodies):
+            body_forward_kinematics(tree, pose, screw, i, q[t, i])
+            _outwards(i, parent[i], revolute[i], gravity, v[t, i], a[t, i], pose, screw, state)
+        adjoint[:] = 0.0
+        turn[:] = 0.0
+        for i in range(bodies):
+            j = i
+            while j >= 0:
+                _pair(i, j, revolute[j], weights[t, j, 10 * i:10 * i + 10], pose[i], state,
+                      adjoint, turn)
+                j = parent[j]
+        for i in range(bodies - 1, -1, -1):
+            gradients[0, t, i], gradients[1, t, i], gradients[2, t, i] = _inwards(
+                i, parent[i], revolute[i], v[t, i], a[t, i], state, adjoint, turn
+            )
+
+
+_Z, _P, _D, _OMEGA, _ALPHA, _ACC = range(6)
+
+
+@njit(**INSIDE)
+def _times(pose: np.ndarray, x: Vector) -> Vector:
+    """World components of a vector in the frame of a body of this pose."""
+    return (
+        pose[0] * x[0] + pose[1] * x[1] + pose[2] * x[2],
+        pose[3] * x[0] + pose[4] * x[1] + pose[5] * x[2],
+        pose[6] * x[0] + pose[7] * x[1] + pose[8] * x[2])
+
+
+@njit(**INSIDE)
+def _inertia_times(phi: np.ndarray, pose: np.ndarray, x: Vector) -> Vector:
+    """World components of inertia times x, the inertia given in the body's frame."""
+    b0 = pose[0] * x[0] + pose[3] * x[1] + pose[6] * x[2]
+    b1 = pose[1] * x[0] + pose[4] * x[1] + pose[7] * x[2]
+    b2 = pose[2] * x[0] + pose[5] * x[1] + pose[8] * x[2]
+    return _times(pose, (
+        phi[4] * b0 + phi[5] * b1 + phi[7] * b2,
+        phi[5] * b0 + phi[6] * b1 + phi[8] * b2,
+        phi[7] * b0 + phi[8] * b1 + phi[9] * b2,
+    ))
+
+
+@njit(**INSIDE)
+def _get(row: np.ndarray) -> Vector:
+    return (row[0], row[1], row[2])
+
+
+@njit(**INSIDE)
+def _put(row: np.ndarray, x: Vector) -> None:
+    row[0], row[1], row[2] = x[0], x[1], x[2]
+
+
+@njit(**INSIDE)
+def _add(row: np.ndarray, x: Vector, factor: float = 1.0) -> None:
+    row[0] += factor * x[0]
+    row[1] += factor * x[1]
+    row[2] += factor * x[2]
+
+
+@njit(**INSIDE)
+def _outwards(
+    i: int, parent: int, revolute: bool, gravity: np.ndarray, v: float, a: float,
+    pose: np.ndarray, screw: np.ndarray, state: np.ndarray,
+) -> None:
+    """Motion of body i, which has a pose; gravity counts as acceleration of the base."""
+    z, p, d = three(screw, i, 0), three(pose, i, 9), three(pose, i, 9)
+    omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    acceleration = (-gravity[0], -gravity[1], -gravity[2])
+    if parent >= 0:
+        d = plus(p, three(pose, parent, 9), -1.0)
+        omega, alpha = _get(state[parent, _OMEGA]), _get(state[parent, _ALPHA])
+        acceleration = _get(state[parent, _ACC])
+    acceleration = plus(acceleration, cross(alpha, d), 1.0)
+    acceleration = plus(acceleration, cross(omega, cross(omega, d)), 1.0)
+    swing = cross(omega, z)
+    if revolute:
+        alpha = plus(plus(alpha, z, a), swing, v)
+        omega = plus(omega, z, v)
+    else:
+        acceleration = plus(plus(acceleration, z, a), swing, 2.0 * v)
+    _put(state[i, _Z], z)
+    _put(state[i, _P], p)
+    _put(state[i, _D], d)
+    _put(state[i, _OMEGA], omega)
+    _put(state[i, _ALPHA], alpha)
+    _put(state[i, _ACC], acceleration)
+
+
+@njit(**INSIDE)
+def _pair(
+    i: int, j: int, revolute: bool, phi: np.ndarray, pose: np.ndarray, state: np.ndarray,
+    adjoint: np.ndarray, turn: np.ndarray,
+) -> None:
+    r"""Derivatives of the power of body i's wrench on joint j, with parameters ``phi``.
+
+    With :math:`f = m a + \alpha \times h + \omega \times (\omega \times h)` and
+    :math:`n = I\alpha + \omega \times I\omega + h \times a` the power is
+    :math:`u \cdot f + w \cdot n`.
+    """
+    m, h = phi[0], _times(pose, (phi[1], phi[2], phi[3]))
+    omega, alpha, a = _get(state[i, _OMEGA]), _get(state[i, _ALPHA]), _get(state[i, _ACC])
+    z = _get(state[j, _Z])
+    lever = plus(_get(state[i, _P]), _get(state[j, _P]), -1.0)
+    u, w = (cross(z, lever), z) if revolute else (z, (0.0, 0.0, 0.0))
+    spin = _inertia_times(phi, pose, omega)
+    along, across, square = dot(omega, h), dot(omega, u), dot(u, h)
+    force = plus(cross(alpha, h), omega, along)
+    force = plus(plus(force, h, -dot(omega, omega)), a, m)
+    moment = plus(plus(_inertia_times(phi, pose, alpha), cross(omega, spin), 1.0), cross(h, a), 1.0)
+    d_a = plus(cross(w, h), u, m)
+    d_alpha = plus(cross(h, u), _inertia_times(phi, pose, w), 1.0)
+    d_omega = plus(_inertia_times(phi, pose, cross(w, omega)), cross(spin, w), 1.0)
+    d_omega = plus(plus(plus(d_omega, u, along), h, across), omega, -2.0 * square)
+    _add(adjoint[i, _ACC], d_a)
+    _add(adjoint[i, _ALPHA], d_alpha)
+    _add(adjoint[i, _OMEGA], d_omega)
+    # Turning the body alone is turning all other vectors the other way.
+    for x, y in ((a, d_a), (alpha, d_alpha), (omega, d_omega), (u, force), (w, moment)):
+        _add(turn[i], cross(x, y), -1.0)
+    if revolute:
+        _add(adjoint[j, _Z], plus(moment, cross(lever, force), 1.0))
+        pull = cross(force, z)
+        _add(adjoint[i, _P], pull)
+        _add(adjoint[j, _P], pull, -1.0)
+    else:
+        _add(adjoint[j, _Z], force)
+
+
+@njit(**INSIDE)
+def _inwards(
+    i: int, parent: int, revolute: bool, v: float, a: float, state: np.ndarray,
+    adjoint: np.ndarray, turn: np.ndarray,
+) -> Vector:
+    """Hand the derivatives of body i to its parent; returns those of its joint's q, v, a."""
+    z, d = _get(state[i, _Z]), _get(state[i, _D])
+    omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if parent >= 0:
+        omega, alpha = _get(state[parent, _OMEGA]), _get(state[parent, _ALPHA])
+    d_a, d_alpha = _get(adjoint[i, _ACC]), _get(adjoint[i, _ALPHA])
+    d_omega = _get(adjoint[i, _OMEGA])
+    swing = cross(omega, z)
+    # What multiplies v omega x z in the motion of the body, and what multiplies a z.
+    swung, driven = (d_alpha, d_alpha) if revolute else (plus(d_a, d_a, 1.0), d_a)
+    d_v = dot(swung, swing)
+    d_z = plus((a * driven[0], a * driven[1], a * driven[2]), cross(swung, omega), v)
+    if revolute:
+        d_v += dot(d_omega, z)
+        d_z = plus(d_z, d_omega, v)
+    d_d = plus(_get(adjoint[i, _P]), cross(d_a, alpha), 1.0)
+    d_d = plus(plus(d_d, omega, dot(d_a, omega)), d_a, -dot(omega, omega))
+    _add(turn[i], cross(z, plus(d_z, _get(adjoint[i, _Z]), 1.0)))
+    if parent >= 0:
+        _add(adjoint[parent, _P], _get(adjoint[i, _P]))
+        _add(adjoint[parent, _ACC], d_a)
+        _add(adjoint[parent, _ALPHA], plus(d_alpha, cross(d, d_a), 1.0))
+        carried = plus(plus(d_omega, cross(z, swung), v), d_a, dot(omega, d))
+        carried = plus(plus(carried, d, dot(d_a, omega)), omega, -2.0 * dot(d_a, d))
+        _add(adjoint[parent, _OMEGA], carried)
+        _add(turn[parent], plus(_get(turn[i]), cross(d, d_d), 1.0))
+    d_q = dot(_get(turn[i]), z) if revolute else dot(d_d, z)
+    return (d_q, d_v, dot(driven, z))
+
+
+def _compiled(sources: str) -> Callable[..., Any]:
+    """The walk as Python calls it; a digest of the files is part of what is compiled."""
+
+    @njit(**ENTRY | MAKES_ARRAYS)
+    def fill_gradients(
+        tree: TreeJoints, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        weights: np.ndarray, gradients: np.ndarray,
+    ) -> None:
+        sources  # noqa: B018
+        _walk(tree, gravity, q, v, a, weights, gradients)
+
+    return fill_gradients
+
+
+#: See :func:`_walk`.
+fill_gradients = _compiled(digest(*SOURCES))

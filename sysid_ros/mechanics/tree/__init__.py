@@ -1,0 +1,1 @@
+"""Kinematic trees, one sample at a time: forward kinematics, RNEA, CRBA, derivatives."""

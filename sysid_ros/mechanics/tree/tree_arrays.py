@@ -1,0 +1,117 @@
+"""Parameter values and workspace of the compiled dynamics of a tree, for one sample."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
+
+
+class TreeValues(NamedTuple):
+    """Parameter values of a tree, and which of them to differentiate by.
+
+    Attributes:
+        bodies: Mass, first moments and second moments xx, xy, yy, xz, yz, zz of every body at
+            its joint frame in [kg, kg·m, kg·m²], shape ``(b, 10)``.
+        amplitudes: Of the columns of joint terms, shape ``(t,)``.
+        slots: Place of a parameter among those to differentiate by, -1 for none, ``(p,)``.
+        free_bodies: Whether a body has such a parameter, shape ``(b,)``.
+        coupled: Whether bodies do not simply follow the joints of their own index.
+    """
+
+    bodies: np.ndarray
+    amplitudes: np.ndarray
+    slots: np.ndarray
+    free_bodies: np.ndarray
+    coupled: bool
+
+
+class TreeWorkspace(NamedTuple):
+    r"""Workspace for one sample: what happens in it, and what is found.
+
+    Attributes:
+        pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
+        screw: The joint's axis in the world, shape ``(b, 3)``.
+        inward: Angular velocity and both accelerations of a body in its own axes, ``(9,)``.
+        ten: Columns of one body, shape ``(10,)``.
+        axis: Spatial axes S, shape ``(b, 6)``, as the next seven.
+        drift: Their first change :math:`\dot\psi`.
+        swing: Their second change :math:`\ddot\psi`.
+        twist: Of the bodies.
+        rate: Spatial accelerations of the bodies without those of the joints.
+        joint_rate: What accelerations of the joints add.
+        wrench: Force on each body without accelerations of the joints.
+        load: Force on all that a joint carries.
+        own: Mass, first and second moments of each body in the world, shape ``(b, 10)``.
+        composite: The same of the composite body: all that the joint of a body carries.
+        momenta: Momentum and D of the composite body of each joint, shape ``(b, 12)``.
+        pairs: Mass matrix and derivatives of the torque by position and by velocity, body by
+            body, shape ``(3, b, b)``.
+        mass: Mass matrix, shape ``(n, n)``; its lower Cholesky factor once solved with.
+        acceleration: Found, shape ``(n,)``.
+        by_position: Derivatives of the acceleration, shape ``(n, n)``.
+        by_velocity: Likewise.
+        by_parameters: Likewise, shape ``(n, k)``.
+    """
+
+    pose: np.ndarray
+    screw: np.ndarray
+    inward: np.ndarray
+    ten: np.ndarray
+    axis: np.ndarray
+    drift: np.ndarray
+    swing: np.ndarray
+    twist: np.ndarray
+    rate: np.ndarray
+    joint_rate: np.ndarray
+    wrench: np.ndarray
+    load: np.ndarray
+    own: np.ndarray
+    composite: np.ndarray
+    momenta: np.ndarray
+    pairs: np.ndarray
+    mass: np.ndarray
+    acceleration: np.ndarray
+    by_position: np.ndarray
+    by_velocity: np.ndarray
+    by_parameters: np.ndarray
+
+
+def tree_values(
+    model: SampleModel, values: np.ndarray, slots: np.ndarray, coupled: bool
+) -> TreeValues:
+    """Parameter values as the kernels take them.
+
+    Args:
+        model: The model.
+        values: All parameter values, bodies before joint terms, shape ``(p,)``.
+        slots: As in :class:`TreeValues`.
+        coupled: As there.
+    """
+    values = np.asarray(values, dtype=float)
+    first = len(values) - len(model.terms.weights)
+    inertial = np.zeros((len(model.parent), 10))
+    inertial[model.column >= 0] = values[:first].reshape(-1, 10)
+    # Second moments have half the trace less the moments of inertia on their diagonal.
+    inertial[:, 4:] *= -1.0
+    inertial[:, [4, 6, 9]] -= 0.5 * inertial[:, [4, 6, 9]].sum(axis=1, keepdims=True)
+    free_bodies = np.zeros(len(model.parent), dtype=bool)
+    free_bodies[model.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
+    return TreeValues(inertial, values[first:].copy(), slots, free_bodies, coupled)
+
+
+def tree_workspace(model: SampleModel, columns: int) -> TreeWorkspace:
+    """Workspace for the samples of a model.
+
+    Args:
+        model: The model.
+        columns: How many parameters to differentiate by.
+    """
+    bodies, joints = model.coupling.shape
+    shapes = (
+        (bodies, 12), (bodies, 3), (9,), (10,), *((bodies, 6),) * 8, (bodies, 10),
+        (bodies, 10), (bodies, 12), (3, bodies, bodies), (joints, joints), (joints,),
+        (joints, joints), (joints, joints), (joints, columns))
+    return TreeWorkspace(*(np.zeros(shape) for shape in shapes))

@@ -1,0 +1,102 @@
+"""A process that has loaded what fits need, kept ready for the next one.
+
+To load takes seconds, and half a minute where the functions have to be compiled first. So a
+process does it before there is a fit, and the next one does it while the robot is at other things.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.nodes.fit_process import FitProcess
+from sysid_ros.nodes.node import now
+from sysid_ros.runs.job import FitJob, WarmUpJob
+
+# After a process that ended before it had a job, the next one waits for so long, in [s].
+_PAUSE = 10.0
+
+
+class FitStandby:
+    """Keeps a process ready, hands it over when a fit begins, and starts another one afterwards.
+
+    Args:
+        warm_up: What it loads.
+
+    Attributes:
+        problem: Why the last process ended before it had a job; empty when it did not.
+    """
+
+    def __init__(self, warm_up: WarmUpJob) -> None:
+        self._warm_up = warm_up
+        self._process: FitProcess | None = None
+        self._ended = -math.inf
+        self.problem = ''
+
+    @property
+    def ready(self) -> bool:
+        """Whether a process waits for a job."""
+        return self._process is not None and self._process.ready
+
+    @property
+    def loading(self) -> str:
+        """What a process is still doing before it is ready, in words; empty when none is."""
+        return '' if self._process is None or self._process.ready else self._process.stage
+
+    def start(self) -> None:
+        """Start a process that somebody waits for, unless there is one."""
+        self.poll()
+        if self._process is None:
+            self.problem = ''
+            self._process = FitProcess(self._warm_up.model_copy(update={'awaited': True}))
+
+    def keep(self) -> None:
+        """Start a process unless there is one, or one has ended just now."""
+        if self._process is None and now() > self._ended + _PAUSE:
+            self._process = FitProcess(self._warm_up)
+
+    def poll(self) -> None:
+        """Take in what the process has reported, or that it has ended."""
+        if self._process is None:
+            return
+        if self._process.poll():
+            self.problem, self._ended = self._process.error, now()
+            self._process = None
+        elif self._process.ready:
+            self.problem = ''
+
+    def require_ready(self) -> None:
+        """Refuse to go on without a process that is ready.
+
+        Raises:
+            EstimationError: There is none.
+        """
+        if not self.ready:
+            raise EstimationError(
+                'the process for fits is not ready', found=self.problem or self.loading or 'none',
+                fix='Activate the node again; if it ends again, check the memory and '
+                'NUMBA_CACHE_DIR')
+
+    def take(self, job: FitJob) -> FitProcess:
+        """Give the process a job; one that has loaded nothing yet where there is none.
+
+        Args:
+            job: The job.
+        """
+        process, self._process = self._process, None
+        if process is not None:
+            try:
+                process.begin(job)
+                return process
+            except OSError:
+                # It ended since it was looked at.
+                process.kill()
+        process = FitProcess()
+        process.begin(job)
+        return process
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None

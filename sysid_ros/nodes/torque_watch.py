@@ -1,0 +1,82 @@
+"""Torques of the last seconds beside predicted ones, compared in a thread that nobody waits for."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from sysid_ros.errors import SysidError
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.evaluation.live_torque import live_torque
+from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.robot.parameters import ParameterSet
+from sysid_ros.runs.warm_up import load_for_live_data
+
+
+class TorqueWatch:
+    """Compares one window after the other, from ``configure`` of a node to its clean-up.
+
+    Args:
+        setup: What joint states mean, how they are filtered, and the torque model.
+
+    Attributes:
+        rms: Root mean square of the measured torques of the last window in [N·m] or [N], shape
+            ``(n,)``; NaN where they are not known.
+        residual_rms: The same of measured less predicted ones.
+    """
+
+    def __init__(self, setup: FitSetup) -> None:
+        self._setup = setup
+        self.rms = self.residual_rms = np.full(len(setup.model.robot.joint_names), math.nan)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix='torque')
+        self._loading: Future[None] | None = None
+        self._looking: Future[tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the compiled functions for joint states that come in are loaded."""
+        return self._loading is not None and self._loading.done()
+
+    def load(self) -> None:
+        """Begin to load them, unless that has begun."""
+        if self._loading is None:
+            self._loading = self._thread.submit(load_for_live_data)
+
+    def require_loaded(self) -> None:
+        """Raise what went wrong when they were loaded."""
+        assert self._loading is not None  # it is called when they are loaded
+        self._loading.result()
+
+    def look(self, window: LiveWindow | None, believed: ParameterSet) -> None:
+        """Take what the thread has found, and give it the next window if it is done.
+
+        Args:
+            window: Joint states of the last seconds; None when there were none.
+            believed: Parameters to predict torques by.
+        """
+        if not self.loaded:
+            return
+        if self._looking is not None:
+            if not self._looking.done():
+                return
+            self.rms, self.residual_rms = self._looking.result()
+        self._looking = self._thread.submit(self._compare, window, believed)
+
+    def close(self) -> None:
+        """End the thread after what it is doing."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _compare(
+        self, window: LiveWindow | None, believed: ParameterSet
+    ) -> tuple[np.ndarray, np.ndarray]:
+        unknown = np.full(len(self._setup.model.robot.joint_names), math.nan)
+        if window is None:
+            return unknown, unknown
+        try:
+            found = live_torque(window, self._setup, believed)
+        except SysidError:
+            # Too little was heard, or without efforts; diagnostics say what is wrong.
+            return unknown, unknown
+        return found.rms, found.residual_rms

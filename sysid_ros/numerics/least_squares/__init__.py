@@ -1,0 +1,1 @@
+"""Nonlinear least squares: one damped Gauss-Newton method, and normal equations of fixed form."""

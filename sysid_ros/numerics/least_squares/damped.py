@@ -1,0 +1,184 @@
+r"""Damped Gauss-Newton steps to a minimum of nonlinear least squares.
+
+Steps solve :math:`(H + \lambda D)\, d = -g` with H of Gauss and Newton and D its diagonal
+(Levenberg 1944; Marquardt 1963), and :math:`\lambda` follows Nielsen's rule (1999): the more of
+the promised decrease came true, the less the next step is damped. What the residuals are, how
+their normal equations are solved, and where a step leads, is a point's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+
+# A step is taken when at least this part of the promised decrease came true.
+_WORTHWHILE = 1e-4
+# Damping beyond which no step is left, and by how much it rises where nothing can be solved.
+_STUCK = 1e16
+_RAISED = 10.0
+# Part of the first cost below which all is rounding.
+_COST_TOLERANCE = 1e-28
+
+
+class Ended(Enum):
+    """How a search ended."""
+
+    CONVERGED = 'neither steps nor the gradient promise a decrease'
+    STALLED = 'no step decreases the cost'
+    ITERATION_LIMIT = 'the search ran out of iterations'
+
+
+class DampedStep(NamedTuple):
+    """A step to the minimum of a damped quadratic model.
+
+    Attributes:
+        states: Of the states, which belong to parts of the data, such as ``(N, n)`` of a chain.
+        values: Of the parameters that all share, shape ``(p,)``.
+        promised: What it takes off the model without damping.
+        size: Largest part of the parameters' step, in units of their scale.
+        scale: What steps are damped in units of, for the next one; None for the curvature there.
+    """
+
+    states: np.ndarray
+    values: np.ndarray
+    promised: float
+    size: float
+    scale: Any
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One line of a search's log.
+
+    Attributes:
+        cost: Half the sum of squared weighted residuals after it.
+        decrease: How much of the cost it took off; negative for a step that was refused.
+        gain: That over what the linear model promised.
+        damping: Marquardt's parameter it was made with.
+        step: Size of the parameters' step, in units of their scale.
+        gradient: Largest cosine between the residuals and one of their derivatives.
+    """
+
+    cost: float
+    decrease: float
+    gain: float
+    damping: float
+    step: float
+    gradient: float
+
+
+class Point(Protocol):
+    """Residuals to first order at a place."""
+
+    @property
+    def cost(self) -> float:
+        """Half the sum of squared residuals; not finite where they cannot be computed."""
+
+    @property
+    def linearised(self) -> Callable[[], Self] | None:
+        """Of a model that reaches farther than slopes, which is good for one step: by slopes."""
+
+    def damped_step(self, damping: float, scale: Any) -> DampedStep | None:
+        """The step to the minimum of the damped quadratic model; None where there is none.
+
+        Args:
+            damping: Marquardt's parameter.
+            scale: That of the step before, or None.
+        """
+
+    def steepness(self) -> float:
+        """Largest cosine between the residuals and one of their derivatives."""
+
+    def moved(self, step: DampedStep) -> Self:
+        """The point that a step leads to, linearised."""
+
+
+P = TypeVar('P', bound=Point)
+
+
+@dataclass
+class DampedGaussNewton(Generic[P]):
+    """A search, and where it stands.
+
+    Attributes:
+        point: The best point so far.
+        max_iterations: Most steps tried, refused ones included.
+        tolerance: Relative decrease of the cost, promised and achieved, below which it ends.
+        gradient_tolerance: Steepness below which it ends.
+        damping: Marquardt's parameter.
+        relief: Part that damping falls to, at most, after a step that came true.
+        floor: Cost below which all is rounding, where that is known.
+        free: Damping up to which a step is mostly that of Gauss and Newton.
+        confirmed: Whether a last step is tried that promises no more than the tolerance, which
+            is worth it where evaluating a point costs little.
+        progress: Called with every step that was tried, once :attr:`point` is where it led.
+        log: Every step that was tried.
+    """
+
+    point: P
+    max_iterations: int
+    tolerance: float
+    gradient_tolerance: float
+    damping: float
+    relief: float = 1.0 / 3.0
+    floor: float = 0.0
+    free: float = 1.0
+    confirmed: bool = True
+    progress: Callable[[Iteration], None] | None = None
+    log: list[Iteration] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._least = max(_COST_TOLERANCE * self.point.cost, self.floor)
+        self._raised, self._scale = 2.0, None
+
+    def run(self) -> Ended:
+        """Step until the search ends; may be called again from another point."""
+        while len(self.log) < self.max_iterations:
+            steepness = self.point.steepness()
+            if self.point.linearised is None and steepness <= self.gradient_tolerance:
+                return Ended.CONVERGED
+            step = self.point.damped_step(self.damping, self._scale)
+            if step is None and self.point.linearised is not None:
+                self.point, self._scale = self.point.linearised(), None
+            elif step is None:
+                self.damping *= _RAISED
+            elif self._try(step, steepness):
+                return Ended.CONVERGED
+            if self.damping > _STUCK:
+                return Ended.STALLED
+        return Ended.ITERATION_LIMIT
+
+    def _try(self, step: DampedStep, steepness: float) -> bool:
+        """Take a step if it is worthwhile; whether it was too small to go on."""
+        cost, linearised = self.point.cost, self.point.linearised
+        least = self.tolerance * cost + self._least
+        # Under strong damping little is promised anywhere.
+        small = step.promised <= least and self.damping <= self.free and linearised is None
+        if small and not self.confirmed:
+            return True
+        self._scale = step.scale
+        trial = self.point.moved(step)
+        decrease = cost - trial.cost if np.isfinite(trial.cost) else -np.inf
+        gain = decrease / step.promised if step.promised > 0.0 else -np.inf
+        taken = gain > _WORTHWHILE
+        self.log.append(Iteration(
+            trial.cost if taken else cost, decrease, gain, self.damping, step.size, steepness))
+        if taken:
+            self.point = trial
+        if self.progress is not None:
+            self.progress(self.log[-1])
+        if taken:
+            self.damping *= max(self.relief, 1.0 - (2.0 * gain - 1.0)**3)
+            self._raised = 2.0
+            return small and decrease <= least
+        if linearised is not None:
+            self.point, self._scale = linearised(), None
+            return False
+        self.damping *= self._raised
+        self._raised *= 2.0
+        # Where hardly anything was promised, refusal is rounding.
+        return small

@@ -1,0 +1,268 @@
+r"""Recorded efforts in parts of the joint torques, by one fit over all joints.
+
+Neighbouring joints carry the same bodies: with the rigid-body torques
+:math:`\Gamma_j(\theta_0 + P z)` of one set of parameters, near the prior, every joint's effort is
+
+.. math:: \tau_j = s_j\,\Gamma_j (\theta_0 + P z) + F_j c_j,
+
+with friction, drive inertia and offset :math:`F_j c_j` of its own. What tells a scale is that
+the other joints, and the prior with its own uncertainty, contradict the masses it would take.
+On a clock that runs k times as fast, what accelerates the links seems :math:`k^2` times as
+large, beside what carries their weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import OptimizeResult, minimize, minimize_scalar
+
+from sysid_ros.recording.checks.effort_reading import Reading
+
+# A scale is off when it differs by this factor, and by so many standard deviations.
+_FACTOR, _SIGMAS = 1.3, 3.0
+# Scales are looked for up to this factor either way.
+_RANGE = 1e2
+# A joint's effort must correlate so much with the prior's rigid-body torque to take part, and so
+# much to be accused: elsewhere the prior hardly says what the torque is, and the last number of
+# standard deviations is asked for.
+_CORRELATED, _TOLD, _BEYOND_DOUBT = 0.5, 0.85, 4.5
+# Where the prior explains less than this of an effort, it stands for far larger torques, of which
+# nearly nothing is left in truth: that, too, says little. Where efforts correlate, it does so where
+# the effort is less than this of what that of other joints is, in parts of the prediction.
+_CANCELLED, _REST = -1.0, 0.15
+# Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
+# curvature, and what it has to explain, in squared standard deviations.
+_RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
+# Step of the differences that tell the curvature.
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class EffortScales:
+    """Recorded effort per joint torque.
+
+    Attributes:
+        common: Logarithm of the scale of the joints that agree.
+        common_deviation: Its standard deviation; infinite where nothing tells it.
+        odd: Logarithm of the scale, in that of the others, of each joint that disagrees.
+        agreeing: The joints that do not.
+        inertial: Logarithm of how much larger the efforts that accelerate the links are than the
+            description says, beside those that carry their weight.
+        inertial_deviation: Its standard deviation; infinite where nothing tells it.
+    """
+
+    common: float
+    common_deviation: float
+    odd: dict[str, float]
+    inertial: float = 0.0
+    inertial_deviation: float = np.inf
+    agreeing: tuple[str, ...] = ()
+
+    @property
+    def all_off(self) -> bool:
+        """Whether the efforts together are not what the masses of the description give."""
+        return _is_off(self.common, self.common_deviation)
+
+    @property
+    def clock(self) -> float:
+        """How much faster than the robot's the clock of the recording runs, by these efforts."""
+        return float(np.exp(0.5 * self.inertial))
+
+    @property
+    def clock_off(self) -> bool:
+        """Whether weight and acceleration of the links are not of one clock, beyond doubt."""
+        return _is_off(self.inertial, self.inertial_deviation)
+
+
+def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
+    """The scales of all efforts of a recording, by one fit.
+
+    Args:
+        joints: Each joint's effort beside the torque of the prior.
+    """
+    found = _telling(joints)
+    names, odd = list(found), {}
+    if not found:
+        return EffortScales(0.0, np.inf, {})
+    logarithm, information = _fitted(list(found.values()))
+    if not information.any():
+        return EffortScales(0.0, np.inf, {})
+    plain = np.log([max(reading.slope, 1.0 / _RANGE) for reading in found.values()])
+    while len(names) > 1:
+        offsets, deviations = _apart(logarithm, information)
+        # Of two joints each is off from the other: the one that is further from the description.
+        worst = int(np.argmax(
+            np.abs(offsets) / deviations if len(names) > 2 else np.abs(logarithm)))
+        rest = np.arange(len(names)) != worst
+        seen = plain[worst] - float(np.median(plain[rest]))
+        told = agree(seen, offsets[worst]) and (
+            found[names[worst]].correlation > _TOLD
+            or abs(offsets[worst]) > _BEYOND_DOUBT * deviations[worst])
+        if not (told and _is_off(offsets[worst], deviations[worst])):
+            break
+        odd[names.pop(worst)] = float(offsets[worst])
+        # The covariance of the rest: what is taken out is free.
+        information = np.linalg.inv(np.linalg.inv(information)[np.ix_(rest, rest)])
+        logarithm, plain = logarithm[rest], plain[rest]
+    common, deviation = _shared(logarithm, information)
+    other, _ = _shared(*_fitted([found[name] for name in names], room=False))
+    # What is common is believed as far as both ways to count agree.
+    common = float(np.sign(common)) * min(abs(common), max(other * np.sign(common), 0.0))
+    best = max(found[name].correlation for name in names)
+    if best < _TOLD or not agree(float(np.median(plain)), common):
+        deviation = np.inf
+    ratio, doubt = _inertial_ratio([found[name] for name in names])
+    if _is_off(ratio, doubt) and not _shared_by_all(
+            ratio, [found[name] for name in names], len(joints)):
+        doubt = np.inf
+    return EffortScales(common, deviation, odd, ratio, doubt, tuple(names))
+
+
+def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Joints of which the prior says what the torque is."""
+    clear = [one.slope for one in joints.values() if one.correlation > _TOLD]
+    usual = float(np.median(clear)) if clear else 0.0
+    return {
+        name: one for name, one in joints.items() if (
+            one.slope > _REST * usual if one.correlation > _TOLD
+            else one.correlation > _CORRELATED and one.by_prior > _CANCELLED)}
+
+
+def _shared(logarithm: np.ndarray, information: np.ndarray) -> tuple[float, float]:
+    """The logarithm of the scale that all share, and its standard deviation."""
+    weight = float(information.sum())
+    if not weight > 0.0:
+        return 0.0, np.inf
+    return float((information @ logarithm).sum()) / weight, 1.0 / np.sqrt(weight)
+
+
+def _inertial_ratio(found: list[Reading]) -> tuple[float, float]:
+    """Logarithm of the ratio of inertial efforts to weights, and its standard deviation."""
+    start, _ = _fitted(found)
+
+    def profile(ratio: float) -> float:
+        return float(_most_likely(_Evidence(found, True, float(np.exp(ratio))), start).fun)
+
+    best = minimize_scalar(
+        profile, bounds=(-_RATIOS, _RATIOS), method='bounded', options={'xatol': 0.01})
+    here = float(best.x)
+    below, above = profile(here - _ASIDE), profile(here + _ASIDE)
+    curvature = (below - 2.0 * best.fun + above) / _ASIDE**2
+    decisive = profile(0.0) - best.fun > _DECISIVE
+    inside = abs(here) < _RATIOS - _ASIDE
+    if not (decisive and inside and 0.0 < curvature < np.inf):
+        return here, np.inf
+    # Half of the curvature, as the profile is twice a logarithm.
+    return here, float(np.sqrt(2.0 / curvature))
+
+
+def _shared_by_all(ratio: float, found: list[Reading], joints: int) -> bool:
+    """Whether a ratio of inertial efforts to weights is what any of the joints may be left out of.
+
+    A clock is the same for all; friction, and inertias that a description has wrong, are one
+    joint's. Of one joint alone it is believed where the robot has no more.
+    """
+    if len(found) == 1:
+        return joints == 1
+    return all(
+        agree(_inertial_ratio(found[:k] + found[k + 1:])[0], ratio) for k in range(len(found)))
+
+
+def agree(plain: float, fitted: float) -> bool:
+    """Whether the plain slope on the prior's prediction says at least half of what a fit does."""
+    return plain * np.sign(fitted) > 0.5 * abs(fitted)
+
+
+def _is_off(logarithm: float, deviation: float) -> bool:
+    return abs(logarithm) > max(np.log(_FACTOR), _SIGMAS * deviation)
+
+
+def _apart(logarithm: np.ndarray, information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far each scale is from the one that all others share, and the standard deviation.
+
+    Args:
+        logarithm: Logarithms of the scales, shape ``(n,)``.
+        information: Inverse of their covariance, shape ``(n, n)``.
+    """
+    count = len(logarithm)
+    offsets, deviations = np.zeros(count), np.zeros(count)
+    for joint in range(count):
+        design = np.column_stack([np.ones(count), np.arange(count) == joint])
+        covariance = np.linalg.inv(design.T @ information @ design)
+        offsets[joint] = (covariance @ design.T @ information @ logarithm)[1]
+        deviations[joint] = np.sqrt(covariance[1, 1])
+    return offsets, deviations
+
+
+class _Evidence:
+    r"""Minus twice the logarithm of the evidence for scales, up to a constant.
+
+    Deviations z of the prior are integrated out: with :math:`K = 1 + \sum_j s_j^2 G_j^T G_j`,
+
+    .. math:: \min_z \sum_j \|\tau_j - s_j (G_j z + g_j)\|^2 + \|z\|^2 + \log\det K,
+
+    whose last term counts the room for deviations. Without it scales come out large, under which
+    small deviations bend the prior to any torque; with it rather small, which leave little room.
+
+    Args:
+        found: Each joint's effort beside the torque of the prior.
+        room: Whether the last term counts.
+        ratio: What accelerates the links counts so many times, beside what carries them.
+    """
+
+    def __init__(self, found: list[Reading], room: bool, ratio: float = 1.0) -> None:
+        self._room = 1.0 if room else 0.0
+        rows = [reading.rows(ratio) for reading in found]
+        self._squares = np.array([gains.T @ gains for gains, _, _ in rows])
+        self._efforts = np.array([gains.T @ tau for gains, _, tau in rows])
+        self._priors = np.array([gains.T @ prior for gains, prior, _ in rows])
+        self._sizes = np.array([
+            (tau @ tau, prior @ tau, prior @ prior) for _, prior, tau in rows])
+
+    def __call__(self, logarithm: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value, and its gradient by the logarithms of the scales."""
+        s = np.exp(logarithm)
+        try:
+            factor = scipy.linalg.cho_factor(
+                np.eye(self._squares.shape[1]) + np.tensordot(s**2, self._squares, axes=1))
+        except np.linalg.LinAlgError:
+            # Motions that no robot makes, such as degrees for radians, exceed double precision.
+            return np.inf, np.zeros(len(s))
+        right = s @ self._efforts - s**2 @ self._priors
+        z = scipy.linalg.cho_solve(factor, right)
+        tau, mixed, prior = self._sizes.T
+        value = np.sum(tau - 2.0 * s * mixed + s**2 * prior) - right @ z
+        value += self._room * 2.0 * np.log(np.diag(factor[0])).sum()
+        inverse = scipy.linalg.cho_solve(factor, np.eye(len(z)))
+        # Of |G z + g|^2 and its product with tau, at the best z for these scales.
+        size = self._squares @ z @ z + 2.0 * self._priors @ z + prior
+        slope = 2.0 * s * size - 2.0 * (self._efforts @ z + mixed)
+        slope += self._room * 2.0 * s * np.einsum('kl,jkl->j', inverse, self._squares)
+        return float(value), s * slope
+
+
+def _most_likely(evidence: _Evidence, start: np.ndarray) -> OptimizeResult:
+    """The logarithms of scales with the most evidence."""
+    reach = np.log(_RANGE)
+    return minimize(
+        evidence, start, jac=True, method='L-BFGS-B', bounds=[(-reach, reach)] * len(start))
+
+
+def _fitted(found: list[Reading], room: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the scales, and the inverse of their covariance; zero where none was found."""
+    evidence = _Evidence(found, room)
+    reach = np.log(_RANGE)
+    start = np.clip([np.log(max(abs(reading.slope), 1e-9)) for reading in found], -reach, reach)
+    solution = _most_likely(evidence, start)
+    # Half of the Hessian, as the value is twice a logarithm.
+    curvature = np.array([
+        (evidence(solution.x + step)[1] - evidence(solution.x - step)[1]) / (4.0 * _STEP)
+        for step in _STEP * np.eye(len(start))])
+    curvature = 0.5 * (curvature + curvature.T)
+    if not (solution.success and np.linalg.eigvalsh(curvature)[0] > 0.0):
+        return solution.x, np.zeros_like(curvature)
+    return solution.x, curvature

@@ -1,0 +1,1 @@
+"""Joint states as they come in."""

@@ -1,0 +1,1 @@
+"""From channels with stamps of their own to filtered rows."""

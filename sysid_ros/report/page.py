@@ -1,0 +1,127 @@
+"""A report as one HTML file that asks nothing of any other: script, style and data are inside.
+
+Text from recordings and robot descriptions is escaped by Jinja2's autoescape; figures are JSON in
+base 64, which no text can end early; and a content security policy forbids requests and every
+script but the page's own. Figures and Plotly's script are compressed, which makes a third of them;
+browsers unpack them.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.report.headline import percent
+from sysid_ros.report.plots import Figure
+from sysid_ros.report.report import Report
+from sysid_ros.report.sections.section import Section
+from sysid_ros.report.tables import number
+
+_HERE = Path(__file__).parent
+_NONE = '–'
+
+
+def render_page(report: Report) -> bytes:
+    """The report as an HTML file.
+
+    Args:
+        report: The report.
+
+    Raises:
+        ConfigurationError: Plotly is not installed.
+    """
+    sections: list[dict[str, Any]] = []
+    figures: dict[str, Figure] = {}
+    for section in report.sections:
+        own = section.figures()
+        figures |= {f'{section.section}-{name}': plot for name, plot in own.items()}
+        sections.append({
+            'name': section.section, 'title': section.title,
+            'body': _render_section(section, own)})
+    packed = _packed(json.dumps(figures, allow_nan=False))
+    return _environment().get_template('page.html.j2').render(
+        report=report, sections=sections,
+        nonce=_nonce(packed, *(each['body'] for each in sections)),
+        style=Markup((_HERE / 'page.css').read_text(encoding='utf-8')),
+        script=Markup((_HERE / 'page.js').read_text(encoding='utf-8')),
+        figures=Markup(packed), plotly=Markup(_plotly()),
+    ).encode()
+
+
+def _nonce(*content: str) -> str:
+    """What scripts of the page are told by: a digest of its content, which cannot hold it.
+
+    The same report makes the same page.
+    """
+    digest = hashlib.sha256('\0'.join(content).encode()).digest()
+    return base64.urlsafe_b64encode(digest[:18]).decode()
+
+
+def _render_section(section: Section, figures: dict[str, Figure]) -> Markup:
+    template = section.template()
+    environment = _environment(template.parent)
+    return Markup(environment.get_template(template.name).render(
+        section=section, plot=_placer(section, figures)))
+
+
+def _placer(section: Any, figures: dict[str, Figure]) -> Callable[[str, str], Markup]:
+    def plot(name: str, text: str) -> Markup:
+        """The place of a figure, with the text that stands for it where it cannot be seen."""
+        return Markup(
+            '<div class="plot" role="img" data-figure="{}" aria-label="{}" style="height:{}px">'
+            '</div>').format(
+                f'{section.section}-{name}', text, int(figures[name]['height']))
+    return plot
+
+
+@cache
+def _environment(folder: Path = _HERE) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
+    environment.filters['number'] = _number
+    environment.filters['percent'] = _percent
+    return environment
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return _NONE if value is None else number(value, digits)
+
+
+def _percent(value: float | None) -> str:
+    return _NONE if value is None else percent(value)
+
+
+@cache
+def _plotly() -> str:
+    """Plotly's script, compressed, in base 64.
+
+    Raises:
+        ConfigurationError: It is not installed, or without its script, as in Debian's package.
+    """
+    try:
+        from plotly.offline import get_plotlyjs
+
+        script = get_plotlyjs()
+    except (ImportError, OSError) as error:
+        raise ConfigurationError(
+            f'the script that draws figures was not found: {error}',
+            fix="Install it by 'pip install --upgrade plotly'; then 'sysid report RUN' writes "
+            'the page') from error
+    return _packed(script)
+
+
+def _packed(text: str) -> str:
+    """Text, compressed by gzip and in base 64."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+

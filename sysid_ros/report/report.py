@@ -1,0 +1,75 @@
+"""A report: its sections as one document, ``report.json``, with a published schema.
+
+The schema is ``report.schema.json`` beside this module (JSON Schema 2020-12). Numbers that are not
+finite are null. A later version of the package may add sections and entries; what an entry means
+does not change under the same format.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ValidationError
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.report.report_source import ReportSource
+from sysid_ros.report.sections.registry import AnySection, sections_of
+from sysid_ros.report.sections.section import ReportModel
+
+#: The published schema.
+SCHEMA = Path(__file__).with_name('report.schema.json')
+
+
+class Report(ReportModel):
+    """All that is said of a run.
+
+    Attributes:
+        format: Of the document.
+        name: Of the run.
+        robot: Name of the robot.
+        sections: In the order of the page.
+    """
+
+    format: Literal['sysid_ros report 1'] = 'sysid_ros report 1'
+    name: str
+    robot: str
+    sections: list[AnySection]
+
+    @classmethod
+    def of(cls, source: ReportSource) -> Self:
+        """The report of a run."""
+        return cls.model_construct(
+            name=source.name, robot=source.judged.model.robot.name,
+            sections=sections_of(source))
+
+    def to_json(self) -> str:
+        """The document as JSON text."""
+        return json.dumps(self.model_dump(mode='json'), allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a ``report.json``.
+
+        Raises:
+            ConfigurationError: It cannot be read, or is no report.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise ConfigurationError(
+                f'cannot be read: {error.strerror or error}', where=str(path),
+                fix="Name the folder that 'sysid fit' wrote") from error
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = '.'.join(map(str, first['loc']))
+            raise ConfigurationError(
+                'is no report of this version', where=str(path),
+                found=f'{place}: {first["msg"]}', fix='Fit again') from error
+
+
+def report_schema() -> dict[str, Any]:
+    """JSON Schema of ``report.json``, as published in :data:`SCHEMA`."""
+    return {
+        '$schema': 'https://json-schema.org/draft/2020-12/schema', **Report.model_json_schema()}

@@ -1,0 +1,116 @@
+"""Runs beside each other: errors, and parameters with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from sysid_ros.evaluation.run_comparison import ComparedParameter
+from sysid_ros.report.plots import Figure, axis, dots, figure, label
+from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.series import Number, Series
+
+# Apart for colour-blind eyes; after them they begin again (Okabe and Ito 2008).
+_COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#222222')
+_ROW, _MOST_ROWS = 24, 40
+
+
+class RunErrors(ReportModel):
+    """Relative errors of a run on what it was judged by."""
+
+    name: str
+    committable: bool
+    source: str
+    error: Number
+    prior_error: Number
+    joints: dict[str, Number]
+
+
+class ComparedRow(ReportModel):
+    """A parameter in every run, with half-widths of 95 % intervals; see ComparedParameter."""
+
+    name: str
+    unit: str
+    values: Series
+    intervals: Series
+    agreement: Number
+    differs: bool
+    drift: Number
+    drifts: bool
+
+
+class ComparedRunsSection(Section):
+    """Errors and parameters of several runs."""
+
+    section: Literal['compared_runs'] = 'compared_runs'
+    title: ClassVar[str] = 'Runs beside each other'
+    runs: list[RunErrors]
+    parameters: list[ComparedRow]
+
+    @classmethod
+    def of_runs(
+        cls, runs: Sequence[RunErrors], parameters: Sequence[ComparedParameter]
+    ) -> Self:
+        """The section of some runs.
+
+        Args:
+            runs: Errors of each.
+            parameters: Parameters in all of them.
+        """
+        return cls(runs=list(runs), parameters=[
+            ComparedRow(
+                name=row.name, unit=row.unit, values=_digits(row.values),
+                intervals=_digits(1.96 * row.deviations), agreement=row.agreement,
+                differs=row.differs, drift=row.drift, drifts=row.drifts)
+            for row in parameters])
+
+    @property
+    def joints(self) -> list[str]:
+        """Joints of any of the runs."""
+        return list(dict.fromkeys(joint for run in self.runs for joint in run.joints))
+
+    def figures(self) -> dict[str, Figure]:
+        """Errors of every joint, and parameters over their mean of all runs."""
+        names = self.joints
+        bars = [
+            {'type': 'bar', 'name': label(run.name), 'x': [label(name) for name in names],
+             'y': [_percent(run.joints.get(name)) for name in names],
+             'marker': {'color': _COLOURS[k % len(_COLOURS)]}}
+            for k, run in enumerate(self.runs)]
+        return {'errors': figure(
+            bars, axis(type='category'), axis('error [% of the torque]', rangemode='tozero'),
+            height=320, barmode='group'), 'parameters': self._parameters()}
+
+    def _parameters(self) -> Figure:
+        """Parameters, those that disagree most first, each in standard deviations of the first."""
+        rows = sorted(self.parameters, key=lambda row: row.agreement or 0.0)[:_MOST_ROWS]
+        places, count = np.arange(len(rows)), len(self.runs)
+        traces = []
+        for k, run in enumerate(self.runs):
+            apart, errors = [], []
+            for row in rows:
+                values, widths = (np.array(part, dtype=float) for part in (
+                    row.values, row.intervals))
+                scale = float(np.median(widths)) / 1.96 or 1.0
+                apart.append(float((values[k] - values.mean()) / scale))
+                errors.append(float(widths[k] / scale))
+            shift = 0.5 * (k / max(count - 1, 1) - 0.5)
+            colour = _COLOURS[k % len(_COLOURS)]
+            traces.append(dots(
+                apart, (places + shift).tolist(), label(run.name), colour, size=6,
+                error_x={'type': 'data', 'array': errors, 'thickness': 1.2, 'width': 3,
+                         'color': colour}, marker={'opacity': 1.0}))
+        return figure(
+            traces, axis('from the mean of the runs [σ]'),
+            axis(tickvals=places.tolist(), ticktext=[label(row.name, 44) for row in rows],
+                 range=[len(rows) - 0.3, -0.7], zeroline=False), height=120 + _ROW * len(rows))
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else round(100.0 * value, 3)
+
+
+def _digits(values: np.ndarray) -> Series:
+    return [float(f'{value:.6g}') if np.isfinite(value) else None for value in values]

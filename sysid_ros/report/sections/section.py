@@ -1,0 +1,53 @@
+"""The base of all sections of a report.
+
+A section is a frozen Pydantic model: what it holds is its part of ``report.json`` and of the
+published schema, and all that its template and figures are made from. A new one is a module with
+the class, a template of the same name beside it, and a line in ``registry.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from sysid_ros.report.plots import Figure
+from sysid_ros.report.report_source import ReportSource
+
+
+class ReportModel(BaseModel):
+    """A part of a section: frozen, and without entries that nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+
+class Section(ReportModel):
+    """A section of a report.
+
+    Subclasses have a field ``section`` whose only value is their name.
+
+    Attributes:
+        title: Heading on the page.
+    """
+
+    title: ClassVar[str]
+
+    @classmethod
+    def of(cls, source: ReportSource) -> Self | None:
+        """The section of a run; None where the run has nothing of the kind.
+
+        Args:
+            source: The run.
+        """
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, Figure]:
+        """Figures by name; the template places them by ``plot(name)``."""
+        return {}
+
+    @classmethod
+    def template(cls) -> Path:
+        """The Jinja2 template: beside the module, under its name."""
+        return Path(inspect.getfile(cls)).with_suffix('.html.j2')

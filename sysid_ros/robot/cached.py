@@ -1,0 +1,36 @@
+"""Values computed from an object that never changes, kept as long as the object itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+_Self = TypeVar('_Self', bound='CachesValues')
+_Value = TypeVar('_Value')
+
+
+class CachesValues:
+    """An object that never changes, with the values of functions of it.
+
+    It serves layers above: they compute from a robot or a model what it need not know of.
+    """
+
+    def cached(self: _Self, compute: Callable[[_Self], _Value]) -> _Value:
+        """The value of a function of this object, computed when first asked for.
+
+        Threads may ask at the same time: each may compute the value, and all get the one that
+        was stored first. A changed copy, as of :func:`dataclasses.replace`, begins without
+        values.
+
+        Args:
+            compute: The function, which is the key as well: one that lasts, no lambda. What it
+                raises is passed on, and nothing is stored then.
+
+        Returns:
+            Its value, the same object at every call.
+        """
+        # Storing where nothing is stored yet is one step, which no other thread can interrupt.
+        values: dict[Callable[[_Self], _Value], _Value] = vars(self).setdefault('_values', {})
+        if compute not in values:
+            values.setdefault(compute, compute(self))
+        return values[compute]

@@ -1,0 +1,1 @@
+"""Descriptions of robots as files: URDF, xacro, SRDF, MJCF, and what they say."""

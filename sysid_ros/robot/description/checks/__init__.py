@@ -1,0 +1,1 @@
+"""Checks of a description before any loader sees it."""

@@ -1,0 +1,1 @@
+"""MJCF, as MuJoCo itself compiles it."""

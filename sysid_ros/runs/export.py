@@ -1,0 +1,49 @@
+"""The parameters of a run, written for programs that know nothing of this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sysid_ros.errors import ConfigurationError, ReleaseError
+from sysid_ros.evaluation.evaluation import CLOSEST_FRICTION
+from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
+from sysid_ros.release.atomic import write_atomically
+from sysid_ros.release.description_export import write_description
+from sysid_ros.release.yaml_export import export_yaml
+from sysid_ros.runs.run_folder import RunFolder
+
+
+def export_run(
+    run: RunFolder, description: Path | None = None, yaml: Path | None = None
+) -> tuple[str, ...]:
+    """Write the parameters of a run as URDF, MJCF or YAML.
+
+    Args:
+        run: The run.
+        description: File to write in the format of the description that was identified.
+        yaml: YAML to write, with what a description cannot hold.
+
+    Returns:
+        Notes on what the description cannot hold.
+
+    Raises:
+        ConfigurationError: Neither file is named.
+        ReleaseError: The fit did not converge, or a file cannot be written.
+    """
+    if description is None and yaml is None:
+        raise ConfigurationError('nothing to write', fix='Name a description or a YAML file')
+    estimate = run.estimate()
+    if not estimate.status.ok:
+        raise ReleaseError(
+            f'there is nothing to export: {estimate.status.value.rstrip(".")}',
+            where=str(run.path), fix='See summary.txt of the run for what to do')
+    robot = run.setup().model.robot
+    notes: tuple[str, ...] = ()
+    if description is not None:
+        closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
+        notes = write_description(description, robot, estimate.parameters, closest).notes
+    if yaml is not None:
+        provenance = {'estimator': estimate.estimator, 'run': run.path.name}
+        write_atomically(yaml, export_yaml(
+            robot, estimate.parameters, provenance, estimate.intervals()).encode())
+    return notes

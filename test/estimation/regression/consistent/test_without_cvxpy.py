@@ -1,0 +1,39 @@
+"""cvxpy is loaded for constraints of one's own, and for nothing else that an ordinary fit does."""
+
+import subprocess
+import sys
+
+from support import TESTS
+
+FIT = """
+import importlib, pkgutil, sys
+sys.path.insert(0, sys.argv[1])
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] == 'cvxpy':
+            raise ModuleNotFoundError(f'{name} is blocked', name=name)
+
+sys.meta_path.insert(0, Blocked())
+import sysid_ros
+apart = ('sysid_ros.nodes', 'sysid_ros.ros2_command', 'sysid_ros.msg', 'sysid_ros.srv',
+         'sysid_ros.action', 'sysid_ros.lib')
+for module in pkgutil.walk_packages(sysid_ros.__path__, 'sysid_ros.', onerror=lambda name: None):
+    if not module.name.startswith(apart):
+        importlib.import_module(module.name)
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
+from support.golden_problems import golden
+problem = golden('arm').problem(0.5, seed=1)
+for name in ('entropic', 'lmi', 'log_cholesky'):
+    print(name, REGRESSION_ESTIMATORS[name]().fit(problem).status.name, flush=True)
+REGRESSION_ESTIMATORS['lmi'](constraints=lambda theta, parameters: []).fit(problem)
+"""
+
+
+def test_only_constraints_of_ones_own_ask_for_cvxpy():
+    finished = subprocess.run(
+        [sys.executable, '-c', FIT, str(TESTS)],
+        text=True, capture_output=True)
+    converged = ['entropic CONVERGED', 'lmi CONVERGED', 'log_cholesky CONVERGED']
+    assert finished.stdout.splitlines() == converged, finished.stderr
+    assert finished.stderr.endswith('ModuleNotFoundError: cvxpy is blocked\n')

@@ -1,0 +1,132 @@
+"""Shooting over longer and longer pieces, and where searches of states and parameters begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from support import trajectory_problems as made
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory import shooting_estimator
+from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
+from sysid_ros.estimation.trajectory.regression_start import regression_start
+from sysid_ros.estimation.trajectory.sensors import Encoder
+from sysid_ros.estimation.trajectory.shooting import Shooting
+from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.stable_step import MOST, stable_substeps
+from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
+
+STEP = 0.01
+
+
+def driven(factor=1.0, nodes=801, smoothing=0.05):
+    """A pendulum that a torque turns over again and again, its description off by a factor."""
+    rng, model = np.random.default_rng(2), made.model_of(made.PENDULUM, smoothing)
+    truth = model.parameters.values
+    t = STEP * np.arange(nodes)
+    torque = (1.0 * np.sin(4.0 * t) + 0.5 * np.sin(7.3 * t + 1.0))[:, None]
+    q, v = made.simulated(model, truth, t, torque, np.array([[0.3], [0.0]]))
+    observation = Observation(
+        Encoder.of(['swing']), t, q + 1e-3 * rng.normal(size=q.shape), np.array([1e-3]))
+    parameters = model.parameters.with_values(factor * truth)
+    problem = TrajectoryProblem(
+        model, replace(parameters, prior=factor * truth), (Segment(t, torque, (observation,)),))
+    return problem, truth, (q, v)
+
+
+def error_of(problem, values, truth):
+    columns = [
+        problem.parameters.index(f'{name}') for name in (
+            'rod.first_moment_z', 'rod.inertia_yy', 'swing.viscous_friction')]
+    return np.max(np.abs(values[columns] / truth[columns] - 1.0))
+
+
+def test_whole_segments_converge_from_where_a_single_search_does_not():
+    problem, truth, _ = driven(0.6)
+    alone = Shooting(max_iterations=60).solve(problem)
+    assert not alone.status.ok or error_of(problem, alone.values, truth) > 0.1
+    estimator = SimulatedLeastSquares(prior_strength=None)
+    found = estimator.search(problem, estimator.at(problem, None), None)
+    assert found.status is Status.CONVERGED
+    assert found.horizon == pytest.approx(8.0) and np.isinf(found.tried)
+    assert error_of(problem, found.values, truth) < 0.01
+
+
+def test_pieces_that_do_not_converge_are_said_and_shorter_ones_kept(monkeypatch):
+    problem, truth, _ = driven(0.9, nodes=401)
+    solve = Shooting.solve
+
+    def fails_over_long_pieces(self, problem, progress=None, motion=None):
+        found = solve(self, problem, progress, motion)
+        long = self.horizon is None or self.horizon > 2.0
+        return replace(found, status=Status.ITERATION_LIMIT) if long else found
+
+    monkeypatch.setattr(shooting_estimator.Shooting, 'solve', fails_over_long_pieces)
+    estimate = SimulatedLeastSquares().fit(problem)
+    assert estimate.status is Status.CONVERGED
+    assert error_of(problem, estimate.parameters.values, truth) < 0.02
+    note, = (note for note in estimate.notes if 'did not converge' in note)
+    assert 'fit: {shooting: {horizon: 1.' in note
+
+
+def test_no_piece_is_longer_than_asked_for():
+    problem, truth, _ = driven(0.8)
+    found = SimulatedLeastSquares(horizon=0.7, prior_strength=None).solve(problem)
+    assert found.status is Status.CONVERGED and found.horizon == 0.7
+    assert error_of(problem, found.values, truth) < 0.01
+
+
+def test_motion_that_cannot_be_simulated_at_all_is_refused():
+    problem, truth, _ = driven(nodes=101)
+    values = truth.copy()
+    values[problem.parameters.index('rod.inertia_yy')] = -0.03
+    values[problem.parameters.index('rod.mass')] = 1e-9
+    values[problem.parameters.index('rod.first_moment_z')] = 0.0
+    fixed = problem.parameters.with_values(values).fixed(*problem.parameters.names)
+    with pytest.raises(EstimationError):
+        SimulatedLeastSquares().search(replace(problem, parameters=fixed), None, None)
+
+
+def test_regression_on_smoothed_motion_begins_near_the_truth():
+    problem, truth, _ = driven(0.6)
+    values = regression_start(problem)
+    assert error_of(problem, problem.parameters.values, truth) > 0.3
+    assert error_of(problem, values, truth) < 0.1
+    fixed = ~problem.parameters.free
+    np.testing.assert_array_equal(values[fixed], problem.parameters.values[fixed])
+
+
+def test_motion_that_nothing_drives_has_no_regression():
+    problem, _, _ = made.swinging()
+    assert regression_start(problem) is problem.parameters.values
+
+
+def test_a_hidden_joint_leaves_the_first_guess():
+    model = made.model_of(made.ARM)
+    t = STEP * np.arange(101)
+    observation = Observation(
+        Encoder.of(['yaw', 'elbow']), t, np.zeros((101, 2)), np.full(2, 1e-3))
+    problem = TrajectoryProblem(
+        model, model.parameters, (Segment(t, np.ones((101, 3)), (observation,)),))
+    assert regression_start(problem) is problem.parameters.values
+
+
+def test_steps_are_as_short_as_steep_friction_asks():
+    mild, truth, (q, v) = driven(nodes=101)
+    assert stable_substeps(mild) == 1
+    friction = truth[mild.parameters.index('swing.coulomb_friction')]
+    about = truth[mild.parameters.index('rod.inertia_yy')]
+    # A step of the Runge-Kutta method that is 8 times as long as the time of the friction.
+    steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / 8.0)
+    problem = TrajectoryProblem(steep, steep.parameters, mild.segments)
+    substeps = stable_substeps(problem)
+    assert 6 <= substeps <= MOST
+    still = [InputTrajectory(np.array([[0.0], [0.0]]), np.zeros((101, 1)), STEP)]
+    disturbed = [InputTrajectory(np.array([[0.0], [1e-4]]), np.zeros((101, 1)), STEP)]
+    for steps, settles in ((substeps, True), (1, False)):
+        simulator = Simulator(steep, np.arange(0), False, steps)
+        rest, moved = (simulator.run(truth, each)[0].states[-1, 1] for each in (still, disturbed))
+        assert (abs(moved - rest).max() < 1e-6) == settles

@@ -1,0 +1,91 @@
+"""Braking joint by joint: smooth, within its limits, at rest in the end, and no way too far."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sysid_ros.errors import ExcitationError
+from sysid_ros.excitation.safety.braking import BrakingStop
+from sysid_ros.excitation.safety.limit_monitor import braking_range
+from sysid_ros.excitation.safety.limits import MotionLimits
+
+ACCELERATION, JERK = np.array([4.0, 1.0, 20.0]), np.array([30.0, 50.0, 100.0])
+STATE = st.tuples(
+    st.floats(-2.0, 2.0), st.floats(-1.0, 1.0), st.floats(-5.0, 5.0),
+    st.floats(-4.0, 4.0), st.floats(-1.0, 1.0), st.floats(-20.0, 20.0),
+)
+
+
+def limits() -> MotionLimits:
+    ones = np.ones(3)
+    return MotionLimits(('a', 'b', 'c'), -9.0 * ones, 9.0 * ones, 6.0 * ones, ACCELERATION, JERK,
+                        20.0 * ones)
+
+
+def stop_of(state: tuple[float, ...]) -> tuple[BrakingStop, np.ndarray, np.ndarray]:
+    v, a = np.array(state[:3]), np.array(state[3:])
+    return BrakingStop(limits(), np.array([0.5, -1.0, 0.0]), v, a), v, a
+
+
+@given(state=STATE)
+@settings(max_examples=150, deadline=None)
+def test_it_begins_as_the_robot_moves_and_ends_at_rest_within_its_bounds(state) -> None:
+    stop, v, a = stop_of(state)
+    motion = stop.grid(1000.0)
+    np.testing.assert_allclose(motion.q[0], [0.5, -1.0, 0.0])
+    np.testing.assert_allclose(motion.v[0], v, atol=1e-12)
+    np.testing.assert_allclose(motion.a[0], a, atol=1e-12)
+    assert (np.abs(motion.a) <= ACCELERATION * (1.0 + 1e-12)).all()
+    assert set(np.abs(motion.jerk).ravel()) <= {0.0, *JERK}
+    after = stop.sample(stop.duration + np.array([0.0, 1e-9, 0.1, 100.0]))
+    assert not after.v.any() and not after.a.any()
+    np.testing.assert_array_equal(after.q, np.tile(stop.rest, (4, 1)))
+
+
+@given(state=STATE)
+@settings(max_examples=150, deadline=None)
+def test_velocity_and_acceleration_are_the_derivatives(state) -> None:
+    motion = stop_of(state)[0].sample(np.arange(-0.01, 8.0, step := 0.002)[5:])
+    # The trapezoidal rule errs by the change of the slope's slope within a step.
+    for values, slopes, bound in (
+        (motion.q, motion.v, JERK * step**3), (motion.v, motion.a, JERK * step**2),
+    ):
+        error = np.diff(values, axis=0) - 0.5 * step * (slopes[1:] + slopes[:-1])
+        assert (np.abs(error) <= bound + 1e-12).all()
+
+
+@given(state=STATE)
+@settings(max_examples=150, deadline=None)
+def test_the_way_is_the_braking_range(state) -> None:
+    stop, v, a = stop_of(state)
+    q = stop.grid(2000.0).q
+    low, high = braking_range(limits(), v, a)
+    np.testing.assert_allclose(q.min(axis=0) - q[0], low, atol=1e-5)
+    np.testing.assert_allclose(q.max(axis=0) - q[0], high, atol=1e-5)
+
+
+@pytest.mark.parametrize(('v', 'expected'), [(2.0, 2.0 / 4.0 + 4.0 / 30.0),
+                                             (0.1, 2.0 * (0.1 / 30.0) ** 0.5)])
+def test_from_steady_motion_the_time_is_the_textbook_formula(v: float, expected: float) -> None:
+    stop = BrakingStop(limits(), np.zeros(3), np.array([v, 0.0, 0.0]), np.zeros(3))
+    assert stop.duration == pytest.approx(expected)
+
+
+def test_a_robot_at_rest_stays_where_it_is() -> None:
+    stop = BrakingStop(limits(), np.ones(3), np.zeros(3), np.zeros(3))
+    assert stop.duration == 0.0
+    motion = stop.grid(100.0)
+    assert not np.diff(motion.q, axis=0).any() and (motion.q == 1.0).all()
+
+
+def test_an_acceleration_beyond_its_limit_counts_up_to_it() -> None:
+    stop = BrakingStop(limits(), np.zeros(3), np.ones(3), 1e3 * np.ones(3))
+    assert (np.abs(stop.grid(1000.0).a) <= ACCELERATION * (1.0 + 1e-12)).all()
+
+
+def test_a_state_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(ExcitationError, match='braking needs every velocity'):
+        BrakingStop(limits(), np.zeros(3), np.array([0.0, np.nan, 0.0]), np.zeros(3))

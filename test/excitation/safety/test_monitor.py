@@ -1,0 +1,151 @@
+"""What the monitor judges, with a clock of paper. FAULTS 1, 37 to 39, 42 and 46."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.excitation.safety.monitor import Command, Pulse, TorqueResidual, Watchdog
+from sysid_ros.mechanics.torque_model import TorqueModel
+
+NOW = 50.0
+Q = np.array([0.3, -0.2, 0.1])
+
+
+@pytest.fixture
+def watchdog(model: TorqueModel, limits: MotionLimits) -> Watchdog:
+    return Watchdog(model, limits, ('/one', '/two'), PlaybackTolerances())
+
+
+def explained(model: TorqueModel, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+    return model.torque(model.parameters.prior, Q[None], v[None], a[None])[0]
+
+
+@pytest.fixture
+def moving(model: TorqueModel) -> Observation:
+    v = np.array([0.5, 0.0, -0.3])
+    return Observation(Q, v, explained(model, v, np.zeros(3)), 0.01, 100.0)
+
+
+RESTING = Observation(Q, np.zeros(3), np.zeros(3), 0.01, 100.0)
+HEARD = {'/one': Pulse(NOW - 0.05, True), '/two': Pulse(NOW - 0.1, False)}
+TOLD = Command(True, NOW - 0.01, Q, np.zeros(3))
+
+
+def test_a_motion_that_goes_as_it_should_is_left_alone(watchdog, moving) -> None:
+    assert watchdog.findings(NOW, moving, TOLD, HEARD) == ()
+    assert watchdog.findings(NOW, moving, None, HEARD) == ()
+
+
+def test_a_robot_at_rest_that_nobody_moves_is_no_reason_for_anything(watchdog) -> None:
+    stale = replace(RESTING, age=100.0)
+    nothing = Observation(*(np.full(3, np.nan) for _ in range(3)), np.inf)
+    for seen in (RESTING, nothing):
+        assert watchdog.findings(NOW, seen, None, {}) == ()
+        assert watchdog.findings(NOW, seen, Command(False, 0.0), HEARD) == ()
+    assert watchdog.at_rest(RESTING) and not watchdog.at_rest(stale)
+    assert not watchdog.moving(NOW, nothing, None) and not watchdog.moving(NOW, RESTING, None)
+    assert watchdog.moving(NOW, stale, None) and watchdog.moving(NOW, RESTING, TOLD)
+
+
+@pytest.mark.parametrize(('pulses', 'words'), [
+    ({'/one': Pulse(NOW - 0.3, False), '/two': HEARD['/two']}, '/one is silent for 0.3 s; 0.2 s'),
+    ({'/one': HEARD['/one']}, '/two is not heard of'),
+])
+def test_42_a_node_that_is_silent_while_the_robot_is_told_to_move(
+    watchdog, moving, pulses, words
+) -> None:
+    found, = watchdog.findings(NOW, moving, TOLD, pulses)
+    assert words in found
+
+
+def test_42_a_motion_whose_node_died_is_found_when_nothing_else_is_heard(watchdog, moving) -> None:
+    killed = replace(TOLD, received=NOW - 0.4)
+    pulses = HEARD | {'/one': Pulse(NOW - 0.4, True)}
+    found = watchdog.findings(NOW, moving, killed, pulses)
+    assert len(found) == 2 and '/one is silent' in found[0]
+    assert 'Nothing is heard of the motion for 0.4 s' in found[1]
+
+
+def test_a_robot_that_others_move_is_stopped_only_for_who_fell_silent_at_work(
+    watchdog, moving
+) -> None:
+    assert watchdog.findings(NOW, moving, None, {}) == ()
+    idle = {name: Pulse(NOW - 9.0, False) for name in HEARD}
+    assert watchdog.findings(NOW, moving, None, idle) == ()
+    found = watchdog.findings(NOW, moving, None, idle | {'/two': Pulse(NOW - 9.0, True)})
+    assert any('/two is silent for 9 s' in each for each in found)
+
+
+@pytest.mark.parametrize(('changes', 'words'), [
+    ({'age': 0.15}, 'The last joint state is 0.15 s old'),
+    ({'q': Q + 0.2}, 'waist is 0.2 rad away from its command'),
+    ({'q': np.array([2.95, 0.0, 0.0]), 'v': np.array([4.0, 0.0, 0.0])}, 'cannot stop before'),
+    ({'v': np.array([6.0, 0.0, 0.0])}, 'The velocity of waist is 6'),
+    ({'bad_in_a_row': 6}, '6 joint states in a row'),
+    ({'q': np.full(3, np.nan)}, 'The position of waist is not finite'),
+], ids=['37', '38', '39', 'velocity', '01', '01 nan'])
+def test_what_the_robot_does_wrong_is_found(watchdog, moving, changes, words) -> None:
+    found = watchdog.findings(NOW, replace(moving, **changes), TOLD, HEARD)
+    assert any(words in each for each in found)
+
+
+def test_39_limits_hold_whoever_moves_the_robot(watchdog, moving) -> None:
+    running = replace(moving, q=np.array([2.95, 0.0, 0.0]), v=np.array([4.0, 0.0, 0.0]))
+    assert any('cannot stop before' in each
+               for each in watchdog.findings(NOW, running, None, {}))
+
+
+def findings_of(watchdog: Watchdog, seen: Observation, seconds: float) -> list[tuple[str, ...]]:
+    return [
+        watchdog.findings(now, seen, replace(TOLD, received=now),
+                          {name: Pulse(now, True) for name in HEARD})
+        for now in NOW + np.arange(0.0, seconds, 0.01)
+    ]
+
+
+def test_46_torque_that_no_model_explains_is_found_when_it_lasts(watchdog, moving, limits) -> None:
+    assert not any(findings_of(watchdog, moving, 0.5))
+    pushed = replace(moving, effort=moving.effort + np.array([0.0, 0.5, 0.0]) * limits.effort)
+    found = findings_of(watchdog, pushed, 0.5)
+    assert not found[0] and 'The torque of elbow is' in found[-1][0]
+    assert 'Contact, or a payload?' in found[-1][0]
+    # Not given is not unexplained.
+    silent = replace(moving, effort=np.full(3, np.nan))
+    assert watchdog.findings(NOW + 9.0, silent, replace(TOLD, received=NOW + 9.0), {
+        name: Pulse(NOW + 9.0, True) for name in HEARD}) == ()
+
+
+def test_46_one_noisy_sample_is_no_contact(watchdog, moving, limits) -> None:
+    assert not any(findings_of(watchdog, moving, 0.2))
+    spike = replace(moving, effort=moving.effort + 0.9 * limits.effort)
+    assert not watchdog.findings(NOW + 0.2, spike, replace(TOLD, received=NOW + 0.2), {
+        name: Pulse(NOW + 0.2, True) for name in HEARD})
+
+
+def test_46_a_committed_payload_is_explained(model, limits, moving) -> None:
+    values = model.parameters.prior.copy()
+    values[model.parameters.index('hand.mass')] += 3.0
+    values[model.parameters.index('hand.first_moment_x')] += 1.5
+    heavy = replace(
+        moving, effort=model.torque(values, Q[None], moving.v[None], np.zeros((1, 3)))[0])
+    residual = TorqueResidual(model, 5.0)
+    for now in np.arange(0.0, 1.0, 0.01):
+        left = residual.update(now, heavy, np.zeros(3))
+    assert np.abs(left).max() > 5.0
+    residual.use(values)
+    for now in np.arange(1.0, 2.0, 0.01):
+        left = residual.update(now, heavy, np.zeros(3))
+    assert np.abs(left).max() < 1e-9
+
+
+def test_the_filter_is_the_step_response_of_one_pole(model, moving) -> None:
+    residual = TorqueResidual(model, 2.0)
+    pushed = replace(moving, effort=moving.effort + 1.0)
+    for now in np.arange(101) * 0.001:
+        left = residual.update(now, pushed, np.zeros(3))
+    np.testing.assert_allclose(left, 1.0 - np.exp(-2.0 * np.pi * 2.0 * 0.1), rtol=1e-9)

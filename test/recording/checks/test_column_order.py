@@ -1,0 +1,67 @@
+"""Columns of other joints than named are told by the prior, which may be off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.checks.column_order import other_order, require_named_order
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_the_right_order_is_not_doubted(simulated_arm, seed):
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    assert other_order(data, arm.model) is None
+    # Nor is it with the wrong sign, with another unit, or without any meaning.
+    for tau in (-data.tau, 1e3 * data.tau, np.random.default_rng(seed).normal(size=data.tau.shape)):
+        require_named_order(replace(data, tau=tau), arm.model)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_two_efforts_that_were_swapped_are_named(simulated_arm, seed):
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    order = [1, 0, *range(2, data.tau.shape[1])]
+    other = other_order(replace(data, tau=data.tau[:, order]), arm.model)
+    assert other.quantities == 'effort'
+    assert other.joints == arm.joint_names[:2]
+    assert other.columns == arm.joint_names[1::-1]
+    assert other.after > 0.8 > other.before
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_efforts_in_any_order_are_told(simulated_arm, seed):
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    count = data.tau.shape[1]
+    order = np.roll(np.arange(count), 1)
+    other = other_order(replace(data, tau=data.tau[:, order]), arm.model)
+    # Column k holds the effort of joint order[k].
+    columns = dict(zip(other.joints, other.columns, strict=True))
+    for column, joint in enumerate(order):
+        assert columns[arm.joint_names[joint]] == arm.joint_names[column]
+
+
+def test_two_positions_that_were_swapped_are_refused_with_their_setting(simulated_arm):
+    arm = simulated_arm(0)
+    data = arm.dataset()
+    order = [1, 0, *range(2, data.tau.shape[1])]
+    swapped = replace(data, q=data.q[:, order], v=data.v[:, order], a=data.a[:, order])
+    with pytest.raises(RecordingError, match=r'position.columns.*fits the column of'):
+        require_named_order(swapped, arm.model)
+
+
+def test_two_joints_that_carry_the_same_weight_are_told_apart(simulated_arm):
+    # Either column explains more than 60 % of the other joint's effort.
+    arm = simulated_arm(3)
+    data = arm.dataset()
+    order = [0, 2, 1, 3]
+    other = other_order(replace(data, tau=data.tau[:, order]), arm.model)
+    assert other.joints == arm.joint_names[1:3]
+    both = replace(
+        data, tau=data.tau[:, order], q=data.q[:, order], v=data.v[:, order], a=data.a[:, order])
+    assert other_order(both, arm.model).quantities == 'position and effort'

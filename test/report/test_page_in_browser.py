@@ -1,0 +1,55 @@
+"""The page as a browser shows it; skipped where there is no Chromium."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.report_runs import HOSTILE, changed_report, finished_run, rename_everything
+from sysid_ros.runs.report_files import write_page
+
+pytest.importorskip('plotly', reason='the page is drawn by plotly')
+BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
+    'google-chrome')
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason='no Chromium: apt-get install chromium')
+
+
+def opened(page, profile, *arguments):
+    """The document after its figures are drawn, and what the console says of errors."""
+    done = subprocess.run(
+        [BROWSER, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+         '--enable-unsafe-swiftshader', '--enable-logging=stderr', f'--user-data-dir={profile}',
+         '--disable-background-networking', '--disable-component-update', '--no-first-run',
+         '--virtual-time-budget=200000', '--dump-dom', *arguments, f'{page.as_uri()}#all'],
+        capture_output=True, text=True, timeout=540, check=True)
+    # A request against the policy of the page is an error on the console, too.
+    errors = [line for line in done.stderr.splitlines()
+              if 'CONSOLE' in line and 'GL Driver' not in line and 'willReadFrequently' not in line]
+    return done.stdout, errors
+
+
+def states(document):
+    return re.findall(r'data-drawn="(\w+)"', document)
+
+
+def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
+    page = finished_run() / 'report.html'
+    document, errors = opened(page, tmp_path)
+    assert errors == []
+    places = len(re.findall(r'data-figure="', page.read_text()))
+    assert places > 20
+    assert states(document) == ['yes'] * places
+    assert 'data-ready="yes"' in document
+
+
+def test_names_that_are_code_are_shown_and_not_run(tmp_path):
+    page = tmp_path / 'report.html'
+    assert not write_page(page, changed_report(rename_everything(HOSTILE)))
+    document, errors = opened(page, tmp_path / 'profile')
+    assert errors == []
+    assert set(states(document)) == {'yes'}
+    assert not re.search(r'<img[^>]*onerror', document)
+    # The library's own script names other pages.
+    assert '<a href="http://example.org' not in document

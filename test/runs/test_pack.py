@@ -1,0 +1,78 @@
+import hashlib
+import json
+import re
+import zipfile
+
+import pytest
+import yaml
+
+from support.report_runs import finished_run
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.runs.judged import changed_since
+from sysid_ros.runs.pack import CHECKSUMS, pack_run
+
+
+def unpacked(archive, folder):
+    with zipfile.ZipFile(archive) as packed:
+        assert packed.testzip() is None
+        packed.extractall(folder)
+    return folder / 'fit'
+
+
+def test_an_archive_holds_the_run_with_checksums_and_no_path_of_this_machine(tmp_path):
+    run, archive = finished_run(), tmp_path / 'fit.zip'
+    names = pack_run(run, archive)
+    there = unpacked(archive, tmp_path / 'there')
+    assert {path.name for path in run.iterdir()} | {CHECKSUMS} == set(names)
+    for line in (there / CHECKSUMS).read_text().splitlines():
+        digest, name = line.split('  ')
+        assert hashlib.sha256((there / name).read_bytes()).hexdigest() == digest
+    for file in there.iterdir():
+        if file.suffix in ('.json', '.yaml', '.txt', '.html'):
+            assert str(run.parent).encode() not in file.read_bytes(), file.name
+
+
+def test_the_same_run_makes_the_same_archive(tmp_path):
+    for name in ('one.zip', 'two.zip'):
+        pack_run(finished_run(), tmp_path / name)
+    assert (tmp_path / 'one.zip').read_bytes() == (tmp_path / 'two.zip').read_bytes()
+
+
+def test_the_verdict_in_an_archive_belongs_to_the_files_in_it(tmp_path):
+    pack_run(finished_run(), tmp_path / 'fit.zip')
+    there = unpacked(tmp_path / 'fit.zip', tmp_path)
+    assert changed_since(there, json.loads((there / 'verdict.json').read_text())) == ()
+
+
+def test_a_run_that_is_packed_with_its_recordings_is_fitted_again_elsewhere(tmp_path):
+    pack_run(finished_run(), tmp_path / 'fit.zip', recordings=True)
+    there = unpacked(tmp_path / 'fit.zip', tmp_path)
+    assert yaml.safe_load((there / 'settings.yaml').read_text())['folder'] == 'recordings'
+    again = tmp_path / 'again'
+    code = main(['fit', str(there / 'settings.yaml'), '--holdout', '0.25', '-o', str(again)])
+    assert code == ExitCode.OK
+    first, second = (
+        json.loads((folder / 'evaluation.json').read_text())['held_out']['relative_error']
+        for folder in (there, again))
+    assert second == pytest.approx(first, rel=1e-9)
+
+
+def test_a_recording_that_is_gone_is_said(tmp_path):
+    run = tmp_path / 'run'
+    run.mkdir()
+    for file in finished_run().iterdir():
+        (run / file.name).write_bytes(file.read_bytes())
+    settings = yaml.safe_load((run / 'settings.yaml').read_text())
+    (run / 'settings.yaml').write_text(yaml.safe_dump(settings | {'folder': str(tmp_path)}))
+    with pytest.raises(ConfigurationError, match=re.escape('pack without --recordings')):
+        pack_run(run, tmp_path / 'run.zip', recordings=True)
+    assert not (tmp_path / 'run.zip').exists()
+
+
+def test_the_verb_packs_beside_the_run(tmp_path, capsys):
+    archive = tmp_path / 'mailed.zip'
+    assert main(['pack', str(finished_run()), '-o', str(archive)]) == ExitCode.OK
+    assert re.search(r'\d+ files, \d+\.\d MB', capsys.readouterr().out)
+    assert main(['pack', str(tmp_path)]) == ExitCode.BAD_INPUT

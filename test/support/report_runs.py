@@ -1,0 +1,74 @@
+"""Runs for tests of reports, and what a hostile or empty recording would make of them."""
+
+import copy
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from support.finished_fit import make_fit
+from support.simulated_arm import SimulatedArm
+from sysid_ros.report.report import Report
+
+#: Closes elements, attributes and scripts, and draws attention to itself where it runs.
+HOSTILE = '</script><img src=x onerror="alert(1)">\'"&{{ 7 * 7 }}<a href="http://example.org">'
+# Floats that a report always has.
+_ALWAYS = {'good_below', 'correlation'}
+_CHOSEN = {'at_bound', 'rows', 'unit', 'position_unit', 'kind', 'kinds'}
+
+
+@cache
+def finished_run():
+    """Folder of a fit of a simulated arm, made once."""
+    return make_fit(Path(mkdtemp()), SimulatedArm(1)) / 'fit'
+
+
+def report():
+    """The report of that run."""
+    return Report.load(finished_run() / 'report.json')
+
+
+def changed_report(change):
+    """The report with every text, or every number, replaced.
+
+    Args:
+        change: Takes the document as plain values, and changes it.
+    """
+    data = copy.deepcopy(json.loads((finished_run() / 'report.json').read_text()))
+    change(data)
+    return Report.model_validate(data)
+
+
+def rename_everything(name):
+    """A change that replaces names of joints, parameters, files and robots, and all sentences."""
+    def change(data):
+        data['name'] = data['robot'] = name
+        for section in data['sections']:
+            for key in section.keys() - {'section'}:
+                section[key] = _renamed(section[key], name, key)
+    return change
+
+
+def forget_numbers(data):
+    """A change that replaces every number that may be missing by null."""
+    for section in data['sections']:
+        for key, value in section.items():
+            section[key] = _forgotten(value, key)
+
+
+def _renamed(value, name, key=''):
+    if isinstance(value, dict):
+        return {own: _renamed(each, name, own) for own, each in value.items()}
+    if isinstance(value, list):
+        return [_renamed(each, name, key) for each in value]
+    # Units and kinds are words of this package.
+    chosen = key in _CHOSEN or key.endswith('light')
+    return name if isinstance(value, str) and not chosen else value
+
+
+def _forgotten(value, key):
+    if isinstance(value, dict):
+        return {own: _forgotten(each, own) for own, each in value.items()}
+    if isinstance(value, list):
+        return [_forgotten(each, key) for each in value]
+    return None if isinstance(value, float) and key not in _ALWAYS else value

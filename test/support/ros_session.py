@@ -1,0 +1,198 @@
+"""Real node processes in a DDS domain of their own, and a client that talks to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import rclpy
+import yaml
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from sysid_ros.demo.node_processes import claim_domain, node_environment
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.nodes.priority import take_priority
+
+# Fits and judgements are processes of low priority: on a machine that is busy with other things
+# one of 3 s took more than a minute. To wait longer costs time only where a test fails.
+PATIENCE = 180.0
+# Of this process where it goes first; nodes that move a robot are before it.
+PRIORITY = 10
+# A node ends with the test run (1 is PR_SET_PDEATHSIG), or when it has lived for 900 s.
+NODE = """
+import ctypes, runpy, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+signal.alarm(900)
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)
+"""
+
+
+class Ros:
+    """Node processes and a client in one domain.
+
+    Attributes:
+        client: Node of the client; whoever waits spins it.
+        folder: Scratch folder, for parameter files and the nodes' output.
+    """
+
+    def __init__(self, domain, folder):
+        self.domain, self.folder = domain, folder
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.client = Node('test_client', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.client)
+        self.processes = {}
+        self._clients = {}
+
+    def start(self, module, parameters=None, *, name=None, remap=()):
+        """Start ``python -m sysid_ros.nodes.<module>``; returns its process.
+
+        Args:
+            module: Module below ``sysid_ros.nodes``.
+            parameters: Its ROS parameters.
+            name: Name of the node; by default that of the module.
+            remap: Remappings, ``'from:=to'``.
+        """
+        name = name or module.rpartition('.')[2]
+        arguments = ['-r', f'__node:={name}']
+        for rule in remap:
+            arguments += ['-r', rule]
+        if parameters:
+            file = self.folder / f'{name}.yaml'
+            file.write_text(yaml.safe_dump({f'/{name}': {'ros__parameters': parameters}}))
+            arguments += ['--params-file', str(file)]
+        with (self.folder / f'{name}.log').open('ab') as output:
+            process = subprocess.Popen(
+                [sys.executable, '-c', NODE, f'sysid_ros.nodes.{module}', '--ros-args', *arguments],
+                stdout=output, stderr=subprocess.STDOUT, env=node_environment(self.domain),
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        self.processes[name] = process
+        return process
+
+    def go_first(self):
+        """Give this process a real-time priority until the session ends, where that is allowed.
+
+        One of its threads stands for a robot, or for whoever tells a robot where to go: what is
+        late on a busy machine is late in the eyes of the nodes. Processes that begin later are
+        ordinary ones, and so are threads.
+        """
+        with contextlib.suppress(ConfigurationError):
+            take_priority(PRIORITY)
+
+    def output(self, name):
+        """What a node has printed."""
+        return (self.folder / f'{name}.log').read_text(errors='replace')
+
+    def spin(self, seconds):
+        """Let callbacks of the client run for so long."""
+        self.wait(lambda: False, seconds, required=False)
+
+    def wait(self, condition, seconds=PATIENCE, *, required=True):
+        """Spin until a condition holds; whether it did.
+
+        Args:
+            condition: Called between callbacks.
+            seconds: Longest time to wait.
+            required: Whether the test fails when the time is up.
+        """
+        deadline = time.monotonic() + seconds
+        while not (met := condition()):
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                break
+            self.executor.spin_once(timeout_sec=min(left, 0.02))
+        if required and not met:
+            logs = '\n'.join(
+                f'--- {name}, exit code {process.poll()}\n{self.output(name)}'
+                for name, process in self.processes.items())
+            heard = ', '.join(self.client.get_node_names())
+            pytest.fail(
+                f'waited {seconds} s in vain in domain {self.domain}; nodes that are heard: '
+                f'{heard}\n{logs}')
+        return bool(met)
+
+    def call(self, kind, service, seconds=PATIENCE, **fields):
+        """Call a service; returns its response."""
+        key = (kind, service)
+        if key not in self._clients:
+            self._clients[key] = self.client.create_client(kind, service)
+        client = self._clients[key]
+        self.wait(client.service_is_ready, seconds)
+        future = client.call_async(kind.Request(**fields))
+        self.wait(future.done, seconds)
+        return future.result()
+
+    def send_goal(self, kind, action, feedback=None, seconds=PATIENCE, **fields):
+        """Send a goal; returns its handle once it is accepted or rejected."""
+        key = (kind, action)
+        if key not in self._clients:
+            self._clients[key] = ActionClient(self.client, kind, action)
+        client = self._clients[key]
+        self.wait(client.server_is_ready, seconds)
+        future = client.send_goal_async(kind.Goal(**fields), feedback_callback=feedback)
+        self.wait(future.done, seconds)
+        return future.result()
+
+    def result(self, handle, seconds=PATIENCE):
+        """The result of a goal that was accepted."""
+        future = handle.get_result_async()
+        self.wait(future.done, seconds)
+        return future.result().result
+
+    def hear(self, kind, topic, qos=10):
+        """A list that grows by every message of a topic from now on."""
+        heard = []
+        qos = qos if isinstance(qos, QoSProfile) else QoSProfile(depth=qos)
+        self.client.create_subscription(kind, topic, heard.append, qos)
+        return heard
+
+    def stop(self, name, number=signal.SIGTERM, seconds=10.0):
+        """Send a signal to a node and wait for its end; returns its exit code."""
+        process = self.processes[name]
+        process.send_signal(number)
+        self.wait(lambda: process.poll() is not None, seconds)
+        return process.returncode
+
+    def close(self):
+        """End what still runs."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(8.0)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        self.executor.shutdown()
+        self.client.destroy_node()
+        rclpy.shutdown(context=self.context)
+        for thread in Path('/proc/self/task').iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                if os.sched_getscheduler(int(thread.name)) & os.SCHED_FIFO:
+                    os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def ros_session(folder):
+    """Processes and a client in a domain of their own; all is ended with the block."""
+    domain, lock = claim_domain()
+    session = Ros(domain, folder)
+    try:
+        yield session
+    finally:
+        session.close()
+        os.close(lock)

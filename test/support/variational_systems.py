@@ -1,0 +1,41 @@
+"""A double pendulum and opened closed chains for the variational integrator, and starts of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support import golden_problems as golden
+from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration, constraints
+from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory
+from sysid_ros.mechanics.integrators.variational.system import discrete_system
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.model import RobotModel
+
+
+def double_pendulum(*terms):
+    urdf = (
+        '<robot name="pendulum"><link name="base"/>'
+        + golden.link('upper', 2.0, (0.0, 0.0, -0.2), (0.1, 0.1, 0.4))
+        + golden.link('lower', 1.0, (0.0, 0.05, -0.15), (0.1, 0.1, 0.3))
+        + golden.joint('shoulder', 'base', 'upper', '0 1 0', '0 0 1')
+        + golden.joint('elbow', 'upper', 'lower', '0 1 0', '0 0 -0.4') + '</robot>')
+    return TorqueModel(RobotModel.from_urdf(urdf), terms)
+
+
+def free(model, q, v, nodes, step):
+    return DrivenTrajectory(np.array([q, v], dtype=float), np.zeros((nodes, len(q))), step)
+
+
+def closed_model(robot, *terms):
+    """The opened tree of a robot, its closures, and where they are closed."""
+    model = TorqueModel(robot.opened, terms)
+    closures = robot.loops.closures
+    q = closed_configuration(discrete_system(model, closures), closures, robot.loops.assembly)
+    return model, closures, q
+
+
+def within(model, closures, q, seed=0, size=1.0):
+    """A velocity that the closures allow."""
+    jacobian = constraints(discrete_system(model, closures), None, q).jacobian
+    random = size * np.random.default_rng(seed).normal(size=len(q))
+    return random - np.linalg.pinv(jacobian, rcond=1e-9) @ (jacobian @ random)
