@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from sysid_ros.demo.abandoned_locks import remove_abandoned_locks
 from sysid_ros.errors import ConfigurationError, SysidError
 
 # Domains above this one get ports that other programs use.
@@ -47,6 +48,7 @@ class NodeProcesses:
         self._folder = folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._lock: int | None = None
+        remove_abandoned_locks()
         if domain is None:
             domain, self._lock = claim_domain()
         self.domain = domain

@@ -18,6 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from sysid_ros.demo.abandoned_locks import remove_abandoned_locks
 from sysid_ros.demo.node_processes import claim_domain, node_environment
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.nodes.priority import take_priority
@@ -189,6 +190,7 @@ class Ros:
 @contextlib.contextmanager
 def ros_session(folder):
     """Processes and a client in a domain of their own; all is ended with the block."""
+    remove_abandoned_locks()
     domain, lock = claim_domain()
     session = Ros(domain, folder)
     try:
