@@ -20,7 +20,7 @@ from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
 from sysid_ros.report.drawing import Drawing
 
 _VERBS = (
-    'model', 'excite', 'fit', 'validate', 'report', 'compare', 'pack',
+    'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'compare', 'pack',
     'payload', 'export', 'replay', 'compile', 'demo')
 
 

@@ -1,0 +1,116 @@
+"""Say whether a recording is good enough to be fitted: stamps, motion, encoders, efforts.
+
+The verdict is about the data alone, in seconds, before any fit: traffic lights, what each joint
+did, and the settings or the motion that would mend what is poor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.evaluation.model_choice import with_filters
+from sysid_ros.evaluation.study import quality_of
+from sysid_ros.recording.checks.quality import DataQuality
+from sysid_ros.report.sections.data_quality import RecordingQuality
+from sysid_ros.runs.sources import load_source
+
+# Columns of a terminal.
+_WIDTH = 100
+_WORDS = {'good': 'good', 'look': 'look', 'bad': 'BAD'}
+# What mends a light that is not good.
+_CURES = {
+    'Stamps': 'stamp where it is measured; processing: {stamps: uniform} if arrival alone jitters',
+    'Range': 'move these joints through more of their range',
+    'Motion': 'let these joints move, or leave them out of recording: {joints: […]} and hold them, '
+    'robot: {locked_joints: rest}',
+    'Encoders': 'move faster, or use the estimator iv, made for coarse encoders',
+    'Torques': 'load these joints more: faster motion, or poses that carry weight',
+    'Samples': 'look for clipped torques and gaps in the recording of these joints',
+    'Efforts': 'set what the sentence says in recording: {effort: …}',
+}
+
+
+@dataclass(frozen=True)
+class RecordingCheck:
+    """What is to be said of a recording before a fit.
+
+    Attributes:
+        quality: What is known of it.
+        lights: The same as traffic lights.
+    """
+
+    quality: DataQuality
+    lights: RecordingQuality
+
+    @property
+    def code(self) -> ExitCode:
+        """``OK``, or ``NOT_COMMITTABLE`` where something speaks against the data."""
+        bad = any(check.light == 'bad' for check in self.lights.checks)
+        return ExitCode.NOT_COMMITTABLE if bad else ExitCode.OK
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {'lights': [check.model_dump() for check in self.lights.checks],
+                'quality': self.quality.to_json()}
+
+    def text(self) -> str:
+        """Lights with their cures, then joint by joint."""
+        lines = [f'{self.lights.source}: {self._verdict()}', '']
+        for check in self.lights.checks:
+            lines.append(f'  {_WORDS[check.light]:5} {check.name:9} {check.text}')
+            if check.light != 'good':
+                lines.append(f'{"":17}-> {_CURES[check.name]}')
+        lines += ['', *self.quality.text().splitlines()]
+        return '\n'.join(
+            textwrap.fill(line, _WIDTH, subsequent_indent=' ' * 17) if len(line) > _WIDTH else line
+            for line in lines)
+
+    def _verdict(self) -> str:
+        poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']
+        if self.code is not ExitCode.OK:
+            return 'do not fit this before it is mended: ' + ', '.join(poor)
+        return 'good enough to fit' + (f'; worth a look: {", ".join(poor)}' if poor else '')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``sysid check``."""
+    parser.add_argument(
+        'recording', type=Path, metavar='RECORDING',
+        help='settings file (YAML), folder of a recording, or a bag')
+    parser.add_argument(
+        '--settings', type=Path, metavar='FILE',
+        help='settings file that says of a bag what robot it is of')
+    parser.add_argument(
+        '--base', type=Path, help="folder that file names are relative to; the settings file's own")
+    parser.add_argument('--json', action='store_true', help='print plain values for programs')
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Read, look and print."""
+    source = load_source(options.recording, options.settings, options.base)
+    checked = check_recording(FitSetup.of(source))
+    print(json.dumps(checked.to_json()) if options.json else checked.text())
+    return checked.code
+
+
+def check_recording(setup: FitSetup) -> RecordingCheck:
+    """Judge a recording by itself.
+
+    Args:
+        setup: Its settings, and the torque model.
+
+    Raises:
+        RecordingError: It cannot be read, or its units or signs are wrong.
+    """
+    measured = with_filters(Measurements.read(setup))
+    (part,), (findings,) = measured.parts, measured.effort_findings()
+    quality = quality_of(part, findings, None)
+    return RecordingCheck(quality, RecordingQuality.of(quality))

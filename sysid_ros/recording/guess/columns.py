@@ -1,0 +1,304 @@
+"""Which columns of a table are stamps, positions, velocities and torques, joint by joint."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError, listed
+from sysid_ros.recording.guess.column_names import (
+    ColumnName,
+    column_names,
+    preference,
+    words_of,
+)
+from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.recording.guess.table_head import TableHead
+
+_GRIPPER = frozenset({'finger', 'fingers', 'gripper', 'hand', 'claw', 'jaw'})
+# Part of the rows from which stamps run, and how often a clock may be reset.
+_RUNS, _RESETS = 0.9, 2
+_RANGE = re.compile(r'(\d+)\s*-\s*(\d+)')
+
+
+@dataclass
+class TableColumns:
+    """Columns by what they hold.
+
+    Attributes:
+        joints: Joints of the robot that were recorded.
+        time: Column of the stamps; None where there is none.
+        quantities: Columns by quantity, one for each joint, and their unit by name or ''.
+        findings: What was guessed.
+        questions: What is open.
+    """
+
+    joints: tuple[str, ...] = ()
+    time: ColumnName | None = None
+    quantities: dict[str, tuple[ColumnName, ...]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def unit_of(self, quantity: str) -> str:
+        """Unit in the names of a quantity's columns, if all have the same."""
+        units = {column.unit for column in self.quantities[quantity]}
+        return units.pop() if len(units) == 1 else ''
+
+
+def table_columns(
+    head: TableHead, moving: Sequence[str], prismatic: Sequence[str] = (),
+    told: Mapping[str, str] | None = None,
+) -> TableColumns:
+    """Guess what the columns of a table are.
+
+    Args:
+        head: The table.
+        moving: Moving joints of the robot, in order.
+        prismatic: Those of them that slide.
+        told: Columns and joints that are known, as on the command line: ``joints``, ``time``,
+            ``position``, ``velocity``, ``effort``; each a list of names separated by commas,
+            ranges of numbers (``1-7``), or patterns (``actual_q_*``).
+
+    Returns:
+        Columns, findings and questions.
+
+    Raises:
+        RecordingError: What was told is not there.
+    """
+    return _Search(head, tuple(moving), frozenset(prismatic), told or {}).run()
+
+
+class _Search:
+    """The search for columns; see :func:`table_columns`."""
+
+    def __init__(
+        self, head: TableHead, moving: tuple[str, ...], prismatic: frozenset[str],
+        told: Mapping[str, str],
+    ) -> None:
+        self._head, self._moving, self._prismatic, self._told = head, moving, prismatic, told
+        self._columns = list(column_names(head.names, moving))
+        self._found = TableColumns()
+        if 'joints' in told:
+            self._found.joints = _known_joints(told['joints'], moving)
+
+    def run(self) -> TableColumns:
+        """Stamps first, then positions, which say the joints, then all else."""
+        found = self._found
+        self._find_time()
+        position = self._columns_of('position')
+        if position is None:
+            if not found.questions:
+                found.questions.append(self._question(
+                    'position', 'Which columns are the positions of the joints?'))
+            return found
+        found.quantities['position'] = position
+        for quantity in ('velocity', 'effort'):
+            columns = self._columns_of(quantity)
+            if columns is not None:
+                found.quantities[quantity] = columns
+        if 'effort' not in found.quantities and not any(
+                one.option == 'effort' for one in found.questions):
+            currents = self._columns_of('current')
+            if currents is not None:
+                found.quantities['effort'] = currents
+        return found
+
+    def _find_time(self) -> None:
+        if 'time' in self._told:
+            (self._found.time,) = self._named('time', 1)
+            return
+        stamps = [
+            column for column in self._columns
+            if column.quantity == 'time' and column.column in self._head.values]
+        running = [column for column in stamps if _runs(self._head.values[column.column])]
+        if stamps and not running and 'rate' not in self._told:
+            # As where seconds and nanoseconds have a column each.
+            self._found.questions.append(Question(
+                'rate', 'How many rows were recorded in a second?',
+                f'no column that grows from row to row: {_short(stamps)}', '1000'))
+        if not running:
+            return
+        stamps = sorted(running, key=lambda column: preference('time', column.stem))
+        self._found.time = stamps[0]
+        others = ', '.join(column.name for column in stamps[1:])
+        self._found.findings.append(Finding(
+            'time', f'column {stamps[0].name!r}',
+            'by its name' + (f'; not {others}' if others else '')))
+
+    def _columns_of(self, quantity: str) -> tuple[ColumnName, ...] | None:
+        """Columns of a quantity, one for each joint; None where there are none."""
+        if quantity in self._told:
+            columns = self._named(quantity, len(self._found.joints) or None)
+            self._take_joints(columns)
+            return columns
+        groups = self._groups(quantity)
+        if not groups:
+            return None
+        chosen, *others = groups
+        if others and self._rank(quantity, others[0]) == self._rank(quantity, chosen):
+            self._found.questions.append(self._question(
+                quantity, f'Which columns are the {quantity}?', chosen, others[0]))
+            return None
+        mapped = self._by_joint(chosen)
+        if mapped is None:
+            return None
+        ordered, evidence = mapped
+        if others:
+            left = '; '.join(_short(group) for group in others[:3])
+            evidence += f'; not {left}'
+        self._found.findings.append(Finding(quantity, _short(ordered), evidence))
+        return ordered
+
+    def _groups(self, quantity: str) -> list[list[ColumnName]]:
+        """Groups of columns that may be a quantity, the likeliest first."""
+        groups: dict[object, list[ColumnName]] = defaultdict(list)
+        for column in self._columns:
+            if column.quantity == quantity and column.column in self._head.values:
+                groups[column.group].append(column)
+        likely = [group for group in groups.values() if group[0].role != 'commanded']
+        return sorted(likely, key=lambda group: self._rank(quantity, group))
+
+    def _rank(self, quantity: str, group: Sequence[ColumnName]) -> tuple[object, ...]:
+        one = group[0]
+        count = min(len(group), len(self._found.joints) or len(self._moving))
+        return (
+            -count, one.role != 'measured', preference(quantity, one.stem),
+            len(one.stem))
+
+    def _by_joint(
+        self, group: Sequence[ColumnName]
+    ) -> tuple[tuple[ColumnName, ...], str] | None:
+        """Columns of a group in the order of the joints, and how they were told apart."""
+        joints = self._found.joints
+        by_name = {column.joint: column for column in group if column.joint}
+        if len(by_name) == len(group):
+            if not joints:
+                self._found.joints = joints = tuple(
+                    joint for joint in self._moving if joint in by_name)
+            missing = [joint for joint in joints if joint not in by_name]
+            if missing:
+                self._found.questions.append(self._question(
+                    group[0].quantity, f'No column of {group[0].quantity} names '
+                    f'{listed(missing)}: which are theirs?', group))
+                return None
+            return tuple(by_name[joint] for joint in joints), 'joints by name'
+        ordered = sorted(group, key=lambda column: (
+            column.number if column.number is not None else column.column, column.column))
+        if not joints:
+            self._found.joints = joints = self._joints_in_order(ordered) or ()
+        if not joints:
+            return None
+        if len(ordered) != len(joints):
+            self._found.questions.append(self._question(
+                group[0].quantity, f'There are {len(ordered)} columns of {group[0].quantity} for '
+                f'{len(joints)} joints: which are theirs?', group))
+            return None
+        return tuple(ordered), f'in the order of the joints, {joints[0]} first'
+
+    def _joints_in_order(self, columns: Sequence[ColumnName]) -> tuple[str, ...] | None:
+        """Joints that numbered columns are of; None, and a question, where it is not sure."""
+        count, moving = len(columns), self._moving
+        if count == len(moving):
+            return moving
+        rest = moving[count:]
+        if rest and all(
+                joint in self._prismatic or _GRIPPER.intersection(words_of(joint))
+                for joint in rest):
+            self._found.findings.append(Finding(
+                'joints', listed(moving[:count]), f'{listed(rest)} looks like a gripper'))
+            return moving[:count]
+        self._found.questions.append(Question(
+            'joints', f'Which joints are the {count} columns {_short(columns)}?',
+            f'{len(moving)} moving joints: {listed(moving)}', ','.join(moving[:count])))
+        return None
+
+    def _take_joints(self, columns: Sequence[ColumnName]) -> None:
+        """Joints of positions that were named on the command line."""
+        if self._found.joints:
+            return
+        names = tuple(column.joint for column in columns)
+        if all(names) and len(set(names)) == len(names):
+            self._found.joints = names
+        else:
+            self._found.joints = self._joints_in_order(columns) or ()
+
+    def _named(self, quantity: str, count: int | None) -> tuple[ColumnName, ...]:
+        """Columns that were told, in the order they were told in."""
+        found: list[ColumnName] = []
+        for text in map(str.strip, self._told[quantity].split(',')):
+            found += self._matching(text, quantity)
+        wrong = [column.name or str(column.column) for column in found
+                 if column.column not in self._head.values]
+        if wrong or (count is not None and len(found) != count):
+            raise RecordingError(
+                'columns are no numbers' if wrong else f'--{quantity} names another number of '
+                'columns than there are joints', where=str(self._head.path),
+                found=listed(wrong) or f'{len(found)} columns', allowed=count and f'{count}')
+        return tuple(found)
+
+    def _matching(self, text: str, quantity: str) -> list[ColumnName]:
+        span = _RANGE.fullmatch(text)
+        numbers = range(int(span[1]), int(span[2]) + 1) if span else (
+            [int(text)] if text.isdigit() else [])
+        found = [self._columns[k] for k in numbers if k < len(self._columns)]
+        if not numbers:
+            found = [column for column in self._columns if column.name == text] or [
+                column for column in self._columns
+                if fnmatch.fnmatchcase(column.name, text)] or [
+                column for column in self._columns if column.name.startswith(f'{text}[')]
+        if not found or len(found) < len(numbers):
+            there = listed(self._head.names, 30) if self._head.has_header else (
+                f'{len(self._head.names)} columns without a header')
+            raise RecordingError(
+                f'--{quantity} names no column: {text}', where=str(self._head.path), found=there,
+                allowed='names, patterns such as q_*, or numbers from 0 on such as 1-6')
+        return found
+
+    def _question(
+        self, quantity: str, text: str, *groups: Sequence[ColumnName]
+    ) -> Question:
+        shown = ' or '.join(map(_short, groups))
+        if not shown:
+            shown = listed(self._head.names, 20) if self._head.has_header else (
+                f'{len(self._head.names)} columns without a header')
+        option = 'effort' if quantity == 'current' else quantity
+        first = 0 if self._found.time is None and self._head.has_header else 1
+        last = first + max(len(self._moving), 1) - 1
+        example = _pattern(groups[0]) if groups else f'{first}-{last}'
+        return Question(option, text, shown, example)
+
+
+def _runs(stamps: np.ndarray) -> bool:
+    """Whether stamps grow from row to row, nearly everywhere."""
+    stamps = stamps[np.isfinite(stamps)]
+    steps = np.diff(stamps)
+    return bool(
+        len(steps) and np.mean(steps > 0.0) > _RUNS and np.count_nonzero(steps < 0.0) <= _RESETS)
+
+
+def _known_joints(text: str, moving: Sequence[str]) -> tuple[str, ...]:
+    joints = tuple(filter(None, map(str.strip, text.split(','))))
+    unknown = [joint for joint in joints if joint not in moving]
+    if unknown or not joints:
+        raise RecordingError(
+            '--joints names no moving joint of the robot', found=listed(unknown) or 'nothing',
+            allowed=listed(moving, 20))
+    return joints
+
+
+def _short(columns: Sequence[ColumnName]) -> str:
+    """Columns in a few words."""
+    names = [column.name or f'column {column.column}' for column in columns]
+    return names[0] if len(names) == 1 else f'{names[0]} … {names[-1]}'
+
+
+def _pattern(columns: Sequence[ColumnName]) -> str:
+    """What names a group on the command line."""
+    if all(column.name for column in columns):
+        return ','.join(column.name for column in columns)
+    return ','.join(str(column.column) for column in columns)

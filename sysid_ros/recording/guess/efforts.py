@@ -1,0 +1,128 @@
+"""Sign, unit and scale of recorded efforts, by the torques that the description predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError, listed
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.description import torque_units_of
+from sysid_ros.recording.guess.evidence import Finding, Question
+
+#: What a user says who has no torque constants: the masses of the description decide.
+BY_DESCRIPTION = 'description'
+# Digits of scales that the description gives, and how near a unit of torque has to be.
+_DIGITS, _NEAR = 3, 1.3
+_UNKNOWN_SCALE = (EffortKind.SCALED, EffortKind.MOTOR_SIDE)
+
+
+@dataclass
+class EffortGuess:
+    """What turns recorded efforts into torques at the joints.
+
+    Attributes:
+        unit: Unit of all of them; empty for SI.
+        signs: +1 or -1 for each joint.
+        scales: Torque for one unit of effort, for each joint; empty where that is the unit's.
+        findings: What was guessed.
+        questions: What is open.
+    """
+
+    unit: str = ''
+    signs: list[int] = field(default_factory=list)
+    scales: list[float] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+
+def effort_guess(
+    found: Sequence[EffortFinding], joints: Sequence[str], *, current: bool, named: str,
+    told: str = '',
+) -> EffortGuess:
+    """Guess what turns recorded efforts into torques.
+
+    Args:
+        found: What they look like beside the torques of the description, as they were recorded.
+        joints: Joints in the order of the columns.
+        current: Whether the names of the columns say that they are currents.
+        named: Unit in the names of the columns, or empty.
+        told: Torque for one unit of effort, one or one for each joint, separated by commas, or
+            :data:`BY_DESCRIPTION`.
+
+    Raises:
+        RecordingError: What was told are no such numbers.
+    """
+    by_joint = {one.joint: one for one in found if one.joint in joints}
+    guess = EffortGuess(signs=[
+        -1 if joint in by_joint and by_joint[joint].wrong_sign else 1 for joint in joints])
+    turned = [joint for joint, sign in zip(joints, guess.signs, strict=True) if sign < 0]
+    if turned:
+        guess.findings.append(Finding(
+            'effort', f'the sign of {listed(turned)} is turned',
+            'the description predicts the opposite'))
+    implied = [
+        float(f'{1.0 / abs(by_joint[joint].scale):.{_DIGITS}g}') if joint in by_joint else 1.0
+        for joint in joints]
+    if told:
+        _take_scales(guess, told, implied, len(joints))
+    elif current or any(one.kind in _UNKNOWN_SCALE for one in found):
+        what = 'currents' if current else 'no torques at the joints in a usual unit'
+        guess.questions.append(Question(
+            'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort '
+            '(torque constant times gear ratio)?',
+            f'the efforts are {what}; the masses of the description would make it '
+            f'{", ".join(f"{scale:g}" for scale in implied)}',
+            ','.join('0.1' for _ in joints) + f", or '{BY_DESCRIPTION}' to let its masses decide"))
+    elif named.startswith(('N', 'm')) and named != 'N·m':
+        guess.unit = named
+        guess.findings.append(Finding('effort', f'in {named}', 'by the names of the columns'))
+    else:
+        _take_unit(guess, found)
+    for one in found:
+        if one.kind in (EffortKind.CONSTANT, EffortKind.UNRELATED, EffortKind.GRAVITY_COMPENSATED,
+                        EffortKind.FILTERED):
+            guess.findings.append(Finding('effort', 'look at it before the fit', one.sentence))
+    return guess
+
+
+def _take_scales(
+    guess: EffortGuess, told: str, implied: Sequence[float], joints: int
+) -> None:
+    if told == BY_DESCRIPTION:
+        guess.scales = list(implied)
+        guess.findings.append(Finding(
+            'effort', 'scaled to the masses of the description',
+            'identified masses are as right as these in the mean'))
+        return
+    try:
+        scales = [float(text) for text in told.split(',')]
+    except ValueError:
+        scales = []
+    scales = scales * joints if len(scales) == 1 else scales
+    if len(scales) != joints or not (np.array(scales) > 0.0).all():
+        raise RecordingError(
+            '--effort-scale is not one number or one for each joint', found=told,
+            allowed=f'{joints} numbers above 0, separated by commas, or {BY_DESCRIPTION!r}')
+    guess.scales = scales
+    guess.findings.append(Finding(
+        'effort', 'scaled as told',
+        f'the description would make it {", ".join(f"{scale:g}" for scale in implied)}'))
+
+
+def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding]) -> None:
+    other = next((one for one in found if one.kind is EffortKind.OTHER_UNIT), None)
+    if other is None:
+        guess.findings.append(Finding(
+            'effort', 'in N·m, or N', 'of the size that the description predicts'))
+        return
+    units = torque_units_of(other.scale, _NEAR)
+    evidence = f'{other.scale:.3g} times what the description predicts'
+    if len(units) == 1:
+        guess.unit = units[0]
+        guess.findings.append(Finding('effort', f'in {units[0]}', evidence))
+    else:
+        guess.questions.append(Question(
+            'effort-unit', 'In which unit are the efforts?', evidence, ' or '.join(units)))

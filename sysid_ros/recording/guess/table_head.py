@@ -1,0 +1,147 @@
+"""Header, separator and numbers of a table whose settings are not known yet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError, listed, unreadable
+from sysid_ros.recording.table.csv_reader import is_number, read_csv_columns
+from sysid_ros.recording.table.npz_reader import read_npz_array
+
+# In this order, where several split all rows alike.
+_SEPARATORS = ('\t', ';', '|', ',', ' ')
+_LINES, _MARKS = 60, ('%', '#')
+_LEAST_ROWS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TableHead:
+    """Columns of a table, by name.
+
+    Attributes:
+        path: The file.
+        format: ``csv`` or ``npz``.
+        names: Names of the columns; empty strings where there is no header. An array of several
+            columns is named ``array[0]``, ``array[1]`` and so on.
+        delimiter: Separator of a CSV file.
+        numeric: Numbers of the columns that hold numbers.
+        arrays: Array and column of each name in an archive.
+    """
+
+    path: Path
+    format: str
+    names: tuple[str, ...]
+    delimiter: str = ','
+    numeric: tuple[int, ...] = ()
+    arrays: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def has_header(self) -> bool:
+        """Whether columns have names."""
+        return any(self.names)
+
+    @cached_property
+    def values(self) -> dict[int, np.ndarray]:
+        """Samples of each column that holds numbers, shape ``(T,)`` each."""
+        if self.format == 'csv':
+            table = read_csv_columns(self.path, self.numeric, self.delimiter)
+            return dict(zip(self.numeric, table.T, strict=True))
+        whole = {name: read_npz_array(self.path, name) for name, _ in self.arrays}
+        return {k: whole[name][:, column] for k, (name, column) in enumerate(self.arrays)}
+
+
+def read_head(path: Path, format: str) -> TableHead:
+    """Header and separator of a table.
+
+    Args:
+        path: A CSV or NPZ file.
+        format: ``csv`` or ``npz``.
+
+    Raises:
+        RecordingError: It cannot be read, or holds no table.
+    """
+    return _csv_head(path) if format == 'csv' else _npz_head(path)
+
+
+def _csv_head(path: Path) -> TableHead:
+    try:
+        with path.open(encoding='utf-8-sig', newline='') as file:
+            lines = [line.rstrip('\r\n') for line in islice(file, _LINES)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(RecordingError, path, error) from error
+    lines = [line for line in lines if line.strip()]
+    plain = [line for line in lines if not line.lstrip().startswith(_MARKS)]
+    if len(plain) < _LEAST_ROWS:
+        raise RecordingError(
+            'the table has no rows', where=str(path), found=f'{len(plain)} lines',
+            fix='Record again, or name another file')
+    delimiter = _separator(plain, path)
+    rows = [[cell.strip() for cell in row] for row in csv.reader(plain, delimiter=delimiter)]
+    first, *following = rows
+    names: Sequence[str] = first
+    if all(map(is_number, first)):
+        names = _commented_names(lines, delimiter, len(first)) or [''] * len(first)
+        following = rows
+    numeric = tuple(
+        k for k in range(len(names))
+        if all(is_number(row[k]) for row in following if k < len(row)))
+    return TableHead(path, 'csv', tuple(names), delimiter, numeric)
+
+
+def _separator(lines: Sequence[str], path: Path) -> str:
+    """The separator that makes all lines equally long, and most cells numbers."""
+    found: dict[str, float] = {}
+    for mark in _SEPARATORS:
+        rows = list(csv.reader(lines, delimiter=mark))
+        lengths = {len(row) for row in rows}
+        if lengths == {1} or len(lengths) > 1:
+            continue
+        cells = [cell.strip() for row in rows[1:] for cell in row]
+        found[mark] = sum(map(is_number, cells)) / len(cells)
+    if not found:
+        if all(is_number(line) for line in lines[1:]):
+            return ','
+        raise RecordingError(
+            'it is no table with one separator', where=str(path), found=repr(lines[0][:60]),
+            allowed='commas, semicolons, tabs, bars or single blanks between cells',
+            fix='Save it as CSV, with a header')
+    return max(found, key=lambda mark: (found[mark], -_SEPARATORS.index(mark)))
+
+
+def _commented_names(lines: Sequence[str], delimiter: str, count: int) -> list[str] | None:
+    for line in reversed(lines):
+        if line.lstrip().startswith(_MARKS):
+            cells = [cell.strip() for cell in line.lstrip(' \t%#').split(delimiter)]
+            if len(cells) == count and not all(map(is_number, cells)):
+                return cells
+    return None
+
+
+def _npz_head(path: Path) -> TableHead:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            shapes = {
+                name: archive[name].shape for name in archive.files
+                if archive[name].dtype.kind in 'fiu'}
+    except Exception as error:  # a damaged archive fails in many ways
+        raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+    rows = max((shape[0] for shape in shapes.values() if shape), default=0)
+    arrays = [
+        (name, column) for name, shape in shapes.items()
+        if len(shape) in (1, 2) and shape[0] == rows
+        for column in range(shape[1] if len(shape) == 2 else 1)]
+    if rows < _LEAST_ROWS or not arrays:
+        shown = listed(f'{name} {shape}' for name, shape in shapes.items())
+        raise RecordingError(
+            'the archive holds no table', where=str(path), found=shown or 'no numbers',
+            allowed='arrays of shape (T,) and (T, joints), time first')
+    names = tuple(
+        f'{name}[{column}]' if len(shapes[name]) == 2 else name for name, column in arrays)
+    return TableHead(path, 'npz', names, arrays=tuple(arrays))

@@ -1,0 +1,181 @@
+"""Units of angles, velocities and stamps, by the limits of the joints and by one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_ros.recording.description import DEGREE, TIME_UNITS
+from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.robot.model import RobotModel
+
+# Positions are within their limits up to this factor and so many radians or metres.
+_WITHIN, _MARGIN = 1.1, 0.1
+# Joints without limits may turn so far, in [rad].
+_TURNS = 6.0 * np.pi
+# Robots are recorded with periods in [s] from the first to the second of these.
+_PERIODS = (0.9e-4, 0.25)
+# Speeds of the fastest joint, in parts of its limit: more is impossible, less is hardly excited.
+_FASTEST, _SLOWEST = 3.0, 2e-3
+# Limit of a joint whose description has none, in [rad/s] or [m/s].
+_USUAL = 2.0
+# Ratio of a recorded velocity to the derivative of the position that is believed, and least
+# correlation of the two.
+_ALIKE, _CORRELATED = 1.25, 0.8
+
+
+def position_units(
+    q: np.ndarray, joints: Sequence[str], robot: RobotModel, named: str
+) -> tuple[list[str] | None, Finding | Question]:
+    """Units of recorded positions.
+
+    Args:
+        q: Positions as they were recorded, shape ``(T, n)``.
+        joints: Their joints.
+        robot: The robot, whose limits say which are possible.
+        named: Unit in the names of the columns, or empty.
+
+    Returns:
+        A unit for each joint, None where it stays open; the finding or the question.
+    """
+    kinds = [robot.joint_types[robot.joint_index(joint)] for joint in joints]
+    turning = np.array([kind != 'prismatic' for kind in kinds])
+    if named in ('rad', 'deg'):
+        units = [named if turns else 'm' for turns in turning]
+        return units, Finding('position', f'in {named}', 'by the names of the columns')
+    reach = np.nanmax(np.abs(q), axis=0)
+    limits = np.array([_limit(robot, joint) for joint in joints])
+    fits = {
+        unit: bool((reach * factor <= _WITHIN * limits + _MARGIN)[of].all())
+        for unit, factor, of in (
+            ('rad', 1.0, turning), ('deg', DEGREE, turning), ('m', 1.0, ~turning),
+            ('mm', 1e-3, ~turning))}
+    angle = next((unit for unit in ('rad', 'deg') if fits[unit]), None)
+    slide = next((unit for unit in ('m', 'mm') if fits[unit]), None)
+    if angle is None or slide is None:
+        worst = int(np.argmax(reach / limits))
+        return None, Question(
+            'position-unit', 'In which unit are the positions, and are they those of the motors?',
+            f'{joints[worst]} goes to {reach[worst]:.4g}, its limit is {limits[worst]:.4g}, '
+            'far beyond it in radians and in degrees alike', 'deg')
+    units = [angle if turns else slide for turns in turning]
+    said = sorted(set(units), key=units.index)
+    return units, Finding(
+        'position', f'in {" and ".join(said)}', _limit_evidence(reach, limits, joints, units))
+
+
+def _limit(robot: RobotModel, joint: str) -> float:
+    k = robot.joint_index(joint)
+    ends = np.abs([robot.limits.lower[k], robot.limits.upper[k]])
+    limit = float(ends.max()) if np.isfinite(ends).all() else np.inf
+    continuous = robot.joint_types[k] == 'continuous' or not np.isfinite(limit) or limit == 0.0
+    return _TURNS if continuous else limit
+
+
+def _limit_evidence(
+    reach: np.ndarray, limits: np.ndarray, joints: Sequence[str], units: Sequence[str]
+) -> str:
+    """The joint that comes nearest to its limit."""
+    factors = np.array([{'deg': DEGREE, 'mm': 1e-3}.get(unit, 1.0) for unit in units])
+    k = int(np.argmax(reach * factors / limits))
+    return (
+        f'{joints[k]} goes to {reach[k]:.3g} {units[k]}, its limit is '
+        f'{limits[k] / factors[k]:.3g} {units[k]}')
+
+
+def velocity_unit(
+    t: np.ndarray, q: np.ndarray, v: np.ndarray, names: str
+) -> tuple[float, Finding]:
+    """Factor of recorded velocities to the derivative of the positions, both in SI units.
+
+    Args:
+        t: Stamps in [s], shape ``(T,)``.
+        q: Positions in [rad] or [m], shape ``(T, n)``.
+        v: Velocities as recorded, shape ``(T, n)``.
+        names: Columns, in words.
+
+    Returns:
+        1 where velocities are in SI units, the degree where they are in degrees; NaN where they
+        are no derivative of the positions; and the finding.
+    """
+    with np.errstate(divide='ignore', invalid='ignore'):
+        derivative = np.gradient(q, axis=0) / np.gradient(t)[:, None]
+    usable = np.isfinite(derivative) & np.isfinite(v)
+    derivative, v = np.where(usable, derivative, 0.0), np.where(usable, v, 0.0)
+    power = np.sqrt(np.sum(v**2, axis=0) * np.sum(derivative**2, axis=0))
+    moving = power > 0.0
+    product = np.sum(v * derivative, axis=0)
+    if not moving.any() or float(np.median(product[moving] / power[moving])) < _CORRELATED:
+        return np.nan, Finding(
+            'velocity', 'not used', f'{names} are not the derivative of the positions')
+    ratio = float(np.median(product[moving] / np.sum(v[:, moving] ** 2, axis=0)))
+    for factor, unit in ((1.0, 'rad/s'), (DEGREE, 'deg/s')):
+        if 1.0 / _ALIKE < ratio / factor < _ALIKE:
+            return factor, Finding(
+                'velocity', f'in {unit}',
+                f'{ratio / factor:.2f} of the derivative of the positions')
+    return np.nan, Finding(
+        'velocity', 'not used', f'the derivative of the positions is {ratio:.3g} times as much')
+
+
+def time_unit(
+    stamps: np.ndarray, q: np.ndarray, limits: np.ndarray, named: str,
+    v: np.ndarray | None = None,
+) -> tuple[str | None, Finding | Question]:
+    """Unit of stamps.
+
+    Args:
+        stamps: As they were recorded, shape ``(T,)``.
+        q: Positions in [rad] or [m], shape ``(T, n)``.
+        limits: Speed limits of the joints in [rad/s] or [m/s], shape ``(n,)``.
+        named: Unit in the name of the column, or empty.
+        v: Velocities in [rad/s] or [m/s], where they were recorded, shape ``(T, n)``.
+
+    Returns:
+        ``s``, ``ms``, ``us`` or ``ns``, None where it stays open; the finding or the question.
+    """
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    steps = steps[steps > 0.0]
+    if not len(steps):
+        return None, Question(
+            'rate', 'How many rows were recorded in a second?', 'stamps that do not grow', '1000')
+    period = float(np.median(steps))
+    if named in TIME_UNITS:
+        return named, Finding('time', f'in {named}', 'by the name of the column')
+    possible = [unit for unit, s in TIME_UNITS.items() if _PERIODS[0] <= period * s <= _PERIODS[1]]
+    speed = _speed(stamps, q, limits)
+    likely = [
+        unit for unit in possible if _SLOWEST <= speed / TIME_UNITS[unit] <= _FASTEST]
+    told = _by_velocity(stamps, q, v)
+    likely = [told] if told in possible else likely or possible
+    if len(likely) != 1:
+        return None, Question(
+            'time-unit', 'In which unit is the time?',
+            f'{period:.4g} between rows', ' or '.join(likely) or 's')
+    rate = 1.0 / (period * TIME_UNITS[likely[0]])
+    return likely[0], Finding('time', f'in {likely[0]}', f'{rate:.4g} rows a second')
+
+
+def _speed(stamps: np.ndarray, q: np.ndarray, limits: np.ndarray) -> float:
+    """Speed of the fastest joint in parts of its limit, per unit of the stamps."""
+    apart = max(len(q) // 400, 1)
+    duration = stamps[apart:] - stamps[:-apart]
+    moved = np.abs(q[apart:] - q[:-apart])
+    usable = duration > 0.0
+    if not usable.any():
+        return np.nan
+    speeds = np.nanquantile(moved[usable] / duration[usable, None], 0.99, axis=0)
+    usual = np.where(np.isfinite(limits) & (limits > 0.0), limits, _USUAL)
+    return float(np.max(speeds / usual))
+
+
+def _by_velocity(stamps: np.ndarray, q: np.ndarray, v: np.ndarray | None) -> str | None:
+    """The unit in which recorded velocities are the derivative of the positions."""
+    if v is None:
+        return None
+    for unit, seconds in TIME_UNITS.items():
+        factor, _ = velocity_unit(stamps * seconds, q, v, '')
+        if np.isfinite(factor):
+            return unit
+    return None

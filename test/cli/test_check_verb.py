@@ -1,0 +1,73 @@
+"""``sysid check`` judges a recording by itself, before any fit."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+from support.simulated_arm import DESCRIPTION, SimulatedArm
+from sysid_ros.cli.main import main
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return SimulatedArm(6)
+
+
+@pytest.fixture
+def written(arm, tmp_path):
+    """Writes a recording and its settings; their path."""
+    (tmp_path / 'robot.urdf').write_text(DESCRIPTION)
+
+    def write(q, tau, t):
+        np.savez(tmp_path / 'a.npz', t=t, q=q, tau=tau)
+        (tmp_path / 'a.yaml').write_text(yaml.safe_dump({
+            'robot': {'urdf': 'robot.urdf'},
+            'recording': {
+                'format': 'npz', 'file': 'a.npz', 'joints': list(arm.joint_names),
+                'time': {'array': 't'}, 'position': {'array': 'q'}, 'effort': {'array': 'tau'}}}))
+        return str(tmp_path / 'a.yaml')
+
+    return write
+
+
+@pytest.fixture(scope='module')
+def moved(arm):
+    t = np.arange(3000) / 200.0
+    noise = np.random.default_rng(0).normal(size=(len(t), 4))
+    return arm.motion(t)[0], arm.torque(t) + 0.01 * noise, t
+
+
+def test_a_good_recording_may_be_fitted(written, moved, capsys):
+    assert main(['check', written(*moved)]) == 0
+    said = capsys.readouterr().out
+    assert 'a.npz: good enough to fit' in said.splitlines()[0]
+    assert 'they belong to the motion' in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_a_joint_that_does_not_move_is_a_reason_against(written, moved, arm, capsys):
+    q, tau, t = moved
+    q = q.copy()
+    q[:, 2] = 0.3
+    assert main(['check', written(q, tau, t)]) == 1
+    said = capsys.readouterr().out
+    assert 'do not fit this before it is mended' in said.splitlines()[0]
+    assert f'BAD   Motion    at rest most of the time: {arm.joint_names[2]}' in said
+    assert 'locked_joints: rest' in said
+
+
+def test_programs_read_plain_values(written, moved, capsys):
+    q, tau, t = moved
+    assert main(['check', written(q, np.where(t[:, None] > -1.0, 1.0, tau), t), '--json']) == 1
+    said = json.loads(capsys.readouterr().out)
+    lights = {one['name']: one['light'] for one in said['lights']}
+    assert lights['Efforts'] == 'bad'
+    assert len(said['quality']['joints']) == 4
+
+
+def test_an_effort_of_the_wrong_sign_is_bad_input(written, moved, capsys):
+    q, tau, t = moved
+    assert main(['check', written(q, -tau, t)]) == 2
+    assert 'recording: {effort: {sign: -1}}' in capsys.readouterr().err

@@ -1,0 +1,371 @@
+"""Settings guessed of recordings as drivers and people write them: right, or asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from support.simulated_arm import DESCRIPTION, SimulatedArm
+from sysid_ros.errors import RecordingError
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.recording.bag.write import write_bag
+from sysid_ros.recording.guess.evidence import OpenQuestionsError
+from sysid_ros.recording.load import load_recording
+from sysid_ros.runs.initial_settings import initial_settings
+
+RATE, DURATION = 200.0, 12.0
+CONSTANTS = np.array([11.0, 9.0, 7.5, 4.0])
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return SimulatedArm(4)
+
+
+@pytest.fixture(scope='module')
+def recorded(arm):
+    """Stamps, positions, velocities and torques."""
+    t = np.arange(int(RATE * DURATION)) / RATE
+    q, v, _ = arm.motion(t)
+    return t, q, v, arm.torque(t)
+
+
+@pytest.fixture
+def robot(tmp_path):
+    file = tmp_path / 'robot.urdf'
+    file.write_text(DESCRIPTION)
+    return file
+
+
+def numbered(word, first=0, count=4, form='{word}_{k}'):
+    return [form.format(word=word, k=k) for k in range(first, first + count)]
+
+
+def write_csv(path, header, columns, delimiter=',', mark=''):
+    table = np.column_stack(columns)
+    lines = [mark + delimiter.join(header)] if header else []
+    lines += [delimiter.join(f'{x:.9g}' if abs(x) < 1e6 else f'{x:.0f}' for x in row)
+              for row in table]
+    path.write_text('\n'.join(lines) + '\n')
+    return path
+
+
+def guessed(robot, file, **told):
+    settings = initial_settings(
+        robot, file, robot.parent, {key.replace('_', '-'): value for key, value in told.items()})
+    written = robot.parent / 'guessed.yaml'
+    written.write_text(settings.text())
+    return settings, Identification.load(written)
+
+
+def require_read(identification, recorded, joints, tolerance=1e-5):
+    """The settings read what was recorded, in SI units at the joints."""
+    t, q, _, tau = recorded
+    recording = load_recording(identification.settings.recording, identification.base)
+    for quantity, truth in (('position', q), ('effort', tau)):
+        for k, joint in enumerate(joints):
+            channel = recording.channel_of(quantity, joint)
+            assert channel is not None, (quantity, joint)
+            np.testing.assert_allclose(
+                np.interp(t[5:-5], channel.t, channel.column(joint)), truth[5:-5, k],
+                atol=tolerance * np.abs(truth).max())
+
+
+def plain(recorded):
+    t, q, v, tau = recorded
+    header = ['time', *numbered('q'), *numbered('dq'), *numbered('tau')]
+    return header, [t, q, v, tau]
+
+
+def by_joint(recorded, arm, word_first=False):
+    t, q, _, tau = recorded
+    names = arm.joint_names
+    header = ['t', *(f'{name}_position' for name in names), *(f'{name}_effort' for name in names)]
+    if word_first:
+        header = ['t', *(f'pos_{name}' for name in names), *(f'eff_{name}' for name in names)]
+    return header, [t, q, tau]
+
+
+def franka(recorded):
+    t, q, v, tau = recorded
+    header = [
+        'time', *numbered('q'), *numbered('q_d'), *numbered('dq'), *numbered('dq_d'),
+        *numbered('tau_J'), *numbered('tau_J_d'), *numbered('tau_ext_hat_filtered'),
+        *numbered('theta')]
+    return header, [t, q, q + 0.01, v, v, tau, tau + 1.0, 0.1 * tau, q + 0.002]
+
+
+def universal_robots(recorded):
+    t, q, v, tau = recorded
+    header = [
+        'timestamp', *numbered('target_q'), *numbered('target_qd'), *numbered('target_moment'),
+        *numbered('actual_q'), *numbered('actual_qd'), *numbered('actual_current'),
+        *numbered('joint_temperatures'), 'actual_digital_input_bits', 'runtime_state',
+        *numbered('actual_TCP_pose', count=6)]
+    zeros = np.zeros((len(t), 4))
+    return header, [
+        6000.0 + t, q + 0.01, v, tau, q, v, tau / CONSTANTS, zeros + 31.0, zeros[:, :2],
+        np.zeros((len(t), 6))]
+
+
+CSV = {
+    'commas and numbers': lambda data, arm: plain(data),
+    'words behind joints': by_joint,
+    'words before joints': lambda data, arm: by_joint(data, arm, word_first=True),
+    'other columns in between': lambda data, arm: franka(data),
+}
+
+
+@pytest.mark.parametrize('dialect', CSV)
+def test_columns_are_found_by_their_names(dialect, arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *CSV[dialect](recorded, arm))
+    _, identification = guessed(robot, file)
+    require_read(identification, recorded, arm.joint_names)
+
+
+@pytest.mark.parametrize('delimiter', [';', '\t', '|', ' '])
+def test_the_separator_is_found(delimiter, arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *plain(recorded), delimiter=delimiter)
+    _, identification = guessed(robot, file)
+    assert identification.settings.recording.delimiter == delimiter
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_commented_header_is_read(arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *plain(recorded), mark='# ')
+    _, identification = guessed(robot, file)
+    require_read(identification, recorded, arm.joint_names)
+
+
+@pytest.mark.parametrize(('suffix', 'degrees'), [('', True), ('_deg', True), ('_rad', False)])
+def test_degrees_are_told_by_names_or_limits(
+    suffix, degrees, arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    header = ['t', *(f'q{k}{suffix}' for k in range(1, 5)), *(f'tau{k}' for k in range(1, 5))]
+    columns = [t, np.degrees(q) if degrees else q, tau]
+    _, identification = guessed(robot, write_csv(tmp_path / 'a.csv', header, columns))
+    assert identification.settings.recording.position.unit == ('deg' if degrees else None)
+    require_read(identification, recorded, arm.joint_names)
+
+
+@pytest.mark.parametrize(('unit', 'factor'), [('ms', 1e3), ('us', 1e6), ('ns', 1e9)])
+@pytest.mark.parametrize('offset', [0.0, 1.7e9])
+def test_the_unit_of_stamps_is_told(unit, factor, offset, arm, recorded, robot, tmp_path):
+    header, (t, q, v, tau) = plain(recorded)
+    file = tmp_path / 'a.npz'
+    np.savez(file, time=np.round((t + offset) * factor), q=q, tau=tau)
+    _, identification = guessed(robot, file)
+    assert identification.settings.recording.time.unit == unit
+    require_read(identification, recorded, arm.joint_names, 1e-3)
+
+
+@pytest.mark.parametrize('names', [
+    ('t', 'q', 'dq', 'tau'), ('timestamps', 'positions', 'velocities', 'efforts'),
+    ('time', 'joint_pos', 'joint_vel', 'joint_torque'), ('t', 'qpos', 'qvel', 'torques')])
+def test_arrays_are_found_by_their_names(names, arm, recorded, robot, tmp_path):
+    np.savez(tmp_path / 'a.npz', **dict(zip(names, recorded, strict=True)))
+    _, identification = guessed(robot, tmp_path / 'a.npz')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_velocities_in_degrees_are_told_by_the_positions(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    np.savez(tmp_path / 'a.npz', t=t, q=q, dq=np.degrees(v), tau=tau)
+    _, identification = guessed(robot, tmp_path / 'a.npz')
+    assert identification.settings.recording.velocity.unit == 'deg/s'
+    np.savez(tmp_path / 'b.npz', t=t, q=q, dq=v**2, tau=tau)
+    _, identification = guessed(robot, tmp_path / 'b.npz')
+    assert identification.settings.recording.velocity is None
+
+
+def test_columns_in_another_order_are_taken_by_name(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    order = [2, 0, 3, 1]
+    header = ['t', *(f'pos_{arm.joint_names[k]}' for k in order),
+              *(f'tau_{arm.joint_names[k]}' for k in order[::-1])]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q[:, order], tau[:, order[::-1]]])
+    _, identification = guessed(robot, file)
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_turned_sign_is_turned_back(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    signs = np.array([1.0, -1.0, 1.0, 1.0])
+    np.savez(tmp_path / 'a.npz', t=t, q=q, tau=tau * signs)
+    settings, identification = guessed(robot, tmp_path / 'a.npz')
+    assert identification.settings.recording.effort.sign == tuple(signs)
+    assert any('the sign of shoulder_pitch is turned' in one.value for one in settings.findings)
+    require_read(identification, recorded, arm.joint_names)
+
+
+@pytest.mark.parametrize('by_name', [True, False])
+def test_torques_in_newton_millimetres_are_told(by_name, arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    word = 'torque_Nmm' if by_name else 'torque'
+    header = ['t', *numbered('q'), *(f'joint{k}_{word}' for k in range(4))]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q, 1e3 * tau])
+    _, identification = guessed(robot, file)
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_currents_are_asked_for_and_scaled_as_told(arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *universal_robots(recorded))
+    with pytest.raises(OpenQuestionsError) as raised:
+        guessed(robot, file)
+    (question,) = raised.value.questions
+    assert question.option == 'effort-scale'
+    assert 'currents' in question.found
+    told = ','.join(map(str, CONSTANTS))
+    _, identification = guessed(robot, file, effort_scale=told)
+    require_read(identification, recorded, arm.joint_names)
+    _, identification = guessed(robot, file, effort_scale='description')
+    np.testing.assert_allclose(
+        identification.settings.recording.effort.scale, CONSTANTS, rtol=0.5)
+
+
+def test_a_servo_bus_in_degrees_and_milliamperes_is_asked_for(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    header = ['time_ms', *numbered('present_position', 1), *numbered('present_velocity', 1),
+              *numbered('present_current', 1), *numbered('goal_position', 1)]
+    file = write_csv(tmp_path / 'a.csv', header, [
+        1e3 * t, np.degrees(q), np.degrees(v) / 6.0, 1e3 * tau / CONSTANTS, np.degrees(q)])
+    with pytest.raises(OpenQuestionsError, match='effort-scale'):
+        guessed(robot, file)
+    told = ','.join(map(str, 1e-3 * CONSTANTS))
+    _, identification = guessed(robot, file, effort_scale=told)
+    require_read(identification, recorded, arm.joint_names)
+    assert identification.settings.recording.velocity is None  # turns a minute
+
+
+def test_columns_without_a_header_are_asked_for(arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', [], plain(recorded)[1])
+    with pytest.raises(OpenQuestionsError) as raised:
+        guessed(robot, file)
+    assert {one.option for one in raised.value.questions} == {'position'}
+    _, identification = guessed(
+        robot, file, time='0', position='1-4', velocity='5-8', effort='9-12')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_table_without_stamps_needs_its_rate(arm, recorded, robot, tmp_path):
+    header, columns = plain(recorded)
+    file = write_csv(tmp_path / 'a.csv', header[1:], columns[1:])
+    with pytest.raises(OpenQuestionsError, match='--rate'):
+        guessed(robot, file)
+    _, identification = guessed(robot, file, rate='200')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_seconds_and_nanoseconds_apart_are_no_stamps(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    header = ['header.stamp.sec', 'header.stamp.nanosec', *numbered('position'),
+              *numbered('effort')]
+    file = write_csv(tmp_path / 'a.csv', header, [np.floor(t), 1e9 * (t % 1.0), q, tau])
+    with pytest.raises(OpenQuestionsError, match='--rate'):
+        guessed(robot, file)
+
+
+def test_two_arms_in_one_table_are_asked_for(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('left_q'), *numbered('right_q'), *numbered('left_tau'),
+              *numbered('right_tau')]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q, q[::-1], tau, tau[::-1]])
+    with pytest.raises(OpenQuestionsError, match='Which columns are the position'):
+        guessed(robot, file)
+    _, identification = guessed(robot, file, position='left_q_*', effort='left_tau_*')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_fewer_columns_than_joints_are_asked_for_and_the_rest_is_held(
+    arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('q', count=3), *numbered('tau', count=3)]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q[:, :3], tau[:, :3]])
+    with pytest.raises(OpenQuestionsError, match='--joints'):
+        guessed(robot, file)
+    settings, identification = guessed(robot, file, joints=','.join(arm.joint_names[:3]))
+    assert settings.sections['robot']['locked_joints'] == 'rest'
+    require_read(identification, recorded, arm.joint_names[:3])
+
+
+def test_positions_beyond_all_limits_are_asked_for(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    np.savez(tmp_path / 'a.npz', t=t, q=3000.0 * q, tau=tau)
+    with pytest.raises(OpenQuestionsError, match='those of the motors'):
+        guessed(robot, tmp_path / 'a.npz')
+
+
+def test_columns_of_text_are_passed_over(arm, recorded, robot, tmp_path):
+    header, columns = plain(recorded)
+    lines = [','.join(['frame', *header])]
+    lines += ['base,' + ','.join(f'{x:.9g}' for x in row) for row in np.column_stack(columns)]
+    (tmp_path / 'a.csv').write_text('\n'.join(lines))
+    _, identification = guessed(robot, tmp_path / 'a.csv')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_bag_is_mapped_by_name(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    write_bag(tmp_path / 'bag', t, arm.joint_names, q, v, tau)
+    settings, identification = guessed(robot, tmp_path / 'bag')
+    assert 'rename' not in settings.sections['recording']
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_names_with_a_prefix_are_renamed(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    write_bag(tmp_path / 'bag', t, [f'left_{name}_joint' for name in arm.joint_names], q, v, tau,
+              topic='/left/joint_states')
+    settings, identification = guessed(robot, tmp_path / 'bag')
+    assert settings.sections['recording']['topic'] == '/left/joint_states'
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_names_of_a_bag_that_say_nothing_are_asked_for(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    write_bag(tmp_path / 'bag', t, ['m1', 'm2', 'm3', 'm4'], q, v, tau)
+    with pytest.raises(OpenQuestionsError, match='--joints'):
+        guessed(robot, tmp_path / 'bag')
+    _, identification = guessed(robot, tmp_path / 'bag', joints=','.join(arm.joint_names))
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_bag_in_degrees_is_told_by_the_limits(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    write_bag(tmp_path / 'bag', t, arm.joint_names, np.degrees(q), None, tau)
+    settings, identification = guessed(robot, tmp_path / 'bag')
+    assert settings.sections['recording']['position'] == {'unit': 'deg'}
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_recording_without_torques_is_no_recording_for_a_fit(
+    arm, recorded, robot, tmp_path
+):
+    t, q, v, _ = recorded
+    write_bag(tmp_path / 'bag', t, arm.joint_names, q, v)
+    with pytest.raises(RecordingError, match='effort|torque'):
+        guessed(robot, tmp_path / 'bag')
+    np.savez(tmp_path / 'a.npz', t=t, q=q)
+    with pytest.raises(OpenQuestionsError, match='--effort'):
+        guessed(robot, tmp_path / 'a.npz')
+
+
+def test_what_is_told_has_to_be_there(arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *plain(recorded))
+    with pytest.raises(RecordingError, match=r'--position names no column: angle_\*'):
+        guessed(robot, file, position='angle_*')
+    with pytest.raises(RecordingError, match='no moving joint'):
+        guessed(robot, file, joints='a,b,c,d')
+    with pytest.raises(RecordingError, match='is no recording'):
+        guessed(robot, robot)
+
+
+def test_the_file_has_the_evidence_as_comments(arm, recorded, robot, tmp_path):
+    np.savez(tmp_path / 'a.npz', t=1e3 * recorded[0], q=recorded[1], tau=recorded[3])
+    settings, _ = guessed(robot, tmp_path / 'a.npz')
+    text = settings.text()
+    assert '# in ms: 200 rows a second' in text
+    assert yaml.safe_load(text) == settings.sections
