@@ -266,6 +266,15 @@ def test_46_what_a_monitor_asks_for_brakes_the_robot(robot):
     require_rest_after_braking(robot, 'The torque of elbow is not explained.')
 
 
+def test_46_what_is_asked_for_again_and_again_is_said_once(robot):
+    robot.begin()
+    robot.run(1.0)
+    for _ in range(10):
+        robot.session.fault(robot.now, 'monitor: contact.')
+        robot.session.fault(robot.now, 'The monitor is silent.')
+    assert robot.session.reason == 'monitor: contact. The monitor is silent.'
+
+
 @pytest.mark.parametrize(('changes', 'outcome', 'words'), [
     ({'publishers': 2}, Outcome.NOT_SAFE, '2 publishers send joint states; one is allowed'),
     ({'bad_in_a_row': 6}, Outcome.NOT_SAFE, 'no finite position'),

@@ -258,8 +258,10 @@ class MotionSession:
         self.disarm()
         if self._step is Step.FREE:
             return
-        before = f'{self._cause[1]} ' if self._cause else ''
-        self._cause = (Outcome.FAILED, before + reason)
+        before = self._cause[1] if self._cause else ''
+        # Who asks for a stop says so again and again.
+        self._cause = (
+            Outcome.FAILED, before if reason in before else f'{before} {reason}'.strip())
         if self._step is Step.MOVING:
             self._playback.brake(now, reason)
 
@@ -307,7 +309,9 @@ class MotionSession:
         assert self._point is not None
         if self._cause is None and self._playback.reason:
             self._cause = (Outcome.FAILED, self._playback.reason)
-        if np.isfinite(seen.q).all():
+        # A controller that was sent the whole motion does not follow the braking path played here.
+        followed = self._output.streams or self._cause is None
+        if followed and np.isfinite(seen.q).all():
             self.tracking_error = float(np.abs(seen.q - self._point.q).max())
             self._worst = max(self._worst, self.tracking_error)
         if self._cause is not None and not self._output.streams:

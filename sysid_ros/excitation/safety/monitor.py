@@ -143,6 +143,13 @@ class Watchdog:
         told = command is not None and command.moving and now - command.received <= _STALE
         return told or (np.isfinite(seen.age) and not self.at_rest(seen))
 
+    def seen_moving(self, seen: Observation) -> bool:
+        """Whether joint states showed motion when they last came, however long ago that is.
+
+        Joint states of a resting robot may pause, as they do when a driver is started anew.
+        """
+        return bool(np.isfinite(seen.q).all() and not (np.abs(seen.v) <= self._slow).all())
+
     def absent(self, now: float, pulses: Mapping[str, Pulse]) -> tuple[str, ...]:
         """Watched nodes that are silent or were never heard, one sentence each."""
         longest = self._settings.heartbeat_timeout
@@ -172,8 +179,7 @@ class Watchdog:
             pulses: Last signs of life by node.
         """
         told = command is not None and command.moving
-        measured = np.isfinite(seen.q).all() and not self.at_rest(seen)
-        if not (told or measured):
+        if not (told or self.seen_moving(seen)):
             return ()
         # A robot may be moved by others while no node of ours is there; who fell silent in the
         # middle of something is missed all the same.

@@ -44,7 +44,7 @@ def test_a_motion_that_goes_as_it_should_is_left_alone(watchdog, moving) -> None
 def test_a_robot_at_rest_that_nobody_moves_is_no_reason_for_anything(watchdog) -> None:
     stale = replace(RESTING, age=100.0)
     nothing = Observation(*(np.full(3, np.nan) for _ in range(3)), np.inf)
-    for seen in (RESTING, nothing):
+    for seen in (RESTING, nothing, stale):
         assert watchdog.findings(NOW, seen, None, {}) == ()
         assert watchdog.findings(NOW, seen, Command(False, 0.0), HEARD) == ()
     assert watchdog.at_rest(RESTING) and not watchdog.at_rest(stale)
@@ -92,6 +92,13 @@ def test_a_robot_that_others_move_is_stopped_only_for_who_fell_silent_at_work(
 def test_what_the_robot_does_wrong_is_found(watchdog, moving, changes, words) -> None:
     found = watchdog.findings(NOW, replace(moving, **changes), TOLD, HEARD)
     assert any(words in each for each in found)
+
+
+def test_37_joint_states_that_stay_out_count_when_the_robot_was_seen_moving(
+    watchdog, moving
+) -> None:
+    stale = replace(moving, age=0.15)
+    assert any('0.15 s old' in each for each in watchdog.findings(NOW, stale, None, HEARD))
 
 
 def test_39_limits_hold_whoever_moves_the_robot(watchdog, moving) -> None:
