@@ -16,7 +16,8 @@ from rclpy.task import Future
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
-from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, require_short
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
 
 Result = TypeVar('Result')
 

@@ -11,7 +11,6 @@ import sys
 import time
 from array import array
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -27,15 +26,13 @@ from sysid_ros.mechanics.closures.closed_chain import resting_place
 from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, StopRequest
+from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import instant, parameters_from_message, to_nanoseconds
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.settings import NodeSettings
-from sysid_ros.srv import AcknowledgeRevision
 
-# Time in [s] after which an acknowledgement that got no answer is sent again.
-_PATIENCE = 2.0
 # Longest time in [s] over which what was measured or asked for is continued.
 _AHEAD = 0.05
 
@@ -113,10 +110,6 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
     def cleanup(self) -> None:
         """Forget the robot."""
         self._follower, self.revision = None, ''
-
-    def locked(self) -> str:
-        """Parameters hold from configuration on."""
-        return 'the controller is running; clean it up first' if self.configured else ''
 
     def working(self) -> bool:
         """Whether it moves the robot."""
@@ -246,17 +239,13 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
 
     def _follow_revisions(self) -> None:
         self._waiting: tuple[str, ComputedTorque] | None = None
-        self._unusable, self._acknowledged = '', ''
-        self._asked, self._pending = -np.inf, None
+        self._unusable = ''
         server = self.settings.model_server
         if not server:
             return
         self.listen(
             IdentifiedParameters, f'{server}/identified_parameters', self._take_revision, LATCHED)
-        self._acknowledge: Any = self.keep(
-            self.destroy_client,
-            self.create_client(AcknowledgeRevision, f'{server}/acknowledge'))
-        self.every(0.1, self._confirm)
+        Acknowledgement(self, f'{server}/identified_parameters', lambda: self.revision)
 
     def _take_revision(self, message: IdentifiedParameters) -> None:
         """Prepare the law of a revision; it holds from the next rest on."""
@@ -276,27 +265,6 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             self.revision, self._law = self._waiting
             self._waiting = None
             self.get_logger().info(f'revision {self.revision} holds from now on')
-
-    def _confirm(self) -> None:
-        """Tell the model server which revision holds, until it has heard."""
-        if self._acknowledged == self.revision or not self.active:
-            return
-        if now() - self._asked < _PATIENCE or not self._acknowledge.service_is_ready():
-            return
-        self._asked, revision = now(), self.revision
-        future = self._acknowledge.call_async(AcknowledgeRevision.Request(
-            consumer=self.get_fully_qualified_name(), revision=revision))
-
-        def answered(done: Any) -> None:
-            response = done.result()
-            if response is not None and response.success:
-                self._acknowledged, self._asked = revision, -np.inf
-            elif response is not None:
-                self.get_logger().warning(
-                    f'{revision} was not acknowledged: {response.message}',
-                    throttle_duration_sec=5.0)
-
-        future.add_done_callback(self.guarded(answered))
 
 
 def _age(stamp: int, received: int, clock: int) -> float:

@@ -71,7 +71,7 @@ class DemoOperator:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._settings = NodeParameters(node, DemoOperatorSettings, lambda: '').settings
+        self._settings = NodeParameters(node, DemoOperatorSettings, lambda _: '').settings
         assert node.context is not None
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)

@@ -23,7 +23,7 @@ from sysid_ros.excitation.playback.preparation import (
     way_in,
 )
 from sysid_ros.msg import ResultCode
-from sysid_ros.nodes.node import RefusedError, code_of
+from sysid_ros.nodes.refusal import RefusedError, code_of
 
 # Points of a motion that is sent as a whole: in its shortest period, and per second at least.
 # Controllers put quintic polynomials through them.

@@ -37,14 +37,9 @@ from sysid_ros.nodes.excitation_goal import (
 )
 from sysid_ros.nodes.excitation_outputs import make_output
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
-from sysid_ros.nodes.node import (
-    STOP_TOPIC,
-    RefusedError,
-    SysidNode,
-    now,
-    require_short,
-)
+from sysid_ros.nodes.node import RESULTS_KEPT, STOP_TOPIC, SysidNode, now
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.refusal import RefusedError, require_short
 from sysid_ros.nodes.robot_observer import RobotObserver
 
 # Times in [s] between looks while nothing moves, between feedbacks, and between messages of the
@@ -99,7 +94,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._server = ActionServer(
             self, Excite, '~/excite', lambda goal: None,
             handle_accepted_callback=self.guarded(self._accept),
-            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT, result_timeout=RESULTS_KEPT,
         )
         self.keep(lambda server: server.destroy() or True, self._server)
         # The first line of a log takes long. It is not one of a motion.

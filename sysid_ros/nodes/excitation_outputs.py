@@ -45,8 +45,8 @@ def make_output(node: SysidNode[ExcitationNodeSettings], designer: Designer) -> 
         return effort_stream(node, name, control_law(designer, settings))
     if settings.output == 'trajectory':
         return WholeTrajectory(node, joints, name)
-    tolerance = np.full(len(joints), settings.tracking_error)
-    return TrajectoryAction(node, joints, name, tolerance, settings.result_margin)
+    return TrajectoryAction(node, joints, name, lambda: (
+        np.full(len(joints), node.settings.tracking_error), node.settings.result_margin))
 
 
 def control_law(designer: Designer, settings: ExcitationNodeSettings) -> ControlLaw:

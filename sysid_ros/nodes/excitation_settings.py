@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,12 @@ OUTPUTS = {
 
 
 class ExcitationNodeSettings(NodeSettings):
-    """Parameters of the excitation node; those up to ``rate`` are taken when it is configured."""
+    """Parameters of the excitation node; those of ``live`` hold from the next motion on."""
+
+    live: ClassVar[frozenset[str]] = frozenset({
+        'arm_timeout', 'tracking_error', 'state_timeout', 'heartbeat_timeout', 'overrun',
+        'bad_in_a_row', 'reaction_time', 'over', 'path_stop', 'rest_velocity', 'rest_timeout',
+        'result_margin'})
 
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot, limits, clearance')

@@ -17,7 +17,8 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import IdentificationStatus, ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
 from sysid_ros.nodes.fit_standby import FitStandby
-from sysid_ros.nodes.node import RefusedError, SysidNode, code_of, now, require_short
+from sysid_ros.nodes.node import RESULTS_KEPT, SysidNode, now
+from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
 from sysid_ros.runs.job import FitJob, WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording
 
@@ -76,7 +77,8 @@ class FitServer:
         self.standby.start()
         node.keep(_destroyed, ActionServer(
             node, Identify, '~/identify', self._conclude, goal_callback=_accept,
-            handle_accepted_callback=node.guarded(self._begin), cancel_callback=_accept_cancel))
+            handle_accepted_callback=node.guarded(self._begin), cancel_callback=_accept_cancel,
+            result_timeout=RESULTS_KEPT))
         node.every(_PERIOD, self._watch)
 
     @property

@@ -17,14 +17,16 @@ from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
+from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.fit_server import FitServer
 from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import JointStateFeed, Tap
-from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode, now
+from sysid_ros.nodes.node import LATCHED, SysidNode, now
 from sysid_ros.nodes.online_server import OnlineServer
 from sysid_ros.nodes.payload_server import PayloadServer
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.torque_watch import TorqueWatch
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveSettings
@@ -40,6 +42,7 @@ _LOAD_PERIOD = 0.1
 # Motion that the torques of the status are of, in [s].
 _STATUS_WINDOW = 2.0
 _EFFORT = ('effort',)
+_PARAMETERS = 'model_server/identified_parameters'
 # Longest time that one thread keeps the others waiting, in [s].
 _SWITCH_INTERVAL = 0.0005
 
@@ -78,9 +81,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
         self._torques = TorqueWatch(self._setup)
-        self.listen(
-            IdentifiedParameters, 'model_server/identified_parameters', self._take_revision,
-            LATCHED)
+        self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
+        Acknowledgement(self, _PARAMETERS, lambda: self._revision_id)
         self.serve(StartIdentification, '~/start', self._start)
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
         self._fits = FitServer(
@@ -131,10 +133,6 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         for server in (self._payload, self._online):
             if server is not None:
                 server.close()
-
-    def locked(self) -> str:
-        """Why parameters must not change now."""
-        return 'parameters are taken over when the node is configured' if self.configured else ''
 
     def working(self) -> bool:
         """Whether it records or fits."""

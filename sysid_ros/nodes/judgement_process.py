@@ -8,7 +8,7 @@ from pathlib import Path
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
-from sysid_ros.nodes.node import RefusedError
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.runs.job import JudgementJob
 from sysid_ros.runs.judged import NotCommittableError, RecordingsGoneError
 

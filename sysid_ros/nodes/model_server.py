@@ -23,8 +23,9 @@ from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import content_message, info_message
 from sysid_ros.nodes.judgement_process import Judge
-from sysid_ros.nodes.node import LATCHED, RefusedError, SysidNode
+from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.release_codes import release_codes
 from sysid_ros.nodes.robot_watch import RobotWatch
 from sysid_ros.nodes.settings import NodeSettings
@@ -130,7 +131,12 @@ class ModelServer(SysidNode[ModelServerSettings]):
         """Hand the current revision out, even if it was before."""
         self._judge = Judge(recordings_required=self.settings.recordings_required)
         self._handed_out = ''
-        if not self._damage:
+        if self._damage:
+            self.complain(ReleaseError(
+                f'the store is damaged: {" ".join(self._damage).rstrip(".")}',
+                where=str(self._opened.path), fix='Nothing is handed out or written: restore it '
+                'from a copy, or move it away to begin a new one'))
+        else:
             self._hand_out(self._current())
 
     def deactivate(self) -> None:
@@ -146,10 +152,6 @@ class ModelServer(SysidNode[ModelServerSettings]):
         if self._store is not None:
             self._store.close()
             self._store = None
-
-    def locked(self) -> str:
-        """Why parameters must not change now."""
-        return 'parameters are taken over when the node is configured' if self.configured else ''
 
     def working(self) -> bool:
         """Whether it commits or rolls back."""
@@ -326,6 +328,8 @@ class ModelServer(SysidNode[ModelServerSettings]):
         listening = {
             f'{info.node_namespace.rstrip("/")}/{info.node_name}'
             for info in self.get_subscriptions_info_by_topic(self._parameters.topic_name)
+            # Hidden nodes, like that of `ros2 topic echo`, look on and run nothing.
+            if not info.node_name.startswith('_')
         }
         consumers = sorted({*known, *listening})
         return (

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticStatus
 from pydantic import Field
+from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -25,6 +26,7 @@ from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.monitor import Command, Pulse, Watchdog
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
+from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
@@ -37,11 +39,16 @@ _REQUEST, _CANCEL, _SEARCH, _LEAST = 0.05, 0.2, 1.0, 0.5
 _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
 _WORKING = (Heartbeat.WORKING, Heartbeat.STOPPING)
 _TRAJECTORY = 'control_msgs/action/FollowJointTrajectory_SendGoal'
-_SEND, _CANCEL_GOAL = '/_action/send_goal', '/_action/cancel_goal'
+_SEND, _CANCEL_GOAL, _STATUS = (
+    '/_action/send_goal', '/_action/cancel_goal', '/_action/status')
 
 
 class MonitorNodeSettings(NodeSettings):
     """Parameters of the monitor."""
+
+    live: ClassVar[frozenset[str]] = frozenset({
+        'heartbeat_timeout', 'tracking_error', 'state_timeout', 'bad_in_a_row', 'reaction_time',
+        'over', 'residual', 'residual_cutoff', 'rest_velocity'})
 
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot and limits')
@@ -55,9 +62,12 @@ class MonitorNodeSettings(NodeSettings):
         description='Topic of the revision that torques are predicted with; before: the prior')
     trajectory_topics: tuple[str, ...] = Field(
         default=('joint_trajectory',), description='Topics that get an empty trajectory at a stop')
+    cancel: Literal['named', 'namespace', 'all'] = Field(
+        default='namespace', description='Whose FollowJointTrajectory goals are taken back at a '
+        "stop, besides those of cancel_actions: nobody's; those of controllers in the namespace of "
+        'this node; those of every robot in the ROS domain')
     cancel_actions: tuple[str, ...] = Field(
-        default=(), description='Actions whose goals are taken back at a stop, besides all '
-        'FollowJointTrajectory actions that are found')
+        default=(), description='Actions whose goals are taken back at a stop in any case')
     rate: float = Field(default=100.0, ge=20.0, le=1000.0, description='Looks per second in [Hz]')
     heartbeat_timeout: float = Field(
         default=0.2, ge=0.1, le=2.0, description='Longest silence of a watched node in [s]')
@@ -113,17 +123,22 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                 'there is no robot', where='plan', found='nothing',
                 fix="Name a settings file of 'sysid excite'",
             )
-        plan = ExcitationPlan.load(settings.plan)
+        self._plan = plan = ExcitationPlan.load(settings.plan)
         self._model = plan.settings.robot.build(plan.base)
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)
-        self._watchdog = self._watch(plan)
+        self._believed: np.ndarray | None = None
+        self._watchdog = self._watch()
         self._reasons, self._pulses = (), dict[str, Pulse]()
         self._command: Command | None = None
         self._revision = ''
         self._since = self._requested = self._cancelled = self._searched = -np.inf
         self._moving = False
         self._cancels: dict[str, Any] = {}
+        if settings.cancel == 'all':
+            self.get_logger().warning(
+                'cancel is all: at a stop the goals of every robot in the ROS domain are taken '
+                'back, those of other namespaces as well.')
         self._stop = self.advertise(StopRequest, STOP_TOPIC)
         self._trajectories = [
             self.advertise(JointTrajectory, topic) for topic in settings.trajectory_topics]
@@ -131,6 +146,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._heartbeats = self.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
         self._statuses = self.poll(ExcitationStatus, settings.status, STREAM)
         self.listen(IdentifiedParameters, settings.parameters, self._take_parameters, LATCHED)
+        Acknowledgement(self, settings.parameters, lambda: self._revision)
         self.keep(self.destroy_service, self.create_service(Trigger, '~/reset', self._reset))
         # The first line of a log takes long. It is not the one of the first finding.
         self.get_logger().info(f'Watching {", ".join(self._watched) or "the robot"}.')
@@ -143,6 +159,11 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
     def locked(self) -> str:
         """Parameters do not change while something moves."""
         return 'the robot is moving' if self._watchdog is not None and self._moving else ''
+
+    def apply_settings(self) -> None:
+        """Watch by the new tolerances from now on; what was found stays found."""
+        if self._watchdog is not None:
+            self._watchdog = self._watch()
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """What was found, and who is there."""
@@ -162,14 +183,17 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             return DiagnosticStatus.WARN, ' '.join(absent), values
         return DiagnosticStatus.OK, 'all is well', values
 
-    def _watch(self, plan: ExcitationPlan) -> Watchdog:
-        settings = self.settings
-        return Watchdog(
+    def _watch(self) -> Watchdog:
+        settings, plan = self.settings, self._plan
+        watchdog = Watchdog(
             self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self._watched,
             settings.tolerated, residual=settings.residual, cutoff=settings.residual_cutoff,
             rest_velocity=settings.rest_velocity,
             singularity=plan.settings.design.singularity_margin,
         )
+        if self._believed is not None:
+            watchdog.residual.use(self._believed)
+        return watchdog
 
     # What others say
 
@@ -190,7 +214,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
         assert self._watchdog is not None
-        self._watchdog.residual.use(parameters_from_message(message, self._model).values)
+        self._believed = parameters_from_message(message, self._model).values
+        self._watchdog.residual.use(self._believed)
         self._revision = message.revision
 
     # Looking
@@ -238,13 +263,16 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                     client.call_async(CancelGoal.Request())
 
     def _find_actions(self) -> None:
-        """Clients that take back the goals of every trajectory controller there is."""
-        named = {absolute_name(self, name) for name in self.settings.cancel_actions}
-        found = {
-            name.removesuffix(_SEND) for name, types in self.get_service_names_and_types()
-            if name.endswith(_SEND) and _TRAJECTORY in types
-        }
-        for action in (named | found) - self._cancels.keys():
+        """Clients that take back the goals of trajectory controllers that a stop is for."""
+        settings = self.settings
+        wanted = {absolute_name(self, name) for name in settings.cancel_actions}
+        if settings.cancel != 'named':
+            wanted |= {
+                action for action in trajectory_actions(self)
+                if settings.cancel == 'all' or self.get_namespace() in server_namespaces(
+                    self, action)
+            }
+        for action in wanted - self._cancels.keys():
             client = self.create_client(CancelGoal, action + _CANCEL_GOAL)
             self._cancels[action] = self.keep(self.destroy_client, client)
 
@@ -263,6 +291,22 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         except SysidError as error:
             response.message, response.success = str(error), False
         return response
+
+
+def trajectory_actions(node: Node) -> set[str]:
+    """Names of all FollowJointTrajectory actions in the ROS domain."""
+    return {
+        name.removesuffix(_SEND) for name, types in node.get_service_names_and_types()
+        if name.endswith(_SEND) and _TRAJECTORY in types
+    }
+
+
+def server_namespaces(node: Node, action: str) -> set[str]:
+    """Namespaces of the nodes that serve an action: they alone publish its status."""
+    return {
+        publisher.node_namespace
+        for publisher in node.get_publishers_info_by_topic(f'{action}{_STATUS}')
+    }
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -22,8 +22,10 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
 from sysid_ros.nodes.activation import Activation
 from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
+from sysid_ros.nodes.namesake import require_alone
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
+from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
 from sysid_ros.nodes.settings import NodeSettings
 
 Settings = TypeVar('Settings', bound=NodeSettings)
@@ -32,8 +34,8 @@ HEARTBEAT_TOPIC = 'sysid/heartbeat'
 STOP_TOPIC = 'sysid/stop'
 HEARTBEAT_PERIOD = 0.05
 _DIAGNOSTICS_PERIOD = 1.0
-# Longest text and list that a request may hold; a motion as YAML is the longest there is.
-MAX_TEXT, MAX_ENTRIES = 1_000_000, 10_000
+#: How long actions keep a result for who asks late, in [s].
+RESULTS_KEPT = 600
 
 #: Sent once to whoever listens, and to whoever comes later.
 LATCHED = QoSProfile(
@@ -42,22 +44,6 @@ LATCHED = QoSProfile(
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 #: The newest counts: to send a lost one again would hold up those that come after it.
 STREAM = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
-class RefusedError(SysidError):
-    """A request that is not granted.
-
-    Args:
-        code: One of the codes of ``ResultCode``.
-        error: Why.
-    """
-
-    def __init__(self, code: str, error: SysidError) -> None:
-        self.code = code
-        super().__init__(
-            error.problem, where=error.where, found=error.found, allowed=error.allowed,
-            fix=error.fix,
-        )
 
 
 class SysidNode(LifecycleNode, Generic[Settings]):
@@ -83,7 +69,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._parameters_: NodeParameters[Any] = NodeParameters(
-            self, self.settings_class, self.locked)
+            self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
         self._fault, self._priority = '', 0
         self.lane: FastLane | None = None
@@ -115,8 +101,11 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """Let go of what :meth:`configure` loaded."""
 
     def locked(self) -> str:
-        """Why parameters must not change now; empty when they may."""
+        """Why no parameter must change now; empty when live ones may."""
         return ''
+
+    def apply_settings(self) -> None:
+        """Let parameters hold that have changed while the node was configured."""
 
     def working(self) -> bool:
         """Whether it moves, records or fits."""
@@ -277,7 +266,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; what was made is taken back where it fails."""
-        outcome = self._transition(self.configure, undo=self._forget)
+        outcome = self._transition(self._configure_alone, undo=self._forget)
         # What was loaded stays. A search through it for garbage holds a node up: measured, 0.4 s.
         gc.freeze()
         return outcome
@@ -301,7 +290,13 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """Deactivate and clean up, from whatever state."""
         return self._transition(self.deactivate)
 
+    def _configure_alone(self) -> None:
+        require_alone(self, HEARTBEAT_TOPIC)
+        self.configure()
+
     def _activate_loaded(self) -> None:
+        # Once more: a node that has just begun does not yet know of others.
+        require_alone(self, HEARTBEAT_TOPIC)
         missing = self.loading()
         if missing:
             raise SysidError(
@@ -311,6 +306,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     def _transition(
         self, work: Callable[[], None], undo: Callable[[], None] | None = None
     ) -> TransitionCallbackReturn:
+        self._fault = ''
         try:
             work()
         except Exception as error:  # noqa: BLE001 (rclpy would swallow it)
@@ -318,8 +314,16 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             if undo is not None:
                 undo()
             return TransitionCallbackReturn.FAILURE
-        self._fault = ''
         return TransitionCallbackReturn.SUCCESS
+
+    def _locked(self, name: str) -> str:
+        """Why a parameter must not change now; empty when it may."""
+        if self.configured and name not in self.settings_class.live:
+            own = self.get_fully_qualified_name()
+            return (
+                'it is taken over when the node is configured. Clean the node up first: '
+                f'ros2 lifecycle set {own} deactivate; ros2 lifecycle set {own} cleanup')
+        return self.locked()
 
     def _take_priority(self, priority: int) -> None:
         # Once: workers that have begun since stay what they are.
@@ -348,35 +352,6 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             stamp=self.get_clock().now().to_msg(), node=self.get_fully_qualified_name(),
             state=Heartbeat.ERROR if self._fault else state, message=self._fault,
         ))
-
-
-def code_of(error: BaseException) -> str:
-    """The code of ``ResultCode`` that an exception stands for."""
-    if isinstance(error, RefusedError):
-        return error.code
-    return ResultCode.INVALID_REQUEST if isinstance(error, SysidError) else ResultCode.FAILED
-
-
-def require_short(request: Any) -> None:
-    """Refuse a request with overlong texts or lists.
-
-    Raises:
-        RefusedError: A field is longer than any honest one.
-    """
-    for name, value in _sized_fields(request):
-        longest = MAX_TEXT if isinstance(value, str) else MAX_ENTRIES
-        if len(value) > longest:
-            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'the field is too long', where=name, found=len(value), allowed=longest))
-
-
-def _sized_fields(message: Any) -> Iterable[tuple[str, Any]]:
-    for name in message.get_fields_and_field_types():
-        value = getattr(message, name)
-        if hasattr(value, 'get_fields_and_field_types'):
-            yield from _sized_fields(value)
-        elif hasattr(value, '__len__'):
-            yield name, value
 
 
 @functools.cache

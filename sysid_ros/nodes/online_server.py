@@ -26,7 +26,7 @@ from sysid_ros.msg import (
     ParameterChange,
 )
 from sysid_ros.nodes.conversions import parameters_message, to_time
-from sysid_ros.nodes.node import LATCHED, STREAM, SysidNode
+from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.link_inertias import require_joint_terms_known
 from sysid_ros.release.revision import Quality
@@ -64,7 +64,7 @@ class OnlineServer:
         self._published = 0
         self._message, self._told = self._following.message, ('', '')
         self._sayable = _sayable(setup.model)
-        self._parameters = node.advertise(OnlineParameters, '~/online_parameters', STREAM)
+        self._parameters = node.advertise(OnlineParameters, '~/online_parameters')
         self._changes = node.advertise(ParameterChange, '~/parameter_change', LATCHED)
         node.every(_PERIOD, self._follow)
 

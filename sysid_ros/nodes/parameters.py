@@ -37,14 +37,18 @@ class NodeParameters(Generic[Settings]):
         node: The node; parameters are declared at once.
         kind: Settings class whose fields are the parameters; their descriptions are those of
             the fields.
-        locked: Says why parameters must not change now; empty when they may.
+        locked: Says why a parameter must not change now, given its name; empty when it may.
+        changed: Called when parameters have changed.
 
     Raises:
         ConfigurationError: A value is not allowed, or a key is not known.
     """
 
-    def __init__(self, node: Node, kind: type[Settings], locked: Callable[[], str]) -> None:
-        self._node, self._kind, self._locked = node, kind, locked
+    def __init__(
+        self, node: Node, kind: type[Settings], locked: Callable[[str], str],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._node, self._kind, self._locked, self._changed = node, kind, locked, changed
         # Declared by rclpy itself, not part of the settings.
         foreign = set(node._parameters)
         given = {name: value.value for name, value in node._parameter_overrides.items()}
@@ -72,14 +76,16 @@ class NodeParameters(Generic[Settings]):
         }
         if not changed:
             return SetParametersResult(successful=True)
-        reason = self._locked()
-        if reason:
-            return SetParametersResult(successful=False, reason=reason)
+        for name in changed:
+            reason = self._locked(name)
+            if reason:
+                return SetParametersResult(successful=False, reason=f'{name}: {reason}')
         values = self._settings.model_dump() | changed
         try:
             self._settings = parse_settings(self._kind, values, self._node.get_name())
         except SysidError as error:
             return SetParametersResult(successful=False, reason=str(error))
+        self._changed()
         return SetParametersResult(successful=True)
 
 

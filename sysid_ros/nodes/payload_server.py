@@ -12,7 +12,8 @@ from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import load_messages
-from sysid_ros.nodes.node import RefusedError, SysidNode
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.runs.commit import FinishedFit
 from sysid_ros.srv import IdentifyPayload

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sysid_ros.errors import ReleaseError, SysidError
 from sysid_ros.msg import ResultCode
-from sysid_ros.nodes.node import RefusedError
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.release.store import BaseChangedError, RejectedEntryError, UnknownRevisionError
 from sysid_ros.runs.commit import InconsistentError
 from sysid_ros.runs.judged import NotCommittableError

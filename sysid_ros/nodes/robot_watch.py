@@ -9,7 +9,8 @@ import numpy as np
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
-from sysid_ros.nodes.node import RefusedError, SysidNode, now
+from sysid_ros.nodes.node import SysidNode, now
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.recording.live.joint_states import LiveSettings
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.model import RobotModel

@@ -138,10 +138,6 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         """Forget the robot."""
         self._drives = None
 
-    def locked(self) -> str:
-        """The robot is what it is."""
-        return 'the simulated robot is running; clean it up first' if self.configured else ''
-
     def working(self) -> bool:
         """Whether it moves."""
         return not self.at_rest()

@@ -6,6 +6,7 @@ is used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ class TrajectoryAction:
         node: The node that sends it.
         joints: The n joints.
         action: Name of the action.
-        tolerance: Farthest from the path and from the goal, shape ``(n,)``, in [rad] or [m].
-        margin: Longest time that the result may come late, in [s].
+        tolerated: Gives, when a motion begins, the farthest from the path and from the goal, shape
+            ``(n,)``, in [rad] or [m], and the longest time that the result may come late in [s].
 
     Raises:
         ConfigurationError: ``control_msgs`` is not installed.
@@ -59,12 +60,13 @@ class TrajectoryAction:
     holds = streams = False
 
     def __init__(
-        self, node: SysidNode[Any], joints: tuple[str, ...], action: str, tolerance: np.ndarray,
-        margin: float,
+        self, node: SysidNode[Any], joints: tuple[str, ...], action: str,
+        tolerated: Callable[[], tuple[np.ndarray, float]],
     ) -> None:
         self._node, self._joints = node, joints
         self._kind: Any = follow_joint_trajectory()
-        self._tolerance, self._margin = tolerance, margin
+        self._tolerated = tolerated
+        self._tolerance, self._margin = tolerated()
         self._client = ActionClient(node, self._kind, action)
         node.keep(lambda client: client.destroy() or True, self._client)
         self._name = node.resolve_service_name(action)
@@ -92,6 +94,7 @@ class TrajectoryAction:
         """Send the goal, with tolerances of its own."""
         self._forget()
         self._over = False
+        self._tolerance, self._margin = self._tolerated()
         self._sent, self._deadline = now, now + float(path.t[-1]) + self._margin
         future = self._client.send_goal_async(self._kind.Goal(
             trajectory=trajectory_message(self._joints, path),

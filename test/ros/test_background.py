@@ -9,7 +9,8 @@ import rclpy
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.background import Background
-from sysid_ros.nodes.node import RefusedError, SysidNode
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.srv import RollbackParameters
 

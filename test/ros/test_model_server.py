@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.node import Node
 from std_msgs.msg import String
 
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.msg import Heartbeat, ResultCode, RevisionInfo
+from sysid_ros.msg import Heartbeat, IdentifiedParameters, ResultCode, RevisionInfo
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.model_server import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED
@@ -195,7 +196,12 @@ def test_consumers_that_were_there_once_stay_outdated_until_they_acknowledge(ros
     server.start()
     first = server.get().info.revision
     assert server.acknowledge(consumer='/gone', revision=first).success
+    # Whoever looks on from a terminal runs nothing.
+    onlooker = Node('_ros2cli_1', context=ros.context)
+    onlooker.create_subscription(
+        IdentifiedParameters, 'model_server/identified_parameters', lambda _: None, 1)
     answer = server.commit(estimate='fit_1')
+    onlooker.destroy_node()
     assert set(answer.outdated) == {'/gone', '/test_client'}
     diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
     ros.wait(lambda: any(
@@ -260,6 +266,10 @@ def test_a_damaged_store_hands_nothing_out_and_still_shows_what_is_sound(ros, se
     ros.wait(lambda: any(
         status.level == DiagnosticStatus.ERROR and 'Revision 2 was altered' in status.message
         for array in diagnostics for status in array.status))
+    beats = ros.hear(Heartbeat, 'sysid/heartbeat')
+    ros.wait(lambda: any(
+        beat.node == '/model_server' and beat.state == Heartbeat.ERROR for beat in beats))
+    assert 'the store is damaged: Revision 2 was altered' in ros.output('model_server')
 
 
 def test_the_config_file_lists_every_parameter_at_its_default(project):

@@ -6,8 +6,12 @@ import signal
 
 import numpy as np
 import pytest
+from action_msgs.msg import GoalStatusArray
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.srv import SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -17,6 +21,7 @@ from support.ros_session import ros_session
 from sysid_ros.action import Excite
 from sysid_ros.msg import ExcitationStatus, Heartbeat, StopRequest
 from sysid_ros.nodes.node import LATCHED
+from sysid_ros.srv import AcknowledgeRevision
 
 # Machines that run tests are busy, and the robot is a thread of the test; its nodes go first
 # where that is allowed.
@@ -194,7 +199,17 @@ def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
     message = parameters_message(model.robot, model.parameters, revision='r7')
     publisher = guarded.ros.client.create_publisher(
         IdentifiedParameters, 'model_server/identified_parameters', LATCHED)
+    acknowledged = []
+
+    def acknowledge(request, response):
+        acknowledged.append((request.consumer, request.revision))
+        response.success = True
+        return response
+
+    guarded.ros.client.create_service(
+        AcknowledgeRevision, 'model_server/acknowledge', acknowledge)
     publisher.publish(message)
+    guarded.ros.wait(lambda: ('/monitor_node', 'r7') in acknowledged)
     guarded.ros.wait(lambda: any(
         value.key == 'revision' and value.value == 'r7'
         for array in guarded.reports for status in array.status for value in status.values))
@@ -216,6 +231,90 @@ def test_goals_of_trajectory_controllers_are_taken_back(guarded):
     guarded.ros.wait(lambda: taken)
     assert not any(taken[0].goal_info.goal_id.uuid)
     guarded.ros.client.destroy_service(service)
+
+
+class PaperController:
+    """A trajectory action as far as a monitor looks, in a namespace of its own.
+
+    Attributes:
+        taken: Requests to take all goals back.
+    """
+
+    def __init__(self, ros, namespace):
+        from control_msgs.action import FollowJointTrajectory
+
+        action = f'{namespace}/arm_controller/follow_joint_trajectory/_action'
+        self.taken = []
+        self.node = Node('arm_controller', namespace=namespace or '/', context=ros.context)
+        self.node.create_service(
+            FollowJointTrajectory.Impl.SendGoalService, f'{action}/send_goal', lambda _, r: r)
+        self.node.create_service(CancelGoal, f'{action}/cancel_goal', self._answer)
+        self.node.create_publisher(GoalStatusArray, f'{action}/status', 10)
+        ros.executor.add_node(self.node)
+
+    def _answer(self, request, response):
+        self.taken.append(request)
+        return response
+
+
+def test_goals_of_other_namespaces_are_left_alone(guarded, control_msgs):
+    own, other = PaperController(guarded.ros, ''), PaperController(guarded.ros, '/other_robot')
+    guarded.ros.spin(2.5)
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, 95.0, 0.0])
+    guarded.require_found('Contact')
+    guarded.ros.wait(lambda: len(own.taken) > 2)
+    assert not other.taken
+    for controller in (own, other):
+        guarded.ros.executor.remove_node(controller.node)
+        controller.node.destroy_node()
+
+
+def test_joint_states_of_an_idle_robot_may_pause(guarded):
+    guarded.robot.silent = True
+    guarded.ros.spin(2.5)
+    guarded.robot.silent = False
+    guarded.ros.spin(0.5)
+    assert not guarded.requests
+    assert guarded.state('monitor_node') == Heartbeat.ACTIVE
+
+
+def test_37_joint_states_that_pause_while_anything_moves_stop_it(guarded):
+    guarded.robot.v = np.full(3, 0.3)
+    guarded.ros.spin(0.5)
+    assert not guarded.requests
+    guarded.robot.silent = True
+    guarded.require_found('The last joint state is')
+    guarded.robot.rest()
+
+
+def change(guarded, name, value):
+    parameter = Parameter(name, value=value).to_parameter_msg()
+    return guarded.ros.call(
+        SetParameters, 'monitor_node/set_parameters', parameters=[parameter]).results[0]
+
+
+def test_28_a_parameter_of_the_monitor_takes_effect_or_is_refused(guarded):
+    refused = change(guarded, 'plan', 'other.yaml')
+    assert not refused.successful and 'ros2 lifecycle set /monitor_node' in refused.reason
+    assert change(guarded, 'residual', 0.2).successful
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, 95.0, 0.0])
+    guarded.require_found('; 20 is allowed. Contact')
+    guarded.calm()
+    assert change(guarded, 'residual', 0.3).successful
+
+
+def test_a_second_monitor_of_the_same_name_does_not_begin(guarded):
+    first = guarded.ros.processes['monitor_node']
+    try:
+        second = guarded.ros.start('monitor_node', {'plan': str(guarded.plan), **PATIENT})
+        guarded.ros.wait(lambda: second.poll() is not None)
+    finally:
+        guarded.ros.processes['monitor_node'] = first
+    assert second.returncode == 1
+    assert 'another node /monitor_node is alive' in guarded.ros.output('monitor_node')
+    assert first.poll() is None and guarded.state('monitor_node') == Heartbeat.ACTIVE
 
 
 def test_at_a_signal_the_monitor_ends(guarded):

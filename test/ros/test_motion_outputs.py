@@ -213,8 +213,8 @@ class Controller:
 def action(ros, node, control_msgs):
     from sysid_ros.nodes.trajectory_action import TrajectoryAction
 
-    output = TrajectoryAction(node, JOINTS, 'arm/follow_joint_trajectory', np.array([0.1, 0.2]),
-                              0.3)
+    output = TrajectoryAction(
+        node, JOINTS, 'arm/follow_joint_trajectory', lambda: (np.array([0.1, 0.2]), 0.3))
     controller = Controller(ros, 'arm/follow_joint_trajectory')
     ros.wait(lambda: not output.problem())
     yield output, controller
@@ -317,13 +317,13 @@ def test_34_44_an_action_that_is_absent_goes_away_or_is_another_is_told_apart(
     from sysid_ros.action import Excite
     from sysid_ros.nodes.trajectory_action import TrajectoryAction
 
-    foreign = TrajectoryAction(node, JOINTS, 'arm/foreign', np.ones(2), 0.3)
+    foreign = TrajectoryAction(node, JOINTS, 'arm/foreign', lambda: (np.ones(2), 0.3))
     assert 'There is no action /arm/foreign' in foreign.problem()
     other = ActionServer(ros.client, Excite, 'arm/foreign', lambda handle: None)
     ros.wait(lambda: 'has type' in foreign.problem())
     assert 'Excite' in foreign.problem()
     other.destroy()
-    output = TrajectoryAction(node, JOINTS, 'arm/follow', np.ones(2), 0.3)
+    output = TrajectoryAction(node, JOINTS, 'arm/follow', lambda: (np.ones(2), 0.3))
     server = ActionServer(ros.client, FollowJointTrajectory, 'arm/follow', lambda handle: None,
                           handle_accepted_callback=lambda handle: None)
     ros.wait(lambda: not output.problem())

@@ -12,12 +12,15 @@ from rclpy.parameter import Parameter
 
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
-from sysid_ros.nodes.node import MAX_TEXT, RefusedError, SysidNode
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.refusal import MAX_TEXT, RefusedError
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.srv import CommitParameters, StartIdentification
 
 
 class ClockworkSettings(NodeSettings):
+    live: ClassVar = frozenset({'rate'})
+
     rate: float = Field(default=10.0, gt=0.0, le=100.0, description='Rate in [Hz]')
     joints: tuple[str, ...] = Field(default=(), description='Joints')
     count: int = Field(default=3, ge=1, description='How many')
@@ -29,7 +32,7 @@ class Clockwork(SysidNode[ClockworkSettings]):
     def __init__(self):
         self.busy = ''
         self.breaks = False
-        self.ticks = 0
+        self.ticks = self.applied = 0
         super().__init__('clockwork')
 
     def configure(self):
@@ -46,6 +49,9 @@ class Clockwork(SysidNode[ClockworkSettings]):
 
     def locked(self):
         return self.busy
+
+    def apply_settings(self):
+        self.applied += 1
 
     def working(self):
         return bool(self.busy)
@@ -123,13 +129,28 @@ def test_a_good_value_holds_at_once(clockwork, ros):
     node = running(clockwork())
     assert set_rate(ros, 50).successful
     assert node.settings.rate == 50.0
+    assert node.applied == 1
+
+
+def test_a_parameter_that_is_taken_over_at_configuration_is_refused_until_cleaned_up(
+    clockwork, ros
+):
+    node = running(clockwork())
+    asked = [Parameter('count', value=5).to_parameter_msg()]
+    result, = ros.call(SetParameters, '/clockwork/set_parameters', parameters=asked).results
+    assert not result.successful and node.settings.count == 3
+    assert 'count: it is taken over when the node is configured' in result.reason
+    node.trigger_deactivate()
+    node.trigger_cleanup()
+    result, = ros.call(SetParameters, '/clockwork/set_parameters', parameters=asked).results
+    assert result.successful and node.settings.count == 5
 
 
 def test_a_parameter_changed_while_the_node_moves_is_refused(clockwork, ros):
     node = running(clockwork())
     node.busy = 'a motion is being played'
     result = set_rate(ros, 50.0)
-    assert not result.successful and result.reason == node.busy
+    assert not result.successful and result.reason == f'rate: {node.busy}'
     assert node.settings.rate == 10.0
 
 
