@@ -48,7 +48,7 @@ class MonitorNodeSettings(NodeSettings):
 
     live: ClassVar[frozenset[str]] = frozenset({
         'heartbeat_timeout', 'tracking_error', 'state_timeout', 'bad_in_a_row', 'reaction_time',
-        'over', 'residual', 'residual_cutoff', 'rest_velocity'})
+        'over', 'residual', 'first_residual', 'residual_cutoff', 'rest_velocity'})
 
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot and limits')
@@ -88,6 +88,9 @@ class MonitorNodeSettings(NodeSettings):
     residual: float = Field(
         default=0.3, gt=0.0, le=1.0,
         description='Part of the effort limit that unexplained torque may reach')
+    first_residual: float = Field(
+        default=0.8, gt=0.0, le=1.0,
+        description='The same before a revision is committed: the description may be very wrong')
     residual_cutoff: float = Field(
         default=5.0, gt=0.0, le=100.0, description='Cutoff of the filter of torques in [Hz]')
     rest_velocity: float = Field(
@@ -127,7 +130,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._model = plan.settings.robot.build(plan.base)
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)
-        self._believed: np.ndarray | None = None
+        self._believed: IdentifiedParameters | None = None
         self._watchdog = self._watch()
         self._reasons, self._pulses = (), dict[str, Pulse]()
         self._command: Command | None = None
@@ -187,13 +190,20 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         settings, plan = self.settings, self._plan
         watchdog = Watchdog(
             self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self._watched,
-            settings.tolerated, residual=settings.residual, cutoff=settings.residual_cutoff,
+            settings.tolerated, residual=settings.residual,
+            first_residual=settings.first_residual, cutoff=settings.residual_cutoff,
             rest_velocity=settings.rest_velocity,
             singularity=plan.settings.design.singularity_margin,
         )
         if self._believed is not None:
-            watchdog.residual.use(self._believed)
+            self._predict_by(watchdog, self._believed)
         return watchdog
+
+    def _predict_by(self, watchdog: Watchdog, message: IdentifiedParameters) -> None:
+        watchdog.predict_by(
+            parameters_from_message(message, self._model).values,
+            # The first revision holds what the description says, and no estimate.
+            identified=bool(message.estimate))
 
     # What others say
 
@@ -214,8 +224,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
         assert self._watchdog is not None
-        self._believed = parameters_from_message(message, self._model).values
-        self._watchdog.residual.use(self._believed)
+        self._predict_by(self._watchdog, message)
+        self._believed = message
         self._revision = message.revision
 
     # Looking

@@ -177,19 +177,23 @@ class PlaybackChecks:
         silence, longest = seen.monitor_silence, self.settings.heartbeat_timeout
         if not silence <= longest:
             heard = f'silent for {silence:.3g} s' if np.isfinite(silence) else 'not there'
-            return (f'The monitor is {heard}; {longest:.3g} s is allowed.',)
+            return (f'The monitor is {heard}; {longest:.3g} s is allowed (heartbeat_timeout).',)
         return (f'The monitor forbids motion: {seen.monitor_fault}',) if seen.monitor_fault else ()
 
     def _states_lost(self, seen: Observation) -> tuple[str, ...]:
         longest = self.settings.limits(seen.rate).state_timeout
         if seen.age <= longest:
             return ()
-        return (f'The last joint state is {seen.age:.3g} s old; {longest:.3g} s is allowed.',)
+        return (
+            f'The last joint state is {seen.age:.3g} s old; {longest:.3g} s is allowed '
+            '(state_timeout).',)
 
     def _overrun(self, seen: Observation) -> tuple[str, ...]:
         if seen.late <= self.settings.overrun:
             return ()
-        return (f'A tick was late by {seen.late:.3g} s; {self.settings.overrun:.3g} s is allowed.',)
+        return (
+            f'A tick was late by {seen.late:.3g} s; {self.settings.overrun:.3g} s is allowed '
+            '(overrun).',)
 
     def _publishers(self, seen: Observation) -> tuple[str, ...]:
         if seen.publishers <= 1:

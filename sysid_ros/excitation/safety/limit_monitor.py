@@ -140,7 +140,7 @@ class LimitMonitor:
         if not abs(age) <= self.settings.state_timeout:
             return (
                 f'The last joint state is {age:.3g} s old; '
-                f'{self.settings.state_timeout:.3g} s is allowed.',
+                f'{self.settings.state_timeout:.3g} s is allowed (state_timeout).',
             )
         a = np.zeros_like(v) if a is None else a
         measured = {'position': q, 'velocity': v, 'acceleration': a, 'effort': effort,
@@ -182,7 +182,8 @@ class LimitMonitor:
         allowed = (1.0 + self.settings.over) * limit
         return [
             f'The {quantity} of {self.limits.joint_names[k]} is {values[k]:.4g} '
-            f'{self._unit(k, index)}; its limit is {limit[k]:.4g}.'
+            f'{self._unit(k, index)}; its limit is {limit[k]:.4g}, of which a part of '
+            f'{self.settings.over:.3g} more is allowed (over).'
             for k in np.flatnonzero(np.abs(values) > allowed).tolist()
         ]
 
@@ -190,7 +191,7 @@ class LimitMonitor:
         error = np.abs(q - commanded)
         return [
             f'{self.limits.joint_names[k]} is {error[k]:.3g} {self._unit(k, 0)} away from its '
-            f'command; {self.settings.tracking_error:.3g} is allowed.'
+            f'command; {self.settings.tracking_error:.3g} is allowed (tracking_error).'
             for k in np.flatnonzero(error > self.settings.tracking_error).tolist()
         ]
 

@@ -114,7 +114,10 @@ class Watchdog:
         limits: Limits of its joints.
         watched: Nodes whose silence stops the robot.
         settings: What is tolerated.
-        residual: Part of the effort limit that the torque residual may reach.
+        residual: Part of the effort limit that the torque residual may reach when torques are
+            predicted by identified parameters.
+        first_residual: The same while they are predicted by the description alone, which is often
+            as wrong as a contact would show.
         cutoff: Of the residual's filter in [Hz].
         rest_velocity: Part of the velocity limit below which a joint is at rest.
         singularity: Part of the singularity margin of closed loops that motions keep.
@@ -122,16 +125,28 @@ class Watchdog:
 
     def __init__(
         self, model: TorqueModel, limits: MotionLimits, watched: tuple[str, ...],
-        settings: PlaybackTolerances, *, residual: float = 0.3, cutoff: float = 5.0,
-        rest_velocity: float = 0.02, singularity: float = 0.2,
+        settings: PlaybackTolerances, *, residual: float = 0.3, first_residual: float = 0.8,
+        cutoff: float = 5.0, rest_velocity: float = 0.02, singularity: float = 0.2,
     ) -> None:
         self._limits, self._settings = limits, settings
         self._joint_types = model.robot.joint_types
         self._loops = LoopGuard.of(model.robot, limits, singularity)
-        self._watched, self._allowed = watched, residual * limits.effort
+        self._watched = watched
+        self._residual, self._first_residual = residual, first_residual
+        self._identified = False
         self._slow = rest_velocity * limits.velocity
-        self.residual = TorqueResidual(model, cutoff)
+        self._torques = TorqueResidual(model, cutoff)
         self.unexplained = np.zeros(len(limits.joint_names))
+
+    def predict_by(self, values: np.ndarray, *, identified: bool) -> None:
+        """Predict torques by other parameters from now on.
+
+        Args:
+            values: Of the torque model, shape ``(p,)``.
+            identified: Whether they were identified, or are those of the description.
+        """
+        self._torques.use(values)
+        self._identified = identified
 
     def at_rest(self, seen: Observation) -> bool:
         """Whether joint states that are fresh show rest."""
@@ -158,7 +173,7 @@ class Watchdog:
             heard = 'not heard of'
             if name in pulses:
                 heard = f'silent for {now - pulses[name].received:.3g} s'
-            said.append(f'{name} is {heard}; {longest:.3g} s is allowed.')
+            said.append(f'{name} is {heard}; {longest:.3g} s is allowed (heartbeat_timeout).')
         return tuple(said)
 
     def _silent(self, now: float, pulses: Mapping[str, Pulse]) -> list[str]:
@@ -218,9 +233,14 @@ class Watchdog:
         return tuple(found)
 
     def _contact(self, now: float, seen: Observation, a: np.ndarray) -> list[str]:
-        self.unexplained = self.residual.update(now, seen, a)
+        self.unexplained = self._torques.update(now, seen, a)
+        part, name, model, cause = (
+            (self._residual, 'residual', 'model', 'Contact, or a payload?') if self._identified
+            else (self._first_residual, 'first_residual', 'description',
+                  'Contact, a payload, or a description that is so wrong?'))
+        allowed = part * self._limits.effort
         return [
             f'The torque of {self._limits.joint_names[k]} is {self.unexplained[k]:.3g} away from '
-            f'what the model predicts; {self._allowed[k]:.3g} is allowed. Contact, or a payload?'
-            for k in np.flatnonzero(np.abs(self.unexplained) > self._allowed).tolist()
+            f'what the {model} predicts; {allowed[k]:.3g} is allowed ({name}). {cause}'
+            for k in np.flatnonzero(np.abs(self.unexplained) > allowed).tolist()
         ]

@@ -115,16 +115,30 @@ def findings_of(watchdog: Watchdog, seen: Observation, seconds: float) -> list[t
     ]
 
 
-def test_46_torque_that_no_model_explains_is_found_when_it_lasts(watchdog, moving, limits) -> None:
+def test_46_torque_that_no_model_explains_is_found_when_it_lasts(
+    watchdog, model, moving, limits
+) -> None:
+    watchdog.predict_by(model.parameters.prior, identified=True)
     assert not any(findings_of(watchdog, moving, 0.5))
     pushed = replace(moving, effort=moving.effort + np.array([0.0, 0.5, 0.0]) * limits.effort)
     found = findings_of(watchdog, pushed, 0.5)
     assert not found[0] and 'The torque of elbow is' in found[-1][0]
-    assert 'Contact, or a payload?' in found[-1][0]
+    assert 'is allowed (residual). Contact, or a payload?' in found[-1][0]
     # Not given is not unexplained.
     silent = replace(moving, effort=np.full(3, np.nan))
     assert watchdog.findings(NOW + 9.0, silent, replace(TOLD, received=NOW + 9.0), {
         name: Pulse(NOW + 9.0, True) for name in HEARD}) == ()
+
+
+def test_46_a_description_may_be_more_wrong_than_what_was_identified(
+    watchdog, moving, limits
+) -> None:
+    def pushed(part):
+        return replace(moving, effort=moving.effort + np.array([0.0, part, 0.0]) * limits.effort)
+
+    assert not any(findings_of(watchdog, pushed(0.6), 0.5))
+    found = findings_of(watchdog, pushed(0.95), 0.5)[-1][0]
+    assert 'what the description predicts' in found and '(first_residual)' in found
 
 
 def test_46_one_noisy_sample_is_no_contact(watchdog, moving, limits) -> None:
