@@ -17,7 +17,7 @@ from rclpy.task import Future
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import SysidNode
-from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
+from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
 
 Result = TypeVar('Result')
 
@@ -71,6 +71,7 @@ class Background:
             grant: Fills the response from the request; raises as for ``SysidNode.serve``.
         """
         async def answer(request: Any, response: Any) -> Any:
+            without_figures(response)
             try:
                 self._require_ready()
                 require_short(request)
@@ -83,8 +84,7 @@ class Background:
             except Exception as error:  # noqa: BLE001 (who asked gets an answer)
                 if not isinstance(error, SysidError):
                     self._node.complain(error)
-                response.success, response.code = False, code_of(error)
-                response.message = str(error) or type(error).__name__
+                refused(response, error)
             return response
 
         service = self._node.create_service(

@@ -18,7 +18,7 @@ from sysid_ros.msg import IdentificationStatus, ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
 from sysid_ros.nodes.fit_standby import FitStandby
 from sysid_ros.nodes.node import RESULTS_KEPT, SysidNode, now
-from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
+from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
 from sysid_ros.runs.job import FitJob, WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording
 
@@ -99,8 +99,9 @@ class FitServer:
             reason: What its client is told.
         """
         if self._goal is not None:
-            self._finish(self._goal, 'abort', Identify.Result(
-                success=False, code=ResultCode.STOPPED, message=reason))
+            self._finish(self._goal, 'abort', refused(
+                without_figures(Identify.Result()),
+                RefusedError(ResultCode.STOPPED, SysidError(reason))))
 
     def close(self) -> None:
         """End the fit and the process for the next one."""
@@ -123,8 +124,7 @@ class FitServer:
         try:
             goal = self._accepted(handle)
         except SysidError as error:
-            self._reply(handle, 'abort', Identify.Result(
-                success=False, code=code_of(error), message=str(error)))
+            self._reply(handle, 'abort', refused(without_figures(Identify.Result()), error))
             return
         self._goal = goal
 
@@ -171,8 +171,9 @@ class FitServer:
                 self.standby.keep()
             return
         if goal.handle.is_cancel_requested:
-            self._finish(goal, 'canceled', Identify.Result(
-                success=False, code=ResultCode.CANCELLED, message='the fit was cancelled'))
+            self._finish(goal, 'canceled', refused(
+                without_figures(Identify.Result()),
+                RefusedError(ResultCode.CANCELLED, SysidError('the fit was cancelled'))))
         elif goal.process is None:
             mine = self._recording()
             if mine is None or mine.finished or mine.name not in goal.job.recordings:

@@ -182,7 +182,6 @@ class ModelServer(SysidNode[ModelServerSettings]):
     # Services
 
     async def _commit(self, request: Any, response: Any) -> None:
-        response.candidate_error = response.current_error = float('nan')
         folder = self._granted(request)
         if not request.pending:
             self._watch.require_rest(self.settings.rest_velocity)

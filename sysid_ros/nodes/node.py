@@ -25,7 +25,7 @@ from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
 from sysid_ros.nodes.namesake import require_alone
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
-from sysid_ros.nodes.refusal import RefusedError, code_of, require_short
+from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
 from sysid_ros.nodes.settings import NodeSettings
 
 Settings = TypeVar('Settings', bound=NodeSettings)
@@ -234,6 +234,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             always: Whether it is granted in every state, not in the active one only.
         """
         def answer(request: Any, response: Any) -> Any:
+            without_figures(response)
             try:
                 if not always:
                     self.require_active()
@@ -243,8 +244,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             except Exception as error:  # noqa: BLE001 (who asked gets an answer)
                 if not isinstance(error, SysidError):
                     self.complain(error)
-                response.success, response.code = False, code_of(error)
-                response.message = str(error) or type(error).__name__
+                refused(response, error)
             return response
 
         self.keep(self.destroy_service, self.create_service(kind, name, answer))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,31 @@ def code_of(error: BaseException) -> str:
     if isinstance(error, RefusedError):
         return error.code
     return ResultCode.INVALID_REQUEST if isinstance(error, SysidError) else ResultCode.FAILED
+
+
+def refused(answer: Any, error: BaseException) -> Any:
+    """Fill an answer of a request that is not granted.
+
+    Args:
+        answer: A service's response or an action's result, with ``success``, ``code``, ``message``.
+        error: Why.
+
+    Returns:
+        The answer.
+    """
+    answer.success, answer.code = False, code_of(error)
+    answer.message = str(error) or type(error).__name__
+    return answer
+
+
+def without_figures(message: Any) -> Any:
+    """A message, none of whose numbers is known yet: zero would be a figure, NaN is none."""
+    for name, kind in message.get_fields_and_field_types().items():
+        if kind in ('double', 'float'):
+            setattr(message, name, math.nan)
+        elif hasattr(getattr(message, name), 'get_fields_and_field_types'):
+            without_figures(getattr(message, name))
+    return message
 
 
 def require_short(request: Any) -> None:

@@ -162,6 +162,13 @@ def test_parameters_say_what_they_are_and_their_range(clockwork, ros):
     assert rate.floating_point_range[0].to_value == 100.0
 
 
+def test_a_refused_answer_holds_no_figures(clockwork, ros):
+    running(clockwork())
+    refused = ros.call(CommitParameters, '/clockwork/commit', comment='x' * (MAX_TEXT + 1))
+    assert not refused.success
+    assert math.isnan(refused.candidate_error) and math.isnan(refused.current_error)
+
+
 def test_services_answer_and_refuse_with_a_code(clockwork, ros):
     running(clockwork())
     granted = ros.call(StartIdentification, '/clockwork/start')
