@@ -12,7 +12,7 @@ import pytest
 PACKAGE = 'sysid_ros'
 SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
 GENERATED = {'msg', 'srv', 'action'}
-MAX_LINES = 420
+MAX_LINES = 400
 
 # Bottom first. A part imports from the layers below its own, never from its neighbours.
 LAYERS = (

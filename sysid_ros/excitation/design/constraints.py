@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.mechanics.closures.closed_chain import ChainMotion, closed_chain
+from sysid_ros.mechanics.closures.chain_motion import ChainMotion
+from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
 from sysid_ros.robot.model import RobotModel
 

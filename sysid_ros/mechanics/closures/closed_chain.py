@@ -10,9 +10,6 @@ of this is least squares by QR, never an inverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
 from sysid_ros.errors import ModelError, ParameterError, UnreachableError
@@ -22,6 +19,7 @@ from sysid_ros.mechanics.closures.assembly import (
     require_independent_motors,
     require_within_limits,
 )
+from sysid_ros.mechanics.closures.chain_motion import ChainMotion
 from sysid_ros.mechanics.closures.loop_arrays import LoopArrays, loop_arrays
 from sysid_ros.mechanics.closures.loop_kernels import (
     CLOSED,
@@ -36,8 +34,6 @@ from sysid_ros.robot.model import RobotModel
 
 # Loops may be open by this part of their size, since descriptions are rounded.
 _TOLERANCE = 1e-4
-# Samples of the tree's regressor at a time, so that it stays in the cache.
-_BLOCK = 256
 # Random positions of joints without limits in [rad] or [m], how often they are tried, and how
 # far from a singular configuration they are.
 _ENDLESS = np.pi
@@ -65,55 +61,6 @@ def resting_place(robot: RobotModel) -> np.ndarray:
     if robot.loops is None:
         return np.zeros(len(robot.joint_names))
     return closed_chain(robot).assembly[robot.loops.actuated]
-
-
-@dataclass(frozen=True, eq=False)
-class ChainMotion:
-    r"""Motion of all m joints of the tree, from that of the n driven ones.
-
-    Attributes:
-        q: Positions in [rad] or [m], shape ``(T, m)``.
-        v: Velocities, shape ``(T, m)``.
-        a: Accelerations, shape ``(T, m)``.
-        coupling: The matrix G, shape ``(T, m, n)``, with :math:`\dot q = G \dot q_a`.
-    """
-
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    coupling: np.ndarray
-
-    def on_driven(self, rows: np.ndarray) -> np.ndarray:
-        r"""Rows of torques of the tree as the driven joints feel them, :math:`G^T Y`.
-
-        Args:
-            rows: Shape ``(T, m, ...)``.
-
-        Returns:
-            Shape ``(T, n, ...)``.
-        """
-        flat = rows.reshape(*rows.shape[:2], -1)
-        projected = np.swapaxes(self.coupling, 1, 2) @ flat
-        return projected.reshape(len(rows), self.coupling.shape[2], *rows.shape[2:])
-
-    def driven_rows(
-        self, rows: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """Rows that a function of the tree's motion gives, as the driven joints feel them.
-
-        Args:
-            rows: Gives ``(K, m, p)`` for q, v and a of K samples. It is asked for few samples
-                at a time, since rows of the tree are many more than those that are left.
-
-        Returns:
-            Shape ``(T, n, p)``.
-        """
-        parts = []
-        for start in range(0, max(len(self.q), 1), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            part = ChainMotion(self.q[block], self.v[block], self.a[block], self.coupling[block])
-            parts.append(part.on_driven(rows(part.q, part.v, part.a)))
-        return np.concatenate(parts)
 
 
 class ClosedChain:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sysid_ros.mechanics.closures.closed_chain import ChainMotion, ClosedChain
+from sysid_ros.mechanics.closures.chain_motion import ChainMotion
+from sysid_ros.mechanics.closures.closed_chain import ClosedChain
 
 # Step of the differences in [rad] or [m]: error and rounding are both near 1e-10.
 _STEP = 1e-5

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.optimize
 
-from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals, bounded_minimum
+from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals
 
 
 def random_chain(rng, nodes=7, n=5, p=3, m=6, breaks=(3,)):
@@ -117,29 +116,3 @@ def test_large_residuals_count_by_their_size():
     step = 1e-6
     moved = Residuals(np.arange(2), rows + [0.0, step], False, huber=2.0)
     assert (moved.cost - part.cost) / step == pytest.approx(2.5, abs=1e-5)
-
-
-def test_the_minimum_in_a_box_is_that_of_scipy(rng):
-    for _ in range(30):
-        factor = rng.normal(size=(8, 6)) * 10.0**rng.uniform(-4, 4, size=6)
-        hessian, gradient = factor.T @ factor, factor.T @ rng.normal(size=8)
-        free = -np.linalg.solve(hessian, gradient)
-        lower, upper = -np.abs(free) * rng.uniform(0, 2, 6), np.abs(free) * rng.uniform(0, 2, 6)
-        lower[0] = upper[0] = 0.0
-        found = bounded_minimum(hessian, gradient, lower, upper)
-        assert (lower <= found).all() and (found <= upper).all()
-        scale = np.maximum(np.abs(free), 1e-300)
-        best = scipy.optimize.minimize(
-            lambda x, h=hessian, g=gradient, s=scale: (
-                0.5 * (s * x) @ h @ (s * x) + g @ (s * x),
-                s * (h @ (s * x) + g)),
-            found / scale, jac=True, method='L-BFGS-B', bounds=list(
-                zip(lower / scale, upper / scale, strict=True)),
-            options={'ftol': 1e-15, 'gtol': 1e-12})
-        value = 0.5 * found @ hessian @ found + gradient @ found
-        assert value <= best.fun + 1e-9 * abs(best.fun)
-
-
-def test_there_is_no_minimum_where_nothing_bends():
-    assert bounded_minimum(np.diag([1.0, 0.0]), np.ones(2), *everywhere(2)) is None
-    assert bounded_minimum(np.zeros((0, 0)), np.zeros(0), *everywhere(0)).shape == (0,)

@@ -19,7 +19,8 @@ from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
     to_steps,
 )
 from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import smooth_backwards
-from sysid_ros.numerics.least_squares.chain import ChainPart, bounded_minimum
+from sysid_ros.numerics.least_squares.bounds import bounded_minimum
+from sysid_ros.numerics.least_squares.chain import ChainPart
 from sysid_ros.numerics.least_squares.damped import DampedStep
 
 # Part of the largest singular value below which violations say nothing of a first state, and of the

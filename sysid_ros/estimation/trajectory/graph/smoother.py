@@ -32,7 +32,7 @@ from sysid_ros.estimation.trajectory.graph.window_arrays import (
 )
 from sysid_ros.estimation.trajectory.graph.window_kernels import advance
 from sysid_ros.estimation.trajectory.graph.window_program import window_program
-from sysid_ros.numerics.least_squares.chain import bounded_minimum
+from sysid_ros.numerics.least_squares.bounds import bounded_minimum
 from sysid_ros.numerics.least_squares.chain_kernels import (
     add_nodes,
     add_pairs,
