@@ -54,10 +54,10 @@ def _spread(builder: ir.IRBuilder, value: ir.Value, kind: ir.VectorType = _VECTO
     return builder.shuffle_vector(one, none, ir.Constant(ir.VectorType(_INDEX, kind.count), None))
 
 
-def _generate_tile(
+def _generate_update(
     context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Any
 ) -> ir.Value:
-    """Write the tile's instructions."""
+    """Write the instructions of :func:`update_tile`."""
     kinds, size = signature.args, arguments[1].type
     target, source = (_Matrix(context, builder, kinds[k], arguments[k]) for k in (0, 3))
     lines = context.make_array(kinds[4])(context, builder, arguments[4]).data
@@ -99,11 +99,11 @@ def _generate_tile(
 
 
 @intrinsic
-def take_off_tile(
+def update_tile(
     typing: Any, target: Any, first: Any, column: Any, source: Any, lines: Any, shares: Any,
     count: Any, lower: Any,
 ) -> tuple[Signature, Callable[..., Any]]:
-    """Take multiples of rows off four rows by eight columns, then of each of these off the next.
+    """Rank-k update of a tile of four rows by eight columns, then forward substitution in it.
 
     Called from compiled functions, without the first argument.
 
@@ -119,13 +119,13 @@ def take_off_tile(
         lower: How often the k-th of the four rows comes off the m-th afterwards, for k < m.
     """
     return types.void(
-        target, types.intp, types.intp, source, lines, shares, types.intp, lower), _generate_tile
+        target, types.intp, types.intp, source, lines, shares, types.intp, lower), _generate_update
 
 
-def _generate_pick(
+def _generate_coupled_rows(
     context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Any
 ) -> ir.Value:
-    """Write the instructions of a choice."""
+    """Write the instructions of :func:`coupled_rows`."""
     kinds, size = signature.args, arguments[1].type
     matrix, shares = (_Matrix(context, builder, kinds[k], arguments[k]) for k in (0, 6))
     inverse, lines = (
@@ -146,11 +146,11 @@ def _generate_pick(
 
 
 @intrinsic
-def pick_rows(
+def coupled_rows(
     typing: Any, matrix: Any, column: Any, begin: Any, end: Any, inverse: Any, lines: Any,
     shares: Any,
 ) -> tuple[Signature, Callable[..., Any]]:
-    """Which rows of a factor have to be taken off four others, and how often; their number.
+    """Rows of a factor that are coupled with four others, and their multiples; their number.
 
     Called from compiled functions, without the first argument.
 
@@ -165,4 +165,4 @@ def pick_rows(
         shares: Gets the four numbers over the pivot, shape ``(at least end - begin, 4)``.
     """
     return types.intp(
-        matrix, types.intp, types.intp, types.intp, inverse, lines, shares), _generate_pick
+        matrix, types.intp, types.intp, types.intp, inverse, lines, shares), _generate_coupled_rows

@@ -29,32 +29,32 @@ def dot(a: Vector, b: Vector) -> float:
 
 @njit(**INSIDE)
 def plus(a: Vector, b: Vector, factor: float) -> Vector:
-    """The first, and the second times a factor."""
+    """Vector a plus the vector b times a factor."""
     return (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
 
 
 @njit(**INSIDE)
-def both(x: Spatial, y: Spatial, factor: float) -> Spatial:
-    """The first, and the second times a factor."""
+def spatial_plus(x: Spatial, y: Spatial, factor: float) -> Spatial:
+    """Spatial vector x plus the spatial vector y times a factor."""
     return (plus(x[0], y[0], factor), plus(x[1], y[1], factor))
 
 
 @njit(**INSIDE)
 def power(motion: Spatial, force: Spatial) -> float:
-    """What a force does along a motion."""
+    r"""Power of a force f along a motion m, :math:`m \cdot f`."""
     return dot(motion[0], force[0]) + dot(motion[1], force[1])
 
 
 @njit(**INSIDE)
-def moved(twist: Spatial, motion: Spatial) -> Spatial:
-    """Change of a motion vector that is carried along with a twist."""
+def motion_cross(twist: Spatial, motion: Spatial) -> Spatial:
+    r"""Spatial cross product :math:`V \times m` of a twist and a motion vector."""
     linear = plus(cross(twist[0], motion[1]), cross(twist[1], motion[0]), 1.0)
     return (cross(twist[0], motion[0]), linear)
 
 
 @njit(**INSIDE)
-def turned(twist: Spatial, force: Spatial) -> Spatial:
-    """Change of a force vector that is carried along with a twist."""
+def force_cross(twist: Spatial, force: Spatial) -> Spatial:
+    r"""Spatial cross product :math:`V \times^* f` of a twist and a force vector."""
     angular = plus(cross(twist[0], force[0]), cross(twist[1], force[1]), 1.0)
     return (angular, cross(twist[0], force[1]))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy import uint64
 
-from sysid_ros.numerics.register_tile import pick_rows, take_off_tile
+from sysid_ros.numerics.register_tile import coupled_rows, update_tile
 
 # Not cached by itself: the cache would not see changes of the tile.
 _COMPILED = {
@@ -24,8 +24,8 @@ _COMPILED = {
 }
 
 
-class Elimination(NamedTuple):
-    """Workspace to solve for f unknowns in.
+class TiledLdl(NamedTuple):
+    """Workspace of the LDL factorisation of a system of f unknowns.
 
     Attributes:
         matrix: The matrix's upper triangle, then its factor; right-hand sides behind. Shape
@@ -45,9 +45,9 @@ class Elimination(NamedTuple):
     block: np.ndarray
 
 
-def elimination_for(count: int) -> Elimination:
-    """Workspace to solve for so many unknowns in."""
-    return Elimination(
+def tiled_ldl_workspace(count: int) -> TiledLdl:
+    """Workspace of the LDL factorisation for so many unknowns."""
+    return TiledLdl(
         aligned(-(-count // 4) * 4, (count // 8 + 1) * 8), np.zeros(count),
         np.zeros(count, dtype=np.int64), np.zeros((count, 4)), np.zeros((4, 4)),
         np.zeros((4, 4)))
@@ -61,8 +61,8 @@ def aligned(rows: int, columns: int) -> np.ndarray:
 
 
 @njit(**_COMPILED)
-def eliminate(work: Elimination, start: int, first: int, last: int) -> bool:
-    """Rows ``first`` to ``last`` of the factor, in place.
+def factorise(work: TiledLdl, start: int, first: int, last: int) -> bool:
+    """LDL factorisation of rows ``first`` to ``last``, in place.
 
     Args:
         work: Holds the matrix; gets one over each pivot.
@@ -75,20 +75,20 @@ def eliminate(work: Elimination, start: int, first: int, last: int) -> bool:
     """
     matrix, lower = work.matrix, work.lower
     for i in range(first & -4, last, 4):
-        used, begin = _pick(work, i, start, i, first, last), i & -8
+        used, begin = _coupled_rows(work, i, start, i, first, last), i & -8
         lower[:] = 0.0
-        take_off_tile(matrix, i, begin, matrix, work.lines, work.shares, used, lower)
-        if not _eliminate_block(work, i, start, first, last):
+        update_tile(matrix, i, begin, matrix, work.lines, work.shares, used, lower)
+        if not _factorise_block(work, i, start, first, last):
             return False
-        take_off_tile(matrix, i, begin, matrix, work.lines, work.shares, 0, lower)
+        update_tile(matrix, i, begin, matrix, work.lines, work.shares, 0, lower)
         for j in range(begin + 8, matrix.shape[1], 8):
-            take_off_tile(matrix, i, j, matrix, work.lines, work.shares, used, lower)
+            update_tile(matrix, i, j, matrix, work.lines, work.shares, used, lower)
     return True
 
 
 @njit(**_COMPILED)
-def take_off(work: Elimination, rest: np.ndarray, first: int, last: int) -> None:
-    """Take the rows of the factor before the first of the rest off the rest.
+def schur_complement(work: TiledLdl, rest: np.ndarray, first: int, last: int) -> None:
+    """Schur complement of the rest of a matrix after the rows before it, in place.
 
     Args:
         work: Holds rows of the factor.
@@ -98,16 +98,16 @@ def take_off(work: Elimination, rest: np.ndarray, first: int, last: int) -> None
     """
     work.lower[:] = 0.0
     for i in range(first & -4, last, 4):
-        used = _pick(work, i, 0, first, first, last)
+        used = _coupled_rows(work, i, 0, first, first, last)
         for j in range(i & -8, rest.shape[1], 8):
-            take_off_tile(rest, i, j, work.matrix, work.lines, work.shares, used, work.lower)
+            update_tile(rest, i, j, work.matrix, work.lines, work.shares, used, work.lower)
 
 
 @njit(**_COMPILED)
-def _pick(work: Elimination, i: int, begin: int, end: int, first: int, last: int) -> int:
-    """Which of some rows come off four rows from the i-th on, and how often; their number."""
+def _coupled_rows(work: TiledLdl, i: int, begin: int, end: int, first: int, last: int) -> int:
+    """Rows that are coupled with four rows from the i-th on, and their multiples; their number."""
     shares = work.shares
-    used = pick_rows(work.matrix, i, begin, end, work.inverse, work.lines, shares)
+    used = coupled_rows(work.matrix, i, begin, end, work.inverse, work.lines, shares)
     for m in range(4):
         if not first <= i + m < last:
             for k in range(used):
@@ -116,8 +116,8 @@ def _pick(work: Elimination, i: int, begin: int, end: int, first: int, last: int
 
 
 @njit(**_COMPILED)
-def _eliminate_block(work: Elimination, i: int, start: int, first: int, last: int) -> bool:
-    """Pivots of four rows, and how often each of these comes off those after it."""
+def _factorise_block(work: TiledLdl, i: int, start: int, first: int, last: int) -> bool:
+    """LDL factorisation of the four by four block on the diagonal; False at a bad pivot."""
     matrix, lower, block = work.matrix, work.lower, work.block
     for m in range(4):
         for n in range(m, 4):
@@ -136,8 +136,8 @@ def _eliminate_block(work: Elimination, i: int, start: int, first: int, last: in
 
 
 @njit(**_COMPILED)
-def solve(work: Elimination, column: int, solution: np.ndarray) -> float:
-    """Solve for a right-hand side; returns its product with the solution.
+def solve(work: TiledLdl, column: int, solution: np.ndarray) -> float:
+    """Solve for a right-hand side by back substitution; its product with the solution.
 
     Args:
         work: Holds all rows of the factor.

@@ -71,12 +71,6 @@ def test_a_branch_beyond_the_limits_of_a_passive_joint_is_refused():
         closed_chain(limited.robot(['crank_joint'], down))
 
 
-def test_measured_positions_on_another_branch_are_refused():
-    chain = closed_chain(linkage().robot(['crank_joint'], UP))
-    with pytest.raises(ModelError, match='another branch'):
-        chain.require_branch(-chain.assembly)
-
-
 def test_an_under_actuated_robot_is_refused_and_the_free_joints_named():
     free = linkage().rod('flag', 'rocker', (1.0, 0.0), 0.5, 0.5)
     with pytest.raises(ModelError, match='2 independent.*3 passive.*free to move: flag_joint'):

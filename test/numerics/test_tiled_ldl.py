@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_ros.numerics.tiled_ldl import eliminate, elimination_for, solve, take_off
+from sysid_ros.numerics.tiled_ldl import (
+    factorise,
+    schur_complement,
+    solve,
+    tiled_ldl_workspace,
+)
 
 
 def positive(rng, count, zeros=0):
@@ -24,7 +29,7 @@ def positive(rng, count, zeros=0):
 def system_of(matrix, right):
     """Workspace with the upper triangle and a right-hand side."""
     count = len(matrix)
-    work = elimination_for(count)
+    work = tiled_ldl_workspace(count)
     work.matrix[:count, :count], work.matrix[:count, count] = np.triu(matrix), right
     return work
 
@@ -34,7 +39,7 @@ def system_of(matrix, right):
 def test_elimination_solves_linear_systems(count, zeros, rng):
     matrix, right = positive(rng, count, min(zeros, count)), rng.normal(size=count)
     work, solution = system_of(matrix, right), np.zeros(count)
-    assert eliminate(work, 0, 0, count)
+    assert factorise(work, 0, 0, count)
     product = solve(work, count, solution)
     expected = np.linalg.solve(matrix, right)
     size = np.linalg.cond(matrix) * np.linalg.norm(expected)
@@ -56,15 +61,15 @@ def test_what_comes_first_is_eliminated_once(first, apart, rng):
     if apart:
         work.matrix[first:] = np.nan
         work.matrix[first:, :first] = 0.0
-    assert eliminate(work, 0, 0, first)
-    take_off(work, rest, first, count)
+    assert factorise(work, 0, 0, first)
+    schur_complement(work, rest, first, count)
     left = matrix[first:, first:] - matrix[first:, :first] @ np.linalg.solve(
         matrix[:first, :first], matrix[:first, first:])
     np.testing.assert_allclose(np.triu(rest[first:count, first:count]), np.triu(left), atol=1e-11)
     work.matrix[first:] = rest[first:]
     work.matrix[first:count, count] = right[first:]
     done = work.matrix[:first].copy()
-    assert eliminate(work, first, first, count)
+    assert factorise(work, first, first, count)
     np.testing.assert_array_equal(work.matrix[:first], done)
     work.matrix[:first, count] = 0.0
     solution = np.zeros(count)
@@ -78,4 +83,4 @@ def test_what_is_not_positive_is_said(wrong, rng):
     for k in (0, 5, 11):
         matrix = positive(rng, 12)
         matrix[k, k] = wrong
-        assert not eliminate(system_of(matrix, np.zeros(12)), 0, 0, 12)
+        assert not factorise(system_of(matrix, np.zeros(12)), 0, 0, 12)

@@ -99,7 +99,7 @@ def require_within_limits(loops: Loops, limits: JointLimits, q: np.ndarray) -> N
 def refuse_open_loops(
     loops: Loops, closures: Closures, q: np.ndarray, gap: np.ndarray, singular: bool
 ) -> NoReturn:
-    """Say which closure stays open, and by how much.
+    """Refuse loops that do not close, with the closure and its gap.
 
     Args:
         loops: The loops.

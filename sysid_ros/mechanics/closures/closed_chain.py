@@ -24,10 +24,10 @@ from sysid_ros.mechanics.closures.loop_arrays import LoopArrays, loop_arrays
 from sysid_ros.mechanics.closures.loop_kernels import (
     CLOSED,
     SINGULAR,
-    close,
-    equations,
-    follow,
+    close_loops,
+    closure_equations,
     passive_joint_motion,
+    track_path,
 )
 from sysid_ros.robot.loops import Loops
 from sysid_ros.robot.model import RobotModel
@@ -39,8 +39,6 @@ _TOLERANCE = 1e-4
 _ENDLESS = np.pi
 _MOST_TRIES = 50
 _SAFE_MARGIN = 1e-3
-# Two assemblies are the same if no joint differs by more, in [rad] or [m].
-_SAME = 1e-5
 
 
 def closed_chain(robot: RobotModel) -> ClosedChain:
@@ -166,20 +164,16 @@ class ClosedChain:
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
         """Residuals c of all closures in [m] (angles times a length), shape ``(T, rows)``."""
-        return self._equations(q, np.zeros_like(q))[0]
+        return self._equations(q)[0]
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """Derivatives J of the residuals at closed configurations, shape ``(T, rows, m)``."""
         jacobian = np.zeros((len(q), self.arrays.closures.row[-1], q.shape[1]))
-        jacobian[:, :, self.arrays.coordinate] = self._equations(q, np.zeros_like(q))[1]
+        jacobian[:, :, self.arrays.coordinate] = self._equations(q)[1]
         return jacobian
 
-    def jacobian_rate_product(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        r"""The product :math:`\dot J \dot q` at closed configurations, shape ``(T, rows)``."""
-        return self._equations(q, v)[2]
-
     def singularity_margin(self, q: np.ndarray) -> np.ndarray:
-        """How far configurations ``(T, m)`` are from a singular one, shape ``(T,)``.
+        """Distance of configurations ``(T, m)`` from singular ones, shape ``(T,)``.
 
         Returns:
             Smallest singular value of the columns of passive joints over the largest of all
@@ -189,34 +183,6 @@ class ClosedChain:
         passive = np.linalg.svd(jacobian[:, :, self._passive], compute_uv=False)
         smallest = passive[:, -1] if passive.shape[1] == len(self._passive) else 0.0
         return np.asarray(smallest / np.linalg.norm(jacobian, ord=2, axis=(1, 2)))
-
-    def branches(self, q_a: np.ndarray, *, seed: int = 0, attempts: int = 200) -> np.ndarray:
-        """Ways to assemble the loops at one position of the driven joints.
-
-        Args:
-            q_a: Positions of the driven joints in [rad] or [m], shape ``(n,)``.
-            seed: Seed of the random positions that the search begins at.
-            attempts: How many there are.
-
-        Returns:
-            Configurations found, shape ``(k, m)``, in no order; revolute joints within half a
-            turn of zero.
-        """
-        random = np.random.default_rng(seed)
-        size = float(self.arrays.closures.length.max())
-        turns = np.ones(len(self.joint_names), dtype=bool)
-        turns[self.arrays.source[~self.arrays.revolute]] = False
-        found: list[np.ndarray] = []
-        for _ in range(attempts):
-            q = random.uniform(-1.0, 1.0, len(turns)) * np.where(turns, np.pi, size)
-            q[self._actuated] = q_a
-            if self._close(q)[0] != CLOSED:
-                continue
-            q[self._passive] = np.where(
-                turns, np.angle(np.exp(1j * q)), q)[self._passive]
-            if not any(_same(q, other, turns) for other in found):
-                found.append(q)
-        return np.array(found).reshape(-1, len(turns))
 
     def random_positions(self, samples: int, random: np.random.Generator) -> np.ndarray:
         """Random positions of the driven joints where the loops are safely closed.
@@ -252,26 +218,6 @@ class ClosedChain:
             )
         return found[:samples]
 
-    def require_branch(self, q: np.ndarray) -> None:
-        """Refuse measured positions of all joints that are on another branch.
-
-        Args:
-            q: Positions of all joints in [rad] or [m], shape ``(m,)``.
-
-        Raises:
-            ModelError: The joint that is farthest from where this assembly has it.
-        """
-        own = self.positions(q[None, self._actuated])[0]
-        away = np.abs(q - own)
-        worst = int(np.argmax(away))
-        open_by = float(np.abs(self.gaps(q[None])).max())
-        if away[worst] > 100.0 * (open_by + _SAME):
-            raise ModelError(
-                'the loops are closed on another branch', where=self.joint_names[worst],
-                found=f'{q[worst]:.4g}', allowed=f'{own[worst]:.4g}',
-                fix='Give the assembly positions of this branch',
-            )
-
     def _assembled(self) -> np.ndarray:
         """The closed configuration next to the given assembly, if it is one to begin at."""
         q = self.loops.assembly.copy()
@@ -302,22 +248,20 @@ class ClosedChain:
             )
         return array
 
-    def _equations(
-        self, q: np.ndarray, v: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _equations(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals ``(T, rows)``, and their Jacobian by the joints of the loops."""
         rows, columns = int(self.arrays.closures.row[-1]), len(self.arrays.coordinate)
-        gap, bias = np.empty((2, len(q), rows))
-        jacobian = np.empty((len(q), rows, columns))
-        equations(self.arrays, _locked(q), _locked(v), gap, jacobian, bias)
-        return gap, jacobian, bias
+        gap, jacobian = np.empty((len(q), rows)), np.empty((len(q), rows, columns))
+        closure_equations(self.arrays, _locked(q), gap, jacobian)
+        return gap, jacobian
 
     def _follow(
         self, q_a: np.ndarray, start: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
         begin = self.assembly if start is None else _locked(start)
-        follow(self.arrays, len(self._passive), self._tolerance, begin, self._actuated,
-               _locked(q_a), q, status)
+        track_path(self.arrays, len(self._passive), self._tolerance, begin, self._actuated,
+                   _locked(q_a), q, status)
         return q, status
 
     def _close(self, q: np.ndarray) -> tuple[int, float, float]:
@@ -325,7 +269,7 @@ class ClosedChain:
         unknowns, columns = len(self._passive), len(self.arrays.coordinate)
         solution = np.zeros((unknowns, columns - unknowns + 1))
         jacobian = np.zeros((int(self.arrays.closures.row[-1]), columns))
-        return close(self.arrays, unknowns, self._tolerance, q, solution, jacobian)
+        return close_loops(self.arrays, unknowns, self._tolerance, q, solution, jacobian)
 
     def _refuse(self, sample: int, q_a: np.ndarray, last: np.ndarray, status: int) -> None:
         """Say why a sample cannot be reached, and how far the way to it led."""
@@ -349,10 +293,3 @@ def _locked(array: np.ndarray) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype=float).view()
     view.setflags(write=False)
     return view
-
-
-def _same(q: np.ndarray, other: np.ndarray, turns: np.ndarray) -> bool:
-    """Whether two configurations are one, joints that turn counted modulo a turn."""
-    away = q - other
-    away[turns] = np.angle(np.exp(1j * away[turns]))
-    return bool((np.abs(away) < _SAME).all())

@@ -43,7 +43,7 @@ class BodyFrames(Protocol):
 
 @njit(**INSIDE)
 def end_positions(closures: Closures, pose: np.ndarray, ends: np.ndarray, c: int) -> None:
-    """Places of closure c in the world and their distance.
+    """Positions of the two places of closure c in the world, and their difference.
 
     Args:
         closures: The closures.
@@ -64,15 +64,15 @@ def end_positions(closures: Closures, pose: np.ndarray, ends: np.ndarray, c: int
 
 
 @njit(**INSIDE)
-def joint_motion(axis: np.ndarray, j: int, p: Vector) -> Vector:
-    """How a point p moves per unit of the joint of body j that carries it."""
+def point_jacobian_column(axis: np.ndarray, j: int, p: Vector) -> Vector:
+    """Jacobian column of a point p on body j or beyond: its velocity per unit of the joint."""
     turn, slide = six(axis, j)
     return plus(cross(turn, p), slide, 1.0)
 
 
 @njit(**INSIDE)
 def _in_world(pose: np.ndarray, body: int, x: Vector) -> Vector:
-    """A direction in the frame of a body, seen from the world."""
+    """World components of a vector that is given in the frame of a body."""
     if body < 0:
         return x
     return (
@@ -151,7 +151,7 @@ def _add_joints(
     body, side, column, weight = closures.body, closures.end, closures.column, closures.weight
     for entry in range(closures.first[c], closures.first[c + 1]):
         j = body[entry]
-        move, turn = joint_motion(axis, j, three(ends, side[entry], 0)), three(axis, j, 0)
+        move, turn = point_jacobian_column(axis, j, three(ends, side[entry], 0)), three(axis, j, 0)
         add_column(
             place, (kind, row, size), ends, table, column[entry], weight[entry], move, turn)
 
@@ -267,7 +267,7 @@ def _add_second_derivatives(
     body, side, columns, weights = closures.body, closures.end, closures.column, closures.weight
     j, end, column, turn = body[entry], side[entry], columns[entry], three(axis, body[entry], 0)
     factor = (2.0 * end - 1.0) * weights[entry]
-    arm = cross(joint_motion(axis, j, three(ends, end, 0)), force)
+    arm = cross(point_jacobian_column(axis, j, three(ends, end, 0)), force)
     stiffness[column, column] += factor * weights[entry] * dot(turn, arm)
     arm = plus(arm, cross(turn, moment), 0.5)
     for other in range(entry + 1, last):
@@ -305,7 +305,7 @@ def _add_rod_rotation(
     body, side, column, weight = closures.body, closures.end, closures.column, closures.weight
     first, last = closures.first[c], closures.first[c + 1]
     for entry in range(first, last):
-        move = joint_motion(axis, body[entry], three(ends, side[entry], 0))
+        move = point_jacobian_column(axis, body[entry], three(ends, side[entry], 0))
         for i in range(3):
             rod_jacobian[entry, i] = weight[entry] * move[i]
     for entry in range(first, last):

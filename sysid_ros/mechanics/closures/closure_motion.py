@@ -31,7 +31,7 @@ from sysid_ros.mechanics.closures.closure_kernels import (
     BodyFrames,
     add_column,
     end_positions,
-    joint_motion,
+    point_jacobian_column,
 )
 from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.spatial_vectors import Spatial, Vector, cross, dot, plus, six, three
@@ -39,7 +39,7 @@ from sysid_ros.numerics.tables import clear
 
 
 class BodyMotion(BodyFrames, Protocol):
-    """Where b bodies and their joints are, and how they move."""
+    """Poses, twists and spatial accelerations of b bodies."""
 
     @property
     def twist(self) -> np.ndarray:
@@ -54,24 +54,24 @@ class ClosureWorkspace(NamedTuple):
     r"""Workspace for the h rows of all closures at one sample of m joints.
 
     Attributes:
-        ends: Place, velocity, acceleration, angular velocity and angular acceleration of both
+        ends: Position, velocity, acceleration, angular velocity and angular acceleration of both
             places of a closure, then those of the second less the first, shape ``(3, 15)``.
-        rod_jacobian: How the way between the places grows with each joint, shape ``(e, 3)``.
+        rod_jacobian: Jacobian of the vector between the two places, shape ``(e, 3)``.
         jacobian: Derivatives J of the closures, shape ``(h, m)``.
-        bias: How :math:`J v` changes while no joint accelerates, shape ``(h,)``.
-        rate: The derivative of :math:`J v` by positions, shape ``(h, m)``.
-        slope: That of :math:`J a` and the bias by positions, likewise.
-        swirl: That of the bias by velocities, likewise.
-        stiffness: That of :math:`J^\top\lambda` by positions, shape ``(m, m)``.
+        bias: Bias acceleration :math:`\dot J v`, shape ``(h,)``.
+        dv_dq: Derivative of :math:`J v` by positions, shape ``(h, m)``.
+        da_dq: Derivative of :math:`J a + \dot J v` by positions, shape ``(h, m)``.
+        da_dv: Derivative of :math:`\dot J v` by velocities, shape ``(h, m)``.
+        stiffness: Derivative of :math:`J^\top\lambda` by positions, shape ``(m, m)``.
     """
 
     ends: np.ndarray
     rod_jacobian: np.ndarray
     jacobian: np.ndarray
     bias: np.ndarray
-    rate: np.ndarray
-    slope: np.ndarray
-    swirl: np.ndarray
+    dv_dq: np.ndarray
+    da_dq: np.ndarray
+    da_dv: np.ndarray
     stiffness: np.ndarray
 
 
@@ -86,7 +86,7 @@ def closure_workspace(closures: Closures, joints: int) -> ClosureWorkspace:
 def fill_bias(
     closures: Closures, bodies: BodyMotion, ground: Spatial, ends: np.ndarray, bias: np.ndarray
 ) -> None:
-    """Write how J v changes while no joint accelerates.
+    r"""Write the bias acceleration :math:`\dot J v` of the closures.
 
     Args:
         closures: The closures, of which all rows are kept.
@@ -109,50 +109,50 @@ def fill_bias(
 
 
 @njit(**INSIDE)
-def fill_slopes(
+def fill_derivatives(
     closures: Closures, parent: np.ndarray, bodies: BodyMotion, ground: Spatial,
     work: ClosureWorkspace,
 ) -> None:
-    """Write how velocities and accelerations of the closures depend on the motion.
+    """Write derivatives of the velocities and accelerations of the closures by the motion.
 
     Args:
         closures: The closures, of which all rows are kept.
         parent: Of each body, shape ``(b,)``.
         bodies: How the bodies move.
         ground: Spatial acceleration of the world.
-        work: Its ``rate``, ``slope`` and ``swirl`` are filled.
+        work: Its ``dv_dq``, ``da_dq`` and ``da_dv`` are filled.
     """
     ends, axis = work.ends, bodies.axis
-    clear(work.rate)
-    clear(work.slope)
-    clear(work.swirl)
+    clear(work.dv_dq)
+    clear(work.da_dq)
+    clear(work.da_dv)
     for c in range(len(closures.kind)):
         _end_motion(closures, bodies, ground, ends, c)
         closure = (closures.kind[c], closures.row[c], closures.length[c])
         for entry in range(closures.first[c], closures.first[c + 1]):
             end, j = closures.end[entry], closures.body[entry]
             column, weight = closures.column[entry], closures.weight[entry]
-            move, turn = joint_motion(axis, j, three(ends, end, 0)), three(axis, j, 0)
-            carrier = _motion_of(bodies, parent[j], ground)
-            speed, rate = _point_slopes(ends, end, carrier, move, turn)
-            spin, spin_up, swirl = _turn_slopes(ends, end, carrier, turn)
-            add_column(closures.place, closure, ends, work.rate, column, weight, speed, spin)
-            add_column(closures.place, closure, ends, work.slope, column, weight, rate, spin_up)
-            add_column(closures.place, closure, ends, work.swirl, column, weight, (
-                2.0 * speed[0], 2.0 * speed[1], 2.0 * speed[2]), swirl)
+            move, turn = point_jacobian_column(axis, j, three(ends, end, 0)), three(axis, j, 0)
+            carrier = _body_motion(bodies, parent[j], ground)
+            speed, rate = _point_derivatives(ends, end, carrier, move, turn)
+            spin, spin_up, spin_up_by_v = _rotation_derivatives(ends, end, carrier, turn)
+            add_column(closures.place, closure, ends, work.dv_dq, column, weight, speed, spin)
+            add_column(closures.place, closure, ends, work.da_dq, column, weight, rate, spin_up)
+            add_column(closures.place, closure, ends, work.da_dv, column, weight, (
+                2.0 * speed[0], 2.0 * speed[1], 2.0 * speed[2]), spin_up_by_v)
             if closures.kind[c] == ROD:
-                _add_turning_rod(closures, work, c, entry, move, speed)
+                _add_rod_derivatives(closures, work, c, entry, move, speed)
 
 
 @njit(**INSIDE)
 def _end_motion(
     closures: Closures, bodies: BodyMotion, ground: Spatial, ends: np.ndarray, c: int
 ) -> None:
-    """Places of closure c, and how they move."""
+    """Positions, velocities and accelerations of the two places of closure c."""
     end_positions(closures, bodies.pose, ends, c)
     for end in range(2):
         p = three(ends, end, 0)
-        (spin, slide), (spin_up, rise) = _motion_of(bodies, closures.ends[c, end], ground)
+        (spin, slide), (spin_up, rise) = _body_motion(bodies, closures.ends[c, end], ground)
         speed = plus(slide, cross(spin, p), 1.0)
         rate = plus(plus(rise, cross(spin_up, p), 1.0), cross(spin, speed), 1.0)
         for i in range(3):
@@ -163,7 +163,7 @@ def _end_motion(
 
 
 @njit(**INSIDE)
-def _motion_of(bodies: BodyMotion, body: int, ground: Spatial) -> tuple[Spatial, Spatial]:
+def _body_motion(bodies: BodyMotion, body: int, ground: Spatial) -> tuple[Spatial, Spatial]:
     """Twist and spatial acceleration of a body, or of the ground."""
     if body < 0:
         return ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), ground
@@ -171,7 +171,7 @@ def _motion_of(bodies: BodyMotion, body: int, ground: Spatial) -> tuple[Spatial,
 
 
 @njit(**INSIDE)
-def _point_slopes(
+def _point_derivatives(
     ends: np.ndarray, end: int, carrier: tuple[Spatial, Spatial], move: Vector, turn: Vector
 ) -> tuple[Vector, Vector]:
     """Derivatives of velocity and acceleration of an end by the position of a joint.
@@ -183,16 +183,20 @@ def _point_slopes(
     speed = plus(three(ends, end, 3), carried, -1.0)
     rate = plus(plus(rise, cross(spin_up, p), 1.0), cross(spin, carried), 1.0)
     rate = plus(plus(three(ends, end, 6), rate, -1.0), cross(spin, speed), -2.0)
-    swung, turned = cross(spin, move), cross(turn, speed)
-    by_q = plus(cross(spin_up, move), cross(spin, plus(swung, turned, 2.0)), 1.0)
-    return plus(swung, turned, 1.0), plus(by_q, cross(turn, rate), 1.0)
+    spin_part, turn_part = cross(spin, move), cross(turn, speed)
+    by_q = plus(cross(spin_up, move), cross(spin, plus(spin_part, turn_part, 2.0)), 1.0)
+    return plus(spin_part, turn_part, 1.0), plus(by_q, cross(turn, rate), 1.0)
 
 
 @njit(**INSIDE)
-def _turn_slopes(
+def _rotation_derivatives(
     ends: np.ndarray, end: int, carrier: tuple[Spatial, Spatial], turn: Vector
 ) -> tuple[Vector, Vector, Vector]:
-    """How an end turns and spins up by a joint's position, and spins up by its velocity."""
+    """Derivatives of an end's rotation by the position and the velocity of a joint.
+
+    Those of the angular velocity and of the angular acceleration by position, then of the
+    angular acceleration by velocity.
+    """
     (spin, _), (spin_up, _) = carrier
     own = plus(three(ends, end, 9), spin, -1.0)
     own_up = plus(plus(three(ends, end, 12), spin_up, -1.0), cross(spin, own), -1.0)
@@ -203,14 +207,14 @@ def _turn_slopes(
 
 
 @njit(**INSIDE)
-def _add_turning_rod(
+def _add_rod_derivatives(
     closures: Closures, work: ClosureWorkspace, c: int, entry: int, move: Vector, speed: Vector
 ) -> None:
-    """Add what comes of the turning of a rod, whose row is along it."""
+    """Add the derivatives that the rotation of a rod brings, since its row is along it."""
     r, column, ends = closures.row[c], closures.column[entry], work.ends
     factor = closures.weight[entry] / closures.length[c]
     along = factor * dot(three(ends, 2, 3), move)
-    work.rate[r, column] += along
-    work.swirl[r, column] += 2.0 * along
-    work.slope[r, column] += factor * (
+    work.dv_dq[r, column] += along
+    work.da_dv[r, column] += 2.0 * along
+    work.da_dq[r, column] += factor * (
         dot(three(ends, 2, 6), move) + 2.0 * dot(three(ends, 2, 3), speed))

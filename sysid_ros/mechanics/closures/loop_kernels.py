@@ -28,7 +28,7 @@ from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics,
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics import spatial_vectors, tables
 from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
-from sysid_ros.numerics.spatial_vectors import both, moved, put, six
+from sysid_ros.numerics.spatial_vectors import motion_cross, put, six, spatial_plus
 
 #: Files that are compiled into what Python calls.
 SOURCES = (
@@ -92,7 +92,7 @@ def _forward_kinematics(loops: LoopArrays, q: np.ndarray, work: LoopWorkspace) -
 
 @njit(**INSIDE)
 def _bias(loops: LoopArrays, v: np.ndarray, work: LoopWorkspace, bias: np.ndarray) -> None:
-    r"""Write :math:`\dot J v`: how the closures accelerate while no joint does."""
+    r"""Write the bias acceleration :math:`\dot J v` of the closures."""
     rest = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     for k in range(len(loops.parent)):
         before, speed, axis = loops.parent[k], loops.ratio[k] * v[loops.source[k]], six(
@@ -100,14 +100,14 @@ def _bias(loops: LoopArrays, v: np.ndarray, work: LoopWorkspace, bias: np.ndarra
         twist, rate = rest, rest
         if before >= 0:
             twist, rate = six(work.twist, before), six(work.rate, before)
-        put(work.twist, k, both(twist, axis, speed))
-        put(work.rate, k, both(rate, moved(twist, axis), speed))
+        put(work.twist, k, spatial_plus(twist, axis, speed))
+        put(work.rate, k, spatial_plus(rate, motion_cross(twist, axis), speed))
     fill_bias(loops.closures, work, rest, work.ends, bias)
 
 
 @njit(**INSIDE)
-def least_squares(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> float:
-    """Least squares of the last columns in the first ones, by Householder; ``rows`` is used up.
+def householder_least_squares(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> float:
+    """Least squares of the last columns in the first ones by Householder QR, in place of rows.
 
     Returns the smallest pivot in parts of its column, 0 where columns depend on each other.
     """
@@ -145,8 +145,11 @@ def least_squares(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> floa
 
 
 @njit(**_PART)
-def _same_side(size: int, before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether no singular configuration lies between two Jacobians of the passive joints."""
+def _same_branch(size: int, before: np.ndarray, after: np.ndarray) -> bool:
+    r"""Whether Jacobians of the passive joints have one orientation, det :math:`J^\top J'` > 0.
+
+    Then no singular configuration lies between them.
+    """
     product = np.zeros((size, size))
     for i in range(len(before)):
         for j in range(size):
@@ -156,11 +159,11 @@ def _same_side(size: int, before: np.ndarray, after: np.ndarray) -> bool:
 
 
 @njit(**_PART)
-def _close(
+def _close_loops(
     loops: LoopArrays, unknowns: int, tolerance: float, q: np.ndarray, solution: np.ndarray,
     jacobian: np.ndarray,
 ) -> tuple[int, float, float]:
-    """Move the passive joints until the loops are closed, by Newton's method.
+    """Newton's method for the passive joints that close the loops.
 
     Args:
         loops: The loops.
@@ -183,7 +186,7 @@ def _close(
         rows[:, :columns] = jacobian
         rows[:, columns] = gap
         largest = np.max(np.abs(gap))
-        pivot = least_squares(rows, unknowns, solution)
+        pivot = householder_least_squares(rows, unknowns, solution)
         if pivot == 0.0:
             return SINGULAR, pivot, largest
         step = 0.0
@@ -198,10 +201,10 @@ def _close(
 
 
 @njit(**INSIDE)
-def _predict(
+def _tangent_predictor(
     loops: LoopArrays, unknowns: int, tangent: np.ndarray, here: np.ndarray, trial: np.ndarray
 ) -> float:
-    """Move the passive joints of ``trial`` along the tangent; returns the size of the step."""
+    """Predict the passive joints of ``trial`` along the tangent; length of the step."""
     size = 0.0
     for j in range(unknowns, len(loops.coordinate)):
         change = trial[loops.coordinate[j]] - here[loops.coordinate[j]]
@@ -214,16 +217,16 @@ def _predict(
 
 
 @njit(**_PART)
-def _follow(
+def _track_path(
     loops: LoopArrays, unknowns: int, tolerance: float, start: np.ndarray, driven: np.ndarray,
     targets: np.ndarray, q: np.ndarray, status: np.ndarray,
 ) -> None:
-    """Follow the driven joints from a closed configuration, staying on its branch.
+    """Predictor-corrector continuation along straight lines of the driven joints, on one branch.
 
     After a sample that cannot be reached it goes on from the last configuration on the way there.
 
     Args:
-        loops: As for :func:`_close`, like the next two.
+        loops: As for :func:`_close_loops`, like the next two.
         unknowns: The number u of passive joints.
         tolerance: Largest gap in [m].
         start: A closed configuration, shape ``(m,)``.
@@ -236,7 +239,7 @@ def _follow(
     here, trial = start.copy(), start.copy()
     tangent, old = np.empty((unknowns, columns - unknowns + 1)), np.empty((count, columns))
     solution, new = np.empty_like(tangent), np.empty_like(old)
-    pivot = _close(loops, unknowns, tolerance, here, tangent, old)[1]
+    pivot = _close_loops(loops, unknowns, tolerance, here, tangent, old)[1]
     for t in range(len(targets)):
         done, step, begin = 0.0, 1.0, here.copy()
         status[t] = CLOSED
@@ -245,13 +248,14 @@ def _follow(
             trial[:] = here
             for k, joint in enumerate(driven):
                 trial[joint] = begin[joint] + part * (targets[t, k] - begin[joint])
-            size, predicted = _predict(loops, unknowns, tangent, here, trial), trial.copy()
-            ended, found, _ = _close(loops, unknowns, tolerance, trial, solution, new)
+            size = _tangent_predictor(loops, unknowns, tangent, here, trial)
+            predicted = trial.copy()
+            ended, found, _ = _close_loops(loops, unknowns, tolerance, trial, solution, new)
             if ended == CLOSED:
                 risky = size > _LARGE_STEP or min(found, pivot) < _SMALL_PIVOT
                 if not np.linalg.norm(trial - predicted) <= _TRUST * size + _TANGENT_TOLERANCE:
                     ended = OUT_OF_REACH
-                elif risky and not _same_side(unknowns, old, new):
+                elif risky and not _same_branch(unknowns, old, new):
                     ended = SINGULAR
             if ended == CLOSED:
                 here[:], tangent[:], old[:] = trial, solution, new
@@ -282,7 +286,7 @@ def _passive_joint_motion(
         fill_jacobian(closures, work, work.ends, jacobian)
         rows[:, :columns] = jacobian
         rows[:, columns] = 0.0
-        if least_squares(rows, unknowns, solution) == 0.0:
+        if householder_least_squares(rows, unknowns, solution) == 0.0:
             return t
         for k in range(unknowns):
             joint = loops.coordinate[k]
@@ -293,7 +297,7 @@ def _passive_joint_motion(
         _bias(loops, v[t], work, bias)
         rows[:, :columns] = jacobian
         rows[:, columns] = bias
-        least_squares(rows, unknowns, solution)
+        householder_least_squares(rows, unknowns, solution)
         for k in range(unknowns):
             joint = loops.coordinate[k]
             a[t, joint] = -solution[k, columns - unknowns]
@@ -303,36 +307,34 @@ def _passive_joint_motion(
 
 
 @njit(**_PART)
-def _equations(
-    loops: LoopArrays, q: np.ndarray, v: np.ndarray, gap: np.ndarray, rows: np.ndarray,
-    bias: np.ndarray,
+def _closure_equations(
+    loops: LoopArrays, q: np.ndarray, gap: np.ndarray, rows: np.ndarray
 ) -> None:
-    r"""Write gaps ``(T, r)``, Jacobians ``(T, r, u + d)`` and :math:`\dot J v`, ``(T, r)``."""
+    """Write gaps ``(T, r)`` and Jacobians ``(T, r, u + d)``."""
     work = _workspace(loops)
     for t in range(len(q)):
         _forward_kinematics(loops, q[t], work)
         fill_gaps_and_jacobian(loops.closures, work, work.ends, gap[t], rows[t])
-        _bias(loops, v[t], work, bias[t])
 
 
 def _compiled(sources: str) -> tuple[Callable[..., Any], ...]:
-    """What Python calls; a digest of the files is part of what is compiled."""
+    """Entries from Python; a digest of the files is part of what is compiled."""
 
     @njit(**ENTRY | MAKES_ARRAYS)
-    def close(
+    def close_loops(
         loops: LoopArrays, unknowns: int, tolerance: float, q: np.ndarray, solution: np.ndarray,
         jacobian: np.ndarray,
     ) -> tuple[int, float, float]:
         sources  # noqa: B018
-        return _close(loops, unknowns, tolerance, q, solution, jacobian)
+        return _close_loops(loops, unknowns, tolerance, q, solution, jacobian)
 
     @njit(**ENTRY | MAKES_ARRAYS)
-    def follow(
+    def track_path(
         loops: LoopArrays, unknowns: int, tolerance: float, start: np.ndarray, driven: np.ndarray,
         targets: np.ndarray, q: np.ndarray, status: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        _follow(loops, unknowns, tolerance, start, driven, targets, q, status)
+        _track_path(loops, unknowns, tolerance, start, driven, targets, q, status)
 
     @njit(**ENTRY | MAKES_ARRAYS)
     def passive_joint_motion(
@@ -343,15 +345,15 @@ def _compiled(sources: str) -> tuple[Callable[..., Any], ...]:
         return _passive_joint_motion(loops, unknowns, q, v, a, coupling)
 
     @njit(**ENTRY | MAKES_ARRAYS)
-    def equations(
-        loops: LoopArrays, q: np.ndarray, v: np.ndarray, gap: np.ndarray, rows: np.ndarray,
-        bias: np.ndarray,
+    def closure_equations(
+        loops: LoopArrays, q: np.ndarray, gap: np.ndarray, rows: np.ndarray
     ) -> None:
         sources  # noqa: B018
-        _equations(loops, q, v, gap, rows, bias)
+        _closure_equations(loops, q, gap, rows)
 
-    return close, follow, passive_joint_motion, equations
+    return close_loops, track_path, passive_joint_motion, closure_equations
 
 
-#: See :func:`_close`, :func:`_follow`, :func:`_passive_joint_motion` and :func:`_equations`.
-close, follow, passive_joint_motion, equations = _compiled(digest(*SOURCES))
+#: See :func:`_close_loops`, :func:`_track_path`, :func:`_passive_joint_motion` and
+#: :func:`_closure_equations`.
+close_loops, track_path, passive_joint_motion, closure_equations = _compiled(digest(*SOURCES))

@@ -13,7 +13,10 @@ from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
 from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
-from sysid_ros.mechanics.tree.tree_dynamics import accelerate, differentiate
+from sysid_ros.mechanics.tree.tree_dynamics import (
+    forward_dynamics,
+    forward_dynamics_derivatives,
+)
 from sysid_ros.numerics import dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
@@ -78,7 +81,7 @@ def _state_derivative(
     """Time derivatives of a stage's state and sensitivities; False where it cannot move."""
     tree, by = work.tree, work.stage_by
     joints, width = len(q), by.shape[2]
-    if not accelerate(model, values, tree, q, v, work.torque):
+    if not forward_dynamics(model, values, tree, q, v, work.torque):
         return False
     for r in range(joints):
         work.slope[0, r], work.slope[1, r] = v[r], tree.acceleration[r]
@@ -86,7 +89,7 @@ def _state_derivative(
             return False
     if width == 0:
         return True
-    differentiate(model, values, tree, q, v)
+    forward_dynamics_derivatives(model, values, tree, q, v)
     first = width - tree.by_parameters.shape[1]
     for r in range(joints):
         for c in range(first):

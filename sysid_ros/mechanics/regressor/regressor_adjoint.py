@@ -3,8 +3,9 @@ r"""Gradient of any linear function of the regressor with respect to the motion.
 For weights W of the shape of the regressor Y this is the gradient of
 :math:`\sum_{tjp} W_{tjp} Y_{tjp}(q, v, a)`: what the gradient of an information criterion
 needs, without a derivative of Y ever being stored. The entry of joint j and body i is the
-torque of body i alone with the "inertial parameters" :math:`W_{ji}`, so the chain of motion is
-walked outwards once and its derivatives are collected walking back, in world axes.
+torque of body i alone with the "inertial parameters" :math:`W_{ji}`, so that one
+forward pass of the recursive Newton-Euler algorithm and one backward pass of its adjoint are
+enough, both in world axes.
 """
 
 from __future__ import annotations
@@ -79,11 +80,11 @@ def regressor_gradient(
 
 
 @njit(**INSIDE | MAKES_ARRAYS)
-def _walk(
+def _regressor_gradient(
     tree: TreeJoints, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     weights: np.ndarray, gradients: np.ndarray,
 ) -> None:
-    """Fill ``gradients`` (3, T, b) sample by sample; other arguments as for the regressor."""
+    """Fill ``gradients`` ``(3, T, b)`` sample by sample by forward and adjoint passes."""
     (samples, bodies), parent, revolute = q.shape, tree.parent, tree.revolute
     pose, screw = np.empty((bodies, 12)), np.empty((bodies, 3))
     # Axis z, origin p, lever d from the parent, angular velocity, angular acceleration and
@@ -93,17 +94,19 @@ def _walk(
     for t in range(samples):
         for i in range(bodies):
             body_forward_kinematics(tree, pose, screw, i, q[t, i])
-            _outwards(i, parent[i], revolute[i], gravity, v[t, i], a[t, i], pose, screw, state)
+            _forward_pass(
+                i, parent[i], revolute[i], gravity, v[t, i], a[t, i], pose, screw, state)
         adjoint[:] = 0.0
         turn[:] = 0.0
         for i in range(bodies):
             j = i
             while j >= 0:
-                _pair(i, j, revolute[j], weights[t, j, 10 * i:10 * i + 10], pose[i], state,
-                      adjoint, turn)
+                _pair_derivatives(
+                    i, j, revolute[j], weights[t, j, 10 * i:10 * i + 10], pose[i], state, adjoint,
+                    turn)
                 j = parent[j]
         for i in range(bodies - 1, -1, -1):
-            gradients[0, t, i], gradients[1, t, i], gradients[2, t, i] = _inwards(
+            gradients[0, t, i], gradients[1, t, i], gradients[2, t, i] = _backward_pass(
                 i, parent[i], revolute[i], v[t, i], a[t, i], state, adjoint, turn
             )
 
@@ -151,11 +154,11 @@ def _add(row: np.ndarray, x: Vector, factor: float = 1.0) -> None:
 
 
 @njit(**INSIDE)
-def _outwards(
+def _forward_pass(
     i: int, parent: int, revolute: bool, gravity: np.ndarray, v: float, a: float,
     pose: np.ndarray, screw: np.ndarray, state: np.ndarray,
 ) -> None:
-    """Motion of body i, which has a pose; gravity counts as acceleration of the base."""
+    """Forward pass: motion of body i from its parent's; gravity is acceleration of the base."""
     z, p, d = three(screw, i, 0), three(pose, i, 9), three(pose, i, 9)
     omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     acceleration = (-gravity[0], -gravity[1], -gravity[2])
@@ -165,12 +168,12 @@ def _outwards(
         acceleration = _get(state[parent, _ACC])
     acceleration = plus(acceleration, cross(alpha, d), 1.0)
     acceleration = plus(acceleration, cross(omega, cross(omega, d)), 1.0)
-    swing = cross(omega, z)
+    axis_rate = cross(omega, z)
     if revolute:
-        alpha = plus(plus(alpha, z, a), swing, v)
+        alpha = plus(plus(alpha, z, a), axis_rate, v)
         omega = plus(omega, z, v)
     else:
-        acceleration = plus(plus(acceleration, z, a), swing, 2.0 * v)
+        acceleration = plus(plus(acceleration, z, a), axis_rate, 2.0 * v)
     _put(state[i, _Z], z)
     _put(state[i, _P], p)
     _put(state[i, _D], d)
@@ -180,7 +183,7 @@ def _outwards(
 
 
 @njit(**INSIDE)
-def _pair(
+def _pair_derivatives(
     i: int, j: int, revolute: bool, phi: np.ndarray, pose: np.ndarray, state: np.ndarray,
     adjoint: np.ndarray, turn: np.ndarray,
 ) -> None:
@@ -220,22 +223,22 @@ def _pair(
 
 
 @njit(**INSIDE)
-def _inwards(
+def _backward_pass(
     i: int, parent: int, revolute: bool, v: float, a: float, state: np.ndarray,
     adjoint: np.ndarray, turn: np.ndarray,
 ) -> Vector:
-    """Hand the derivatives of body i to its parent; returns those of its joint's q, v, a."""
+    """Adjoint pass: add the derivatives of body i to its parent's; those by its q, v and a."""
     z, d = _get(state[i, _Z]), _get(state[i, _D])
     omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if parent >= 0:
         omega, alpha = _get(state[parent, _OMEGA]), _get(state[parent, _ALPHA])
     d_a, d_alpha = _get(adjoint[i, _ACC]), _get(adjoint[i, _ALPHA])
     d_omega = _get(adjoint[i, _OMEGA])
-    swing = cross(omega, z)
+    axis_rate = cross(omega, z)
     # What multiplies v omega x z in the motion of the body, and what multiplies a z.
-    swung, driven = (d_alpha, d_alpha) if revolute else (plus(d_a, d_a, 1.0), d_a)
-    d_v = dot(swung, swing)
-    d_z = plus((a * driven[0], a * driven[1], a * driven[2]), cross(swung, omega), v)
+    rate_adjoint, driven = (d_alpha, d_alpha) if revolute else (plus(d_a, d_a, 1.0), d_a)
+    d_v = dot(rate_adjoint, axis_rate)
+    d_z = plus((a * driven[0], a * driven[1], a * driven[2]), cross(rate_adjoint, omega), v)
     if revolute:
         d_v += dot(d_omega, z)
         d_z = plus(d_z, d_omega, v)
@@ -246,7 +249,7 @@ def _inwards(
         _add(adjoint[parent, _P], _get(adjoint[i, _P]))
         _add(adjoint[parent, _ACC], d_a)
         _add(adjoint[parent, _ALPHA], plus(d_alpha, cross(d, d_a), 1.0))
-        carried = plus(plus(d_omega, cross(z, swung), v), d_a, dot(omega, d))
+        carried = plus(plus(d_omega, cross(z, rate_adjoint), v), d_a, dot(omega, d))
         carried = plus(plus(carried, d, dot(d_a, omega)), omega, -2.0 * dot(d_a, d))
         _add(adjoint[parent, _OMEGA], carried)
         _add(turn[parent], plus(_get(turn[i]), cross(d, d_d), 1.0))
@@ -255,7 +258,7 @@ def _inwards(
 
 
 def _compiled(sources: str) -> Callable[..., Any]:
-    """The walk as Python calls it; a digest of the files is part of what is compiled."""
+    """The gradient as Python calls it; a digest of the files is part of what is compiled."""
 
     @njit(**ENTRY | MAKES_ARRAYS)
     def fill_gradients(
@@ -263,10 +266,10 @@ def _compiled(sources: str) -> Callable[..., Any]:
         weights: np.ndarray, gradients: np.ndarray,
     ) -> None:
         sources  # noqa: B018
-        _walk(tree, gravity, q, v, a, weights, gradients)
+        _regressor_gradient(tree, gravity, q, v, a, weights, gradients)
 
     return fill_gradients
 
 
-#: See :func:`_walk`.
+#: See :func:`_regressor_gradient`.
 fill_gradients = _compiled(digest(*SOURCES))

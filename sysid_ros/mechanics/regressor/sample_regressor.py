@@ -93,12 +93,12 @@ def sample_model(model: TorqueModel) -> SampleModel | None:
     tree, terms = robot.tree, term_arrays(model.terms, robot)
     if terms is None:
         return None
-    kept = np.cumsum(~tree.massless) - 1
+    with_parameters = np.cumsum(~tree.massless) - 1
     return SampleModel(
         parent=tree.parent, rotation=tree.rotation, translation=tree.translation,
         axis=tree.axis, revolute=tree.revolute, coupling=tree.coupling,
         coupling_offset=tree.coupling_offset, gravity=robot.gravity,
-        column=np.where(tree.massless, -1, 10 * kept),
+        column=np.where(tree.massless, -1, 10 * with_parameters),
         terms=terms,
     )
 
@@ -180,7 +180,7 @@ def body_columns(
     pose: np.ndarray, motion: np.ndarray, carrier: np.ndarray, z: np.ndarray, revolute: bool,
     ten: np.ndarray,
 ) -> None:
-    """As of the blockwise kernels: the power of a body's inertial wrench on a joint's screw."""
+    """Ten columns of a body: the power of its inertial wrench on the screw of a joint."""
     d0, d1, d2 = pose[9] - carrier[9], pose[10] - carrier[10], pose[11] - carrier[11]
     g0, g1, g2 = z[0], z[1], z[2]
     w0, w1, w2 = 0.0, 0.0, 0.0

@@ -91,7 +91,7 @@ def _cut_tree(
 def load_regressor(
     cut: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> np.ndarray:
-    """Rows of the load in the inertial parameters.
+    """Regressor of the transmitted load in the inertial parameters.
 
     Args:
         cut: What :func:`with_cut` gave, of a robot with n joints.
@@ -105,13 +105,13 @@ def load_regressor(
     Raises:
         ParameterError: The arrays do not fit the robot.
     """
-    return inertial_regressor(cut, *_held(q, v, a))[:, -1]
+    return inertial_regressor(cut, *_with_resting_cut(q, v, a))[:, -1]
 
 
 def load_gradient(
     cut: RobotModel, inertials: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Derivatives of the load by the motion.
+    """Gradient of the transmitted load by the motion.
 
     Args:
         cut: What :func:`with_cut` gave, of a robot with n joints.
@@ -128,14 +128,14 @@ def load_gradient(
     """
     weights = np.zeros((len(q), len(cut.joint_names), len(inertials)))
     weights[:, -1] = inertials
-    q, v, a = _held(q, v, a)
+    q, v, a = _with_resting_cut(q, v, a)
     by_q, by_v, by_a = regressor_gradient(cut, q, v, a, weights)
     return by_q[:, :-1], by_v[:, :-1], by_a[:, :-1]
 
 
-def _held(
+def _with_resting_cut(
     q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The motion, the last joint at rest."""
+    """Motion of all joints of a cut robot, the last one at rest."""
     rest = np.zeros((len(q), 1))
     return np.hstack([q, rest]), np.hstack([v, rest]), np.hstack([a, rest])

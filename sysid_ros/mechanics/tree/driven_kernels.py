@@ -32,9 +32,9 @@ from sysid_ros.mechanics.closures.closure_motion import (
     ClosureWorkspace,
     closure_workspace,
     fill_bias,
-    fill_slopes,
+    fill_derivatives,
 )
-from sysid_ros.mechanics.closures.loop_kernels import least_squares
+from sysid_ros.mechanics.closures.loop_kernels import householder_least_squares
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
@@ -42,15 +42,15 @@ from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynam
 from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics, spatial_axis
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
 from sysid_ros.mechanics.tree.tree_dynamics import (
-    differentiate_torque,
-    ground,
+    base_acceleration,
     mass_matrix_and_bias,
+    rnea_derivatives,
 )
 from sysid_ros.numerics import dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics.dense import PIVOT_TOLERANCE, lu, solve_lu, solve_lu_columns
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
-from sysid_ros.numerics.spatial_vectors import both, put, six
+from sysid_ros.numerics.spatial_vectors import put, six, spatial_plus
 from sysid_ros.numerics.tables import clear
 
 #: Files that are compiled into :func:`accelerate_driven`.
@@ -89,13 +89,13 @@ class DrivenWorkspace(NamedTuple):
         coupling: The matrix G, shape ``(m, n)``.
         v: Velocities of all joints, shape ``(m,)``.
         still: Zeros, shape ``(m,)``.
-        drift: :math:`\gamma`, shape ``(m,)``.
+        coupling_bias: :math:`\gamma`, shape ``(m,)``.
         load: Torques of the tree, shape ``(m,)``.
         multipliers: :math:`\lambda`, shape ``(h,)``.
         weighted: Mass matrix times G, shape ``(m, n)``.
         square: Mass matrix of the driven joints, then its LU factors, shape ``(n, n)``.
-        follow: Derivatives of passive velocities and accelerations by driven positions, and of
-            passive accelerations by driven velocities, shape ``(3, u, n)``.
+        passive_slopes: Derivatives of passive velocities and accelerations by driven positions,
+            and of passive accelerations by driven velocities, shape ``(3, u, n)``.
         rows: Of closures by driven joints, shape ``(h, n)``.
         table: Of the tree by driven joints, shape ``(m, n)``.
         order: Exchanges of rows of ``square``, shape ``(n,)``.
@@ -108,12 +108,12 @@ class DrivenWorkspace(NamedTuple):
     coupling: np.ndarray
     v: np.ndarray
     still: np.ndarray
-    drift: np.ndarray
+    coupling_bias: np.ndarray
     load: np.ndarray
     multipliers: np.ndarray
     weighted: np.ndarray
     square: np.ndarray
-    follow: np.ndarray
+    passive_slopes: np.ndarray
     rows: np.ndarray
     table: np.ndarray
     order: np.ndarray
@@ -139,7 +139,9 @@ def driven_workspace(system: DrivenSystem, columns: int) -> DrivenWorkspace:
 
 
 @njit(**INSIDE)
-def _couple(system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.ndarray) -> bool:
+def _driven_coupling(
+    system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.ndarray
+) -> bool:
     """Coupling G = dq/dq_a and all velocities; False where q_a does not determine them."""
     tree, jacobian, augmented = work.tree, work.closures.jacobian, work.augmented
     for i in range(len(system.tree.parent)):
@@ -155,7 +157,7 @@ def _couple(system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.nd
             augmented[r, k] = jacobian[r, system.passive[k]]
         for s in range(h):
             augmented[r, u + s] = 1.0 if r == s else 0.0
-    if least_squares(augmented, u, work.inverse) == 0.0:
+    if householder_least_squares(augmented, u, work.inverse) == 0.0:
         return False
     work.coupling[:] = 0.0
     for j in range(len(v)):
@@ -164,38 +166,38 @@ def _couple(system: DrivenSystem, work: DrivenWorkspace, q: np.ndarray, v: np.nd
             for r in range(h):
                 work.coupling[system.passive[k], j] -= (
                     work.inverse[k, r] * jacobian[r, system.driven[j]])
-    _apply(work.coupling, v, work.v)
+    _multiply_vector(work.coupling, v, work.v)
     return True
 
 
 @njit(**INSIDE)
-def _accelerate(
+def _driven_acceleration(
     system: DrivenSystem, values: TreeValues, work: DrivenWorkspace, q: np.ndarray,
     torque: np.ndarray, value: np.ndarray,
 ) -> bool:
-    """Find the acceleration of driven joints; False where their mass matrix is singular."""
+    """Forward dynamics of the driven joints; False where their mass matrix is singular."""
     tree, n = work.tree, len(torque)
     mass_matrix_and_bias(system.tree, values, tree, q, work.v, work.still)
-    fill_bias(
-        system.closures, tree, ground(system.tree), work.closures.ends, work.closures.bias)
-    work.drift[:] = 0.0
+    base = base_acceleration(system.tree)
+    fill_bias(system.closures, tree, base, work.closures.ends, work.closures.bias)
+    work.coupling_bias[:] = 0.0
     for k in range(len(system.passive)):
         for r in range(len(work.multipliers)):
-            work.drift[system.passive[k]] -= work.inverse[k, r] * work.closures.bias[r]
+            work.coupling_bias[system.passive[k]] -= work.inverse[k, r] * work.closures.bias[r]
     if not _driven_mass_matrix(work):
         return False
     for c in range(n):
         value[c] = torque[c]
         for i in range(len(q)):
             value[c] += work.coupling[i, c] * tree.acceleration[i]
-            value[c] -= work.weighted[i, c] * work.drift[i]
+            value[c] -= work.weighted[i, c] * work.coupling_bias[i]
     solve_lu(work.square, work.order, value)
     # What was left of no torque is that of velocities and weight, the other way.
     for i in range(len(q)):
         work.load[i] = -tree.acceleration[i]
-    _apply(work.coupling, value, tree.acceleration)
+    _multiply_vector(work.coupling, value, tree.acceleration)
     for i in range(len(q)):
-        tree.acceleration[i] += work.drift[i]
+        tree.acceleration[i] += work.coupling_bias[i]
     for i in range(len(q)):
         for k in range(len(q)):
             work.load[i] += tree.mass[i, k] * tree.acceleration[k]
@@ -211,57 +213,58 @@ def _driven_mass_matrix(work: DrivenWorkspace) -> bool:
 
 
 @njit(**INSIDE)
-def _follow(system: DrivenSystem, work: DrivenWorkspace) -> None:
-    """How passive velocities and accelerations depend on the motion of driven joints."""
+def _passive_derivatives(system: DrivenSystem, work: DrivenWorkspace) -> None:
+    """Derivatives of passive velocities and accelerations by the motion of driven joints."""
     closures, u = work.closures, len(system.passive)
     for part in range(3):
-        table = (closures.rate, closures.slope, closures.swirl)[part]
+        table = (closures.dv_dq, closures.da_dq, closures.da_dv)[part]
         _multiply(table, work.coupling, work.rows)
         if part == 1:
             for r in range(len(work.rows)):
                 for k in range(u):
-                    factor = closures.swirl[r, system.passive[k]]
+                    factor = closures.da_dv[r, system.passive[k]]
                     for j in range(work.rows.shape[1]):
-                        work.rows[r, j] += factor * work.follow[0, k, j]
+                        work.rows[r, j] += factor * work.passive_slopes[0, k, j]
         for k in range(u):
             for j in range(work.rows.shape[1]):
                 value = 0.0
                 for r in range(len(work.rows)):
                     value -= work.inverse[k, r] * work.rows[r, j]
-                work.follow[part, k, j] = value
+                work.passive_slopes[part, k, j] = value
 
 
 @njit(**INSIDE)
-def _differentiate(
+def _driven_derivatives(
     system: DrivenSystem, values: TreeValues, work: DrivenWorkspace, q: np.ndarray,
     by_position: np.ndarray, by_velocity: np.ndarray, by_torque: np.ndarray,
     by_parameters: np.ndarray,
 ) -> None:
-    """Derivatives of the acceleration that was found just before."""
+    """Derivatives of the forward dynamics, after :func:`_driven_acceleration`."""
     tree, closures, n = work.tree, work.closures, len(by_torque)
-    differentiate_torque(system.tree, values, tree, q, work.v)
+    rnea_derivatives(system.tree, values, tree, q, work.v)
     for r in range(len(work.multipliers)):
         work.multipliers[r] = 0.0
         for k in range(len(system.passive)):
             work.multipliers[r] += work.inverse[k, r] * work.load[system.passive[k]]
     # From here on the bodies' accelerations are those of the motion, the joints' among them.
     for i in range(len(tree.rate)):
-        put(tree.rate, i, both(six(tree.rate, i), six(tree.joint_rate, i), 1.0))
-    fill_slopes(system.closures, system.tree.parent, tree, ground(system.tree), closures)
+        put(tree.rate, i, spatial_plus(six(tree.rate, i), six(tree.joint_rate, i), 1.0))
+    base = base_acceleration(system.tree)
+    fill_derivatives(system.closures, system.tree.parent, tree, base, closures)
     fill_stiffness(
         system.closures, tree, closures.ends, closures.rod_jacobian, work.multipliers,
         closures.stiffness)
-    _follow(system, work)
+    _passive_derivatives(system, work)
     # What the closures' forces change by is taken off first: it is of positions as well.
     for i in range(len(q)):
         for k in range(len(q)):
             tree.by_position[i, k] -= closures.stiffness[i, k]
     _multiply(tree.by_position, work.coupling, work.table)
-    _add_passive(system, tree.by_velocity, work.follow[0], work.table)
-    _add_passive(system, tree.mass, work.follow[1], work.table)
+    _add_passive_columns(system, tree.by_velocity, work.passive_slopes[0], work.table)
+    _add_passive_columns(system, tree.mass, work.passive_slopes[1], work.table)
     _solve_negative(work, work.table, by_position)
     _multiply(tree.by_velocity, work.coupling, work.table)
-    _add_passive(system, tree.mass, work.follow[2], work.table)
+    _add_passive_columns(system, tree.mass, work.passive_slopes[2], work.table)
     _solve_negative(work, work.table, by_velocity)
     _solve_negative(work, tree.by_parameters, by_parameters)
     for r in range(n):
@@ -271,7 +274,7 @@ def _differentiate(
 
 
 @njit(**INSIDE)
-def _apply(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
+def _multiply_vector(matrix: np.ndarray, vector: np.ndarray, out: np.ndarray) -> None:
     """The product of a matrix and a vector."""
     for i in range(len(out)):
         out[i] = 0.0
@@ -293,15 +296,15 @@ def _multiply(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(**INSIDE)
-def _add_passive(
-    system: DrivenSystem, left: np.ndarray, follow: np.ndarray, out: np.ndarray
+def _add_passive_columns(
+    system: DrivenSystem, left: np.ndarray, passive: np.ndarray, out: np.ndarray
 ) -> None:
-    """Add columns of the passive joints times how these follow."""
+    """Add columns of the passive joints times the derivatives of these by driven ones."""
     for i in range(len(out)):
         for k in range(len(system.passive)):
             factor = left[i, system.passive[k]]
             for j in range(out.shape[1]):
-                out[i, j] += factor * follow[k, j]
+                out[i, j] += factor * passive[k, j]
 
 
 @njit(**INSIDE)
@@ -318,7 +321,7 @@ def _project(coupling: np.ndarray, sign: float, table: np.ndarray, out: np.ndarr
 
 @njit(**INSIDE)
 def _solve_negative(work: DrivenWorkspace, table: np.ndarray, out: np.ndarray) -> None:
-    """Less accelerations of driven joints under torques of the tree, column by column."""
+    r"""Solve :math:`G^\top M G\,X = -G^\top T` for torques T of the tree, column by column."""
     _project(work.coupling, -1.0, table, out)
     solve_lu_columns(work.square, work.order, out)
 
@@ -334,12 +337,12 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
     ) -> tuple[int, int]:
         sources  # noqa: B018
         for s in range(len(q)):
-            if not _couple(system, work, q[s], v[s]):
+            if not _driven_coupling(system, work, q[s], v[s]):
                 return s, STUCK
-            if not _accelerate(system, values, work, q[s], torque[s], value[s]):
+            if not _driven_acceleration(system, values, work, q[s], torque[s], value[s]):
                 return s, WEIGHTLESS
             if s < len(by_torque):
-                _differentiate(
+                _driven_derivatives(
                     system, values, work, q[s], by_position[s], by_velocity[s], by_torque[s],
                     by_parameters[s])
         return len(q), MOVES

@@ -29,7 +29,7 @@ class TreeValues(NamedTuple):
 
 
 class TreeWorkspace(NamedTuple):
-    r"""Workspace for one sample: what happens in it, and what is found.
+    r"""Workspace of RNEA, CRBA, forward dynamics and their derivatives, for one sample.
 
     Attributes:
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
@@ -37,23 +37,23 @@ class TreeWorkspace(NamedTuple):
         inward: Angular velocity and both accelerations of a body in its own axes, ``(9,)``.
         ten: Columns of one body, shape ``(10,)``.
         axis: Spatial axes S, shape ``(b, 6)``, as the next seven.
-        drift: Their first change :math:`\dot\psi`.
-        swing: Their second change :math:`\ddot\psi`.
-        twist: Of the bodies.
-        rate: Spatial accelerations of the bodies without those of the joints.
-        joint_rate: What accelerations of the joints add.
-        wrench: Force on each body without accelerations of the joints.
-        load: Force on all that a joint carries.
+        axis_rate: Their first rates :math:`\dot\psi`.
+        axis_second_rate: Their second rates :math:`\ddot\psi`.
+        twist: Twists of the bodies.
+        rate: Bias accelerations of the bodies: without accelerations of the joints.
+        joint_rate: Spatial accelerations of the bodies by accelerations of the joints.
+        wrench: Bias force on each body.
+        load: Force on the composite body of each joint.
         own: Mass, first and second moments of each body in the world, shape ``(b, 10)``.
         composite: The same of the composite body: all that the joint of a body carries.
         momenta: Momentum and D of the composite body of each joint, shape ``(b, 12)``.
         pairs: Mass matrix and derivatives of the torque by position and by velocity, body by
             body, shape ``(3, b, b)``.
         mass: Mass matrix, shape ``(n, n)``; its lower Cholesky factor once solved with.
-        acceleration: Found, shape ``(n,)``.
+        acceleration: Accelerations of the joints, shape ``(n,)``.
         by_position: Derivatives of the acceleration, shape ``(n, n)``.
-        by_velocity: Likewise.
-        by_parameters: Likewise, shape ``(n, k)``.
+        by_velocity: Derivatives of the acceleration, shape ``(n, n)``.
+        by_parameters: Derivatives of the acceleration, shape ``(n, k)``.
     """
 
     pose: np.ndarray
@@ -61,8 +61,8 @@ class TreeWorkspace(NamedTuple):
     inward: np.ndarray
     ten: np.ndarray
     axis: np.ndarray
-    drift: np.ndarray
-    swing: np.ndarray
+    axis_rate: np.ndarray
+    axis_second_rate: np.ndarray
     twist: np.ndarray
     rate: np.ndarray
     joint_rate: np.ndarray
@@ -82,13 +82,13 @@ class TreeWorkspace(NamedTuple):
 def tree_values(
     model: SampleModel, values: np.ndarray, slots: np.ndarray, coupled: bool
 ) -> TreeValues:
-    """Parameter values as the kernels take them.
+    """Parameter values in the order of the compiled dynamics, inertias as second moments.
 
     Args:
         model: The model.
         values: All parameter values, bodies before joint terms, shape ``(p,)``.
-        slots: As in :class:`TreeValues`.
-        coupled: As there.
+        slots: See :class:`TreeValues`, shape ``(p,)``.
+        coupled: See :class:`TreeValues`.
     """
     values = np.asarray(values, dtype=float)
     first = len(values) - len(model.terms.weights)

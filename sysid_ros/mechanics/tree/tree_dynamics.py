@@ -31,31 +31,31 @@ from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace
 from sysid_ros.mechanics.tree.tree_terms import (
     add_joint_terms,
     differentiate_joint_terms,
-    gather,
+    project_to_joints,
 )
 from sysid_ros.numerics.dense import cholesky, solve_cholesky, solve_cholesky_columns
 from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.spatial_vectors import (
     Spatial,
     axis_times_coriolis,
-    both,
     coriolis_times,
     cross,
     dot,
+    force_cross,
     inertia_times,
-    moved,
+    motion_cross,
     plus,
     power,
     put,
     six,
+    spatial_plus,
     three,
-    turned,
 )
 from sysid_ros.numerics.tables import negate
 
 
 @njit(**INSIDE)
-def accelerate(
+def forward_dynamics(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> bool:
@@ -83,7 +83,7 @@ def mass_matrix_and_bias(
 ) -> None:
     """Mass matrix M by CRBA and, as ``acceleration``, tau - bias by RNEA without acceleration.
 
-    Arguments are those of :func:`accelerate`.
+    Arguments are those of :func:`forward_dynamics`.
     """
     for j in range(len(q)):
         work.acceleration[j] = torque[j]
@@ -97,29 +97,29 @@ def mass_matrix_and_bias(
         _rnea_forward(model, work, i, speed)
     for i in range(len(model.parent) - 1, -1, -1):
         _rnea_crba_backward(model, work, i)
-    gather(model.coupling, values.coupled, work.pairs[0], work.mass)
+    project_to_joints(model.coupling, values.coupled, work.pairs[0], work.mass)
     add_joint_terms(model.terms, values.amplitudes, q, v, work.mass, work.acceleration)
 
 
 @njit(**INSIDE)
-def differentiate(
+def forward_dynamics_derivatives(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
 ) -> None:
-    """Derivatives of the acceleration that :func:`accelerate` found; its arguments."""
-    differentiate_torque(model, values, work, q, v)
+    """Derivatives of the acceleration that :func:`forward_dynamics` found; its arguments."""
+    rnea_derivatives(model, values, work, q, v)
     for table in (work.by_position, work.by_velocity, work.by_parameters):
         negate(table)
         solve_cholesky_columns(work.mass, table)
 
 
 @njit(**INSIDE)
-def differentiate_torque(
+def rnea_derivatives(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
 ) -> None:
     """Derivatives of the torque at ``work.acceleration``, after :func:`mass_matrix_and_bias`.
 
     They are written where those of the acceleration would be. Arguments are those of
-    :func:`accelerate`.
+    :func:`forward_dynamics`.
     """
     for i in range(len(model.parent)):
         _rnea_derivatives_forward(model, work, i)
@@ -128,8 +128,8 @@ def differentiate_torque(
         _rnea_derivatives_backward(model, work, i)
         add_to_parent(work.load, model.parent[i], i)
         add_to_parent(work.momenta, model.parent[i], i)
-    gather(model.coupling, values.coupled, work.pairs[1], work.by_position)
-    gather(model.coupling, values.coupled, work.pairs[2], work.by_velocity)
+    project_to_joints(model.coupling, values.coupled, work.pairs[1], work.by_position)
+    project_to_joints(model.coupling, values.coupled, work.pairs[2], work.by_velocity)
     for r in range(work.by_parameters.shape[0]):
         for c in range(work.by_parameters.shape[1]):
             work.by_parameters[r, c] = 0.0
@@ -175,15 +175,15 @@ def _rnea_forward(model: SampleModel, work: TreeWorkspace, i: int, speed: float)
     axis = (nought, z)
     if model.revolute[i]:
         axis = (z, cross(three(work.pose, i, 9), z))
-    twist, rate = (nought, nought), ground(model)
+    twist, rate = (nought, nought), base_acceleration(model)
     if before >= 0:
         twist, rate = six(work.twist, before), six(work.rate, before)
-    drift = moved(twist, axis)
-    twist, rate = both(twist, axis, speed), both(rate, drift, speed)
+    axis_rate = motion_cross(twist, axis)
+    twist, rate = spatial_plus(twist, axis, speed), spatial_plus(rate, axis_rate, speed)
     force = inertia_times(work.own, i, rate)
-    force = both(force, turned(twist, inertia_times(work.own, i, twist)), 1.0)
+    force = spatial_plus(force, force_cross(twist, inertia_times(work.own, i, twist)), 1.0)
     put(work.axis, i, axis)
-    put(work.drift, i, drift)
+    put(work.axis_rate, i, axis_rate)
     put(work.twist, i, twist)
     put(work.rate, i, rate)
     put(work.wrench, i, force)
@@ -191,7 +191,7 @@ def _rnea_forward(model: SampleModel, work: TreeWorkspace, i: int, speed: float)
 
 
 @njit(**INSIDE)
-def ground(model: SampleModel) -> Spatial:
+def base_acceleration(model: SampleModel) -> Spatial:
     """Acceleration of the base, as which gravity counts."""
     g = model.gravity
     return ((0.0, 0.0, 0.0), (-g[0], -g[1], -g[2]))
@@ -225,16 +225,18 @@ def _rnea_derivatives_forward(model: SampleModel, work: TreeWorkspace, i: int) -
     before, rate, nought = model.parent[i], 0.0, (0.0, 0.0, 0.0)
     for j in range(len(work.acceleration)):
         rate += model.coupling[i, j] * work.acceleration[j]
-    joint_rate, twist, there = (nought, nought), (nought, nought), ground(model)
+    joint_rate, twist, there = (nought, nought), (nought, nought), base_acceleration(model)
     if before >= 0:
         joint_rate, twist = six(work.joint_rate, before), six(work.twist, before)
-        there = both(six(work.rate, before), joint_rate, 1.0)
+        there = spatial_plus(six(work.rate, before), joint_rate, 1.0)
     axis = six(work.axis, i)
-    swing = both(moved(there, axis), moved(twist, six(work.drift, i)), 1.0)
-    joint_rate = both(joint_rate, axis, rate)
-    put(work.swing, i, swing)
+    axis_second_rate = spatial_plus(
+        motion_cross(there, axis), motion_cross(twist, six(work.axis_rate, i)), 1.0)
+    joint_rate = spatial_plus(joint_rate, axis, rate)
+    put(work.axis_second_rate, i, axis_second_rate)
     put(work.joint_rate, i, joint_rate)
-    put(work.load, i, both(six(work.wrench, i), inertia_times(work.own, i, joint_rate), 1.0))
+    put(work.load, i, spatial_plus(
+        six(work.wrench, i), inertia_times(work.own, i, joint_rate), 1.0))
 
 
 @njit(**INSIDE)
@@ -254,20 +256,22 @@ def _momentum_and_coriolis(work: TreeWorkspace, i: int) -> None:
 @njit(**INSIDE)
 def _rnea_derivatives_backward(model: SampleModel, work: TreeWorkspace, i: int) -> None:
     """RNEA derivatives, backward pass: torques of bodies i and j by q and v of each other."""
-    axis, drift, composite = six(work.axis, i), six(work.drift, i), work.composite
+    axis, axis_rate, composite = six(work.axis, i), six(work.axis_rate, i), work.composite
     weight, row = inertia_times(composite, i, axis), axis_times_coriolis(work.momenta, i, axis)
-    by_q = both(
-        coriolis_times(work.momenta, i, drift[0]), inertia_times(composite, i, six(work.swing, i)),
-        1.0)
-    by_q = both(by_q, turned(axis, six(work.load, i)), 1.0)
-    by_v = both(coriolis_times(work.momenta, i, axis[0]), inertia_times(composite, i, drift), 2.0)
+    by_q = spatial_plus(
+        coriolis_times(work.momenta, i, axis_rate[0]),
+        inertia_times(composite, i, six(work.axis_second_rate, i)), 1.0)
+    by_q = spatial_plus(by_q, force_cross(axis, six(work.load, i)), 1.0)
+    by_v = spatial_plus(
+        coriolis_times(work.momenta, i, axis[0]), inertia_times(composite, i, axis_rate), 2.0)
     j = i
     while j >= 0:
-        other, slip, swing = six(work.axis, j), six(work.drift, j), six(work.swing, j)
+        other, other_rate = six(work.axis, j), six(work.axis_rate, j)
         work.pairs[1, j, i] = power(other, by_q)
         work.pairs[2, j, i] = power(other, by_v)
-        work.pairs[1, i, j] = dot(row, slip[0]) + power(swing, weight)
-        work.pairs[2, i, j] = dot(row, other[0]) + 2.0 * power(slip, weight)
+        work.pairs[1, i, j] = dot(row, other_rate[0]) + power(
+            six(work.axis_second_rate, j), weight)
+        work.pairs[2, i, j] = dot(row, other[0]) + 2.0 * power(other_rate, weight)
         j = model.parent[j]
 
 
@@ -276,7 +280,7 @@ def _inertial_columns(model: SampleModel, slots: np.ndarray, work: TreeWorkspace
     """Torque per unit of the sought inertial parameters of body i."""
     pose, own, ten, first = work.pose, work.inward, work.ten, model.column[i]
     (spin, slide), p = six(work.twist, i), three(work.pose, i, 9)
-    turn, rise = both(six(work.rate, i), six(work.joint_rate, i), 1.0)
+    turn, rise = spatial_plus(six(work.rate, i), six(work.joint_rate, i), 1.0)
     # Spatial acceleration is that of what streams through the origin, not of a point.
     streaming = cross(spin, plus(slide, cross(spin, p), 1.0))
     point = plus(plus(rise, cross(turn, p), 1.0), streaming, 1.0)

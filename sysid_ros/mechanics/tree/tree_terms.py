@@ -22,7 +22,7 @@ def add_joint_terms(
     terms: TermArrays, amplitudes: np.ndarray, q: np.ndarray, v: np.ndarray, mass: np.ndarray,
     torque: np.ndarray,
 ) -> None:
-    """Add what joint terms are to the mass matrix M and to tau - bias.
+    """Add drive inertias to the mass matrix M, and subtract other joint terms from tau - bias.
 
     Args:
         terms: Their t columns.
@@ -56,8 +56,8 @@ def differentiate_joint_terms(
         v: Joint velocities, shape ``(n,)``.
         a: Joint accelerations, shape ``(n,)``.
         by_position: Is added to, shape ``(n, n)``.
-        by_velocity: Likewise.
-        by_parameters: Shape ``(n, k)``.
+        by_velocity: Is added to, shape ``(n, n)``.
+        by_parameters: Is added to, shape ``(n, k)``.
     """
     first = len(slots) - len(amplitudes)
     for k in range(len(amplitudes)):
@@ -79,7 +79,7 @@ def differentiate_joint_terms(
 def motion_variable(
     terms: TermArrays, k: int, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> float:
-    """What the law of a column looks at."""
+    """Motion variable of a column: position, velocity or acceleration along its direction."""
     variable = terms.laws.code[k, VARIABLE]
     if variable == CONSTANT:
         return 1.0
@@ -115,10 +115,10 @@ def add_outer_product(terms: TermArrays, k: int, factor: float, table: np.ndarra
 
 
 @njit(**INSIDE)
-def gather(
+def project_to_joints(
     coupling: np.ndarray, coupled: bool, pairs: np.ndarray, table: np.ndarray
 ) -> None:
-    """What belongs to pairs of bodies, as seen at the joints.
+    r"""Projection :math:`G^\top P G` of a table of pairs of bodies to the joints.
 
     Args:
         coupling: Shape ``(b, n)``.

@@ -67,17 +67,6 @@ def test_the_jacobian_is_that_of_finite_differences(robot):
         np.testing.assert_allclose(jacobian[:, :, joint], slope, atol=1e-8)
 
 
-def test_the_rate_of_the_jacobian_is_that_of_finite_differences(robot):
-    chain = closed_chain(robot)
-    q = chain.positions(moved(robot)[0][0])[::80]
-    v = np.random.default_rng(1).normal(size=q.shape)
-    v = v - np.linalg.pinv(chain.jacobian(q)) @ (chain.jacobian(q) @ v[:, :, None]) @ [1.0]
-    ahead, behind = (
-        np.einsum('trm,tm->tr', chain.jacobian(q + h * v), v) for h in (1e-5, -1e-5))
-    np.testing.assert_allclose(
-        chain.jacobian_rate_product(q, v), (ahead - behind) / 2e-5, atol=1e-7)
-
-
 def test_a_frame_closure_says_what_pins_say_with_redundant_rows():
     framed, pinned = (closed_chain(CLOSED[name]()) for name in ('framed_four_bar', 'four_bar'))
     assert framed.jacobian(framed.assembly[None]).shape == (1, 6, 4)
@@ -108,17 +97,6 @@ def test_random_positions_within_limits_are_reached_on_the_branch_of_the_assembl
     # And along a continuous path there are no jumps.
     path = chain.positions(np.linspace(q_a[0], q_a[1], 2000))
     assert np.abs(np.diff(path, axis=0)).max() < 0.02
-
-
-@pytest.mark.parametrize(('name', 'count'), [('four_bar', 2), ('five_bar', 2), ('rod_five_bar', 2)])
-def test_branches_are_the_ways_two_circles_meet(name, count):
-    chain = closed_chain(CLOSED[name]())
-    own = chain.assembly
-    found = chain.branches(own[chain.loops.actuated])
-    assert len(found) == count
-    assert np.abs(chain.gaps(found)).max() < 1e-12
-    assert np.isclose(np.cos(found - own), 1.0).all(axis=1).sum() == 1
-    chain.require_branch(own)
 
 
 def test_the_singularity_margin_goes_to_zero_towards_a_dead_point():

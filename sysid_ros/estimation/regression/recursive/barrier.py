@@ -40,10 +40,10 @@ def add_barrier_derivatives(
     """
     matrix, right = work.system.matrix, work.right
     for k in range(len(theta)):
-        away = prior.stretch[k] * (theta[k] - prior.reference[k])
+        away = prior.quadratic_weight[k] * (theta[k] - prior.reference[k])
         right[k] -= alpha * (away - prior.slope[k])
     for k in range(first, len(theta)):
-        matrix[k, k] += damping * prior.stretch[k]
+        matrix[k, k] += damping * prior.quadratic_weight[k]
     for i in range(len(prior.bound)):
         start, stop, row = prior.span[i, 0], prior.span[i, 1], prior.matrix[i]
         pull = 1.0 / _gap(prior, i, theta)
@@ -127,7 +127,7 @@ def _pivots(prior: Prior, c: int, theta: np.ndarray) -> tuple[_Four, tuple[float
 
 @njit(**_COMPILED)
 def _determinant(factors: tuple[_Four, tuple[float, ...]]) -> float:
-    """Of a body's pseudo-inertia, or zero if it is not positive."""
+    """Determinant of a body's pseudo-inertia, or zero if it is not positive definite."""
     a, b, c, d = factors[0]
     return a * b * c * d if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0 else 0.0
 

@@ -24,7 +24,7 @@ _COMPILED = {
     'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
 }
 # A joint whose row the others tell but for this part makes nothing of its own be forgotten.
-_TOLD_BEFORE = 1e-9
+_DEPENDENT = 1e-9
 
 
 @njit(**_COMPILED)
@@ -32,7 +32,7 @@ def forget_directions(
     state: State, work: Workspace, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
     memory: float,
 ) -> None:
-    """Take off the information what a sample is about to tell anew.
+    """Directional forgetting: take off the information what a sample tells anew.
 
     Args:
         state: Its information and vector are changed; it holds no recent sums.
@@ -54,7 +54,7 @@ def forget_directions(
                 new[k] += omega[k] * entry
                 total += omega[k] * row[k]
             new[i] += omega[i] * entry + total
-        _take_off_before(information_rows, work.rows, j)
+        _orthogonalise(information_rows, work.rows, j)
     for new in information_rows:
         value = 0.0
         for k in range(count):
@@ -67,8 +67,8 @@ def forget_directions(
 
 
 @njit(**_COMPILED)
-def _take_off_before(information_rows: np.ndarray, rows: np.ndarray, j: int) -> None:
-    """Take off what the joints before tell, so that what is told twice counts once."""
+def _orthogonalise(information_rows: np.ndarray, rows: np.ndarray, j: int) -> None:
+    """Gram-Schmidt step in the metric of the information: take off the rows of joints before."""
     row, new, count = rows[j], information_rows[j], information_rows.shape[1]
     size = 0.0
     for k in range(count):
@@ -81,6 +81,6 @@ def _take_off_before(information_rows: np.ndarray, rows: np.ndarray, j: int) -> 
         left -= share * share
         for k in range(count):
             new[k] -= share * information_rows[i, k]
-    scale = 1.0 / np.sqrt(left) if left > _TOLD_BEFORE * size else 0.0
+    scale = 1.0 / np.sqrt(left) if left > _DEPENDENT * size else 0.0
     for k in range(count):
         new[k] *= scale

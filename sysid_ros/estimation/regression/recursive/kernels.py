@@ -23,15 +23,15 @@ from numba import njit
 from numpy import uint64
 
 from sysid_ros.estimation.regression.recursive import barrier as recursive_barrier
-from sysid_ros.estimation.regression.recursive import state as kept
+from sysid_ros.estimation.regression.recursive import state as recursive_state
 from sysid_ros.estimation.regression.recursive.barrier import add_barrier_derivatives, barrier
 from sysid_ros.estimation.regression.recursive.state import Options, Prior, State, Workspace
 from sysid_ros.numerics import register_tile, tiled_ldl
 from sysid_ros.numerics.jit import digest
-from sysid_ros.numerics.tiled_ldl import eliminate, solve, take_off
+from sysid_ros.numerics.tiled_ldl import factorise, schur_complement, solve
 
 #: Files that are compiled into a step.
-SOURCES = (recursive_barrier, register_tile, tiled_ldl, kept)
+SOURCES = (recursive_barrier, register_tile, tiled_ldl, recursive_state)
 
 # What calls functions of other files is not cached by itself: the step is, as a whole. Arrays come
 # in and none is made: counting references to them would take longer than the mathematics.
@@ -52,11 +52,11 @@ _RECENT = 64
 
 
 @njit(**_COMPILED)
-def _receive(
+def _innovation(
     state: State, work: Workspace, free: np.ndarray, fixed: np.ndarray, weights: np.ndarray,
     rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
 ) -> bool:
-    """Pick out what is free of a sample, and its innovation; False if it is not finite."""
+    """Free columns and innovation of a sample; False if it is not finite."""
     target, weight, innovation = work.joints[0], work.joints[1], work.joints[2]
     finite = True
     for j in range(len(torque)):
@@ -82,8 +82,8 @@ def _receive(
 
 
 @njit(**_COMPILED)
-def _add(state: State, work: Workspace) -> None:
-    """Add the weighted products of the sample's rows to the recent sums, four joints at once."""
+def _add_information(state: State, work: Workspace) -> None:
+    """Rank-n update of the recent sums by the weighted rows of a sample, four joints at once."""
     count, target, weight = len(state.theta), work.joints[0], work.joints[1]
     for j in range(0, len(weight), 4):
         p, q, r, s = work.rows[j], work.rows[j + 1], work.rows[j + 2], work.rows[j + 3]
@@ -102,7 +102,7 @@ def _add(state: State, work: Workspace) -> None:
 
 @njit(cache=True, _nrt=False, fastmath=False)  # said, as it would be that of the caller otherwise
 def fold(state: State) -> None:
-    """Add the recent sums, zero afterwards, to all others; the compiler must not reorder these."""
+    """Add the recent sums by compensated summation, which the compiler must not reorder."""
     for i in range(len(state.information)):
         recent, rounding, sums = state.recent[i], state.rounding[i], state.information[i]
         first = i if i < len(sums) else 0
@@ -115,14 +115,14 @@ def fold(state: State) -> None:
 
 
 @njit(**_COMPILED)
-def _gather(
+def _reduced_information(
     prior: Prior, state: State, work: Workspace, rest: np.ndarray, damping: float
 ) -> bool:
-    """The information, the first parameters eliminated from it, and the slope of the data's part.
+    """The information with the first parameters eliminated, and the gradient of the data's part.
 
     Rows of these are written to the matrix, all others to ``rest``, of the same shape.
     """
-    count, theta, slope, first = len(state.theta), state.theta, work.slope, prior.settled
+    count, theta, slope, first = len(state.theta), state.theta, work.slope, prior.eliminated
     for k in range(count):
         slope[k] = -(state.information[count, k] + state.recent[count, k])
     for i in range(count):
@@ -141,24 +141,24 @@ def _gather(
                 slope[k] += entry * here
             slope[i] += total - row[i] * here
         if i < first:
-            row[i] += damping * prior.stretch[i]
+            row[i] += damping * prior.quadratic_weight[i]
     if first == 0:
         return True
-    if not eliminate(work.system, 0, 0, first):
+    if not factorise(work.system, 0, 0, first):
         return False
-    take_off(work.system, rest, first, count)
+    schur_complement(work.system, rest, first, count)
     return True
 
 
 @njit(**_COMPILED)
-def _newton(
+def _newton_step(
     prior: Prior, state: State, work: Workspace, copied: bool, alpha: float, damping: float
 ) -> float:
-    """The Newton step from what was gathered; its squared decrement, infinite if there is none.
+    """Newton step from the reduced information; its squared decrement, infinite if there is none.
 
-    What was gathered is in the matrix itself, or has to be copied there.
+    The reduced information is in the matrix itself, or has to be copied there.
     """
-    count, first, right = len(state.theta), prior.settled, work.right
+    count, first, right = len(state.theta), prior.eliminated, work.right
     matrix, inverse = work.system.matrix, work.system.inverse
     if copied:
         for i in range(first, count):
@@ -174,14 +174,14 @@ def _newton(
             right[k] -= share * row[k]
     for i in range(count):
         matrix[i, count] = right[i]
-    if not eliminate(work.system, first, first, count):
+    if not factorise(work.system, first, first, count):
         return np.inf
     return solve(work.system, count, work.step)
 
 
 @njit(**_COMPILED)
-def _times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
-    """The information times a vector."""
+def _information_times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
+    """Product of the information and a vector."""
     count = len(vector)
     for k in range(count):
         out[k] = 0.0
@@ -196,21 +196,21 @@ def _times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(**_COMPILED)
-def _search(
+def _line_search(
     prior: Prior, state: State, work: Workspace, alpha: float, damping: float, decrement: float
 ) -> float:
-    """Length of the step that stays strictly inside and brings its decrease; 0 if none does."""
+    """Backtracking line search for a step strictly inside, by Armijo's rule; 0 if there is none."""
     theta, step, trial = state.theta, work.step, work.trial
     count, large = len(theta), decrement > _SAFE * damping
-    slope, bow, start = 0.0, 0.0, 0.0
+    slope, curvature, start = 0.0, 0.0, 0.0
     if large:
         start = barrier(prior, theta, False)
-        _times(state, step, trial)
+        _information_times(state, step, trial)
         for i in range(count):
-            stretch = alpha * prior.stretch[i]
-            bow += step[i] * (trial[i] + stretch * step[i])
+            weight = alpha * prior.quadratic_weight[i]
+            curvature += step[i] * (trial[i] + weight * step[i])
             slope += step[i] * (
-                work.slope[i] + stretch * (theta[i] - prior.reference[i])
+                work.slope[i] + weight * (theta[i] - prior.reference[i])
                 - alpha * prior.slope[i])
     length = 1.0
     while length > _SHORTEST:
@@ -225,7 +225,8 @@ def _search(
             for k in range(count):
                 trial[k] = theta[k] + length * step[k]
             change = alpha * (barrier(prior, trial, False) - start)
-            if change + length * (slope + 0.5 * length * bow) <= -_ARMIJO * length * decrement:
+            change += length * (slope + 0.5 * length * curvature)
+            if change <= -_ARMIJO * length * decrement:
                 return length
         length *= 0.5
     return 0.0
@@ -233,37 +234,37 @@ def _search(
 
 @njit(**_COMPILED)
 def _iterate(prior: Prior, state: State, work: Workspace, options: Options, most: int) -> bool:
-    """Newton iterations on the estimate; returns whether the last decrement was small enough."""
+    """Damped Newton iterations on the estimate; whether the last decrement was small enough."""
     count, outcome, alpha = len(state.theta), state.outcome, options.strength
     again, gathered = most > 1, 0.0
     rest = work.rest if again else work.system.matrix
-    outcome[kept.STRENGTH] = alpha
+    outcome[recursive_state.STRENGTH] = alpha
     for _ in range(most):
-        state.counts[kept.ITERATIONS] += 1
-        damping = max(alpha, outcome[kept.DAMPING])
+        state.counts[recursive_state.ITERATIONS] += 1
+        damping = max(alpha, outcome[recursive_state.DAMPING])
         length, decrement, regular = 0.0, np.inf, True
         if damping != gathered:
-            regular, gathered = _gather(prior, state, work, rest, damping), damping
+            regular, gathered = _reduced_information(prior, state, work, rest, damping), damping
         if regular:
-            decrement = _newton(prior, state, work, again, alpha, damping)
+            decrement = _newton_step(prior, state, work, again, alpha, damping)
         if decrement < np.inf:
             if len(prior.place) + len(prior.bound) > 0 and decrement > _FAR * damping:
-                outcome[kept.DAMPING] = decrement
+                outcome[recursive_state.DAMPING] = decrement
                 continue
-            length = _search(prior, state, work, alpha, damping, decrement)
-        outcome[kept.DECREMENT], outcome[kept.LENGTH] = decrement, length
+            length = _line_search(prior, state, work, alpha, damping, decrement)
+        outcome[recursive_state.DECREMENT], outcome[recursive_state.LENGTH] = decrement, length
         if length == 0.0:
-            state.counts[kept.FAILED] += 1
+            state.counts[recursive_state.FAILED] += 1
             return False
         for k in range(count):
             work.step[k] *= length
             state.theta[k] += work.step[k]
         near = decrement <= _NEAR * damping
-        outcome[kept.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
+        outcome[recursive_state.DAMPING] = max(alpha, _LOWERED * damping) if near else damping
         if damping == alpha and decrement <= 2.0 * options.tolerance * alpha:
             return True
         if again:
-            _times(state, work.step, work.trial)
+            _information_times(state, work.step, work.trial)
             for k in range(count):
                 work.slope[k] += work.trial[k]
     return False
@@ -291,17 +292,17 @@ def _compiled(sources: str) -> tuple[Callable[..., bool], Callable[..., None]]:
     ) -> None:
         sources  # noqa: B018
         for t in range(len(torque)):
-            if _receive(state, work, free, fixed, weights, rows[t], torque[t], usable[t]):
-                state.counts[kept.SAMPLES] += 1
+            if _innovation(state, work, free, fixed, weights, rows[t], torque[t], usable[t]):
+                state.counts[recursive_state.SAMPLES] += 1
                 if options.memory < 1.0:
                     for sums in (state.information, state.rounding, state.recent):
                         np.multiply(sums, options.memory, sums)
-                _add(state, work)
-                if state.counts[kept.SAMPLES] % _RECENT == 0:
+                _add_information(state, work)
+                if state.counts[recursive_state.SAMPLES] % _RECENT == 0:
                     fold(state)
                 _iterate(prior, state, work, options, options.iterations)
             else:
-                state.counts[kept.SKIPPED] += 1
+                state.counts[recursive_state.SKIPPED] += 1
             if t < len(trace):
                 for k in range(len(state.theta)):
                     trace[t, k] = state.theta[k]

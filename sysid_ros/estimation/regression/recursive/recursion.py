@@ -73,7 +73,7 @@ class Recursion(RecursivePosterior):
     # Taking in samples
 
     def step(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray) -> bool:
-        """Take in one sample.
+        """Recursive update with one sample.
 
         Args:
             q: Joint positions in [rad] or [m], shape ``(n,)``.
@@ -95,7 +95,7 @@ class Recursion(RecursivePosterior):
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray,
         usable: np.ndarray | None = None, *, trace: bool = False,
     ) -> np.ndarray | None:
-        """Take in samples, one step each; the same to the bit as :meth:`step` by step.
+        """Recursive updates with samples, one step each; to the bit those of :meth:`step`.
 
         Args:
             q: Joint positions in [rad] or [m], shape ``(T, n)``.
@@ -129,7 +129,7 @@ class Recursion(RecursivePosterior):
         self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None = None, *,
         trace: bool = False,
     ) -> np.ndarray | None:
-        """Take in rows of the regressor, one step for each sample.
+        """Recursive updates with rows of the regressor, one step for each sample.
 
         Args:
             rows: Shape ``(T, n, p)``.

@@ -141,7 +141,7 @@ class RecursiveLeastSquares:
         return state
 
     def estimate(self, state: Recursion) -> Estimate:
-        """What a recursion knows, at the minimum for all samples so far.
+        """Estimate of a recursion at the minimum for all samples so far.
 
         Args:
             state: A recursion; it stays as it is.

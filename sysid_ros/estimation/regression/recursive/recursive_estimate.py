@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics, Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.assessment import assemble_estimate, silent_terms_kept
+from sysid_ros.estimation.regression.assessment import assemble_estimate, silent_terms_at_prior
 from sysid_ros.estimation.regression.directions import DataDirections
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def estimate_from_sums(state: Recursion, status: Status) -> Estimate:
     """
     problem = _rows_of_sums(state)
     directions = DataDirections(problem, np.ones(len(state.noise)))
-    theta = silent_terms_kept(problem, directions, state.theta)
+    theta = silent_terms_at_prior(problem, directions, state.theta)
     covariance = directions.lost_as_infinite(state.base_covariance(problem.base))
     return assemble_estimate(
         directions, theta, covariance, _innovations(state), estimator=state.settings.name,

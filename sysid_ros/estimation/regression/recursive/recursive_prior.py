@@ -56,11 +56,11 @@ def divergence(
     inertial = np.zeros(len(problem.parameters), dtype=bool)
     for body in problem.parameters.bodies:
         inertial[problem.parameters.body_slice(body)] = True
-    stretch = np.where(inertial[free], 0.0 if kind == 'log_det' else 1.0, rest_weight)
+    quadratic_weight = np.where(inertial[free], 0.0 if kind == 'log_det' else 1.0, rest_weight)
     if kind == 'l2':
         bodies = bodies[0][:0], bodies[1][:0], bodies[2][:0]
     return with_slope(Prior(
-        problem.reference[free], np.zeros(len(free)), stretch, *bodies,
+        problem.reference[free], np.zeros(len(free)), quadratic_weight, *bodies,
         np.zeros((0, len(free))), np.zeros(0), np.zeros((0, 2), dtype=np.int64)))
 
 
@@ -134,9 +134,10 @@ def reordered(prior: Prior, order: np.ndarray) -> Prior:
     new = np.argsort(order)
     matrix = np.ascontiguousarray(prior.matrix[:, order])
     return prior._replace(
-        reference=prior.reference[order], slope=prior.slope[order], stretch=prior.stretch[order],
+        reference=prior.reference[order], slope=prior.slope[order],
+        quadratic_weight=prior.quadratic_weight[order],
         place=np.where(prior.place < 0, -1, new[prior.place]), matrix=matrix,
-        span=_spans(matrix), settled=int(np.cumprod(quadratic(prior)[order]).sum()))
+        span=_spans(matrix), eliminated=int(np.cumprod(quadratic(prior)[order]).sum()))
 
 
 def _spans(matrix: np.ndarray) -> np.ndarray:

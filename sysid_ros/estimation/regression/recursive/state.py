@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.numerics.tiled_ldl import Elimination, aligned, elimination_for
+from sysid_ros.numerics.tiled_ldl import TiledLdl, aligned, tiled_ldl_workspace
 
 #: Entries of the counts of a state.
 SAMPLES, SKIPPED, FAILED, ITERATIONS = range(4)
@@ -20,26 +20,26 @@ class Prior(NamedTuple):
     Attributes:
         reference: Where R is least, strictly inside, shape ``(f,)``.
         slope: Gradient of all barriers there, shape ``(f,)``.
-        stretch: Weights of half the squared distance to the reference, shape ``(f,)``.
+        quadratic_weight: Weights of half the squared distance to the reference, shape ``(f,)``.
         place: Where the parameters of a body are among the free ones, -1 if not, ``(c, 10)``.
         held: Values of those that are not free, less the floor, shape ``(c, 10)``.
         floor: Bodies that have to be left when taken off, shape ``(c, 10)``.
         matrix: Inequalities ``matrix @ theta <= bound``, shape ``(m, f)``.
         bound: Shape ``(m,)``.
         span: First parameter of each inequality and the one after its last, shape ``(m, 2)``.
-        settled: How many parameters come first of which R is quadratic.
+        eliminated: How many first parameters are eliminated, since R is quadratic in them.
     """
 
     reference: np.ndarray
     slope: np.ndarray
-    stretch: np.ndarray
+    quadratic_weight: np.ndarray
     place: np.ndarray
     held: np.ndarray
     floor: np.ndarray
     matrix: np.ndarray
     bound: np.ndarray
     span: np.ndarray
-    settled: int = 0
+    eliminated: int = 0
 
 
 class State(NamedTuple):
@@ -72,7 +72,7 @@ class Workspace(NamedTuple):
 
     Attributes:
         system: The Hessian, then its factor, with the right-hand side behind.
-        rest: The information without what is settled, as long as that stays, ``(F, w)``.
+        rest: The information without what is eliminated, as long as that stays, ``(F, w)``.
         right: The right-hand side, shape ``(f,)``.
         slope: Gradient of the data's part of the objective, shape ``(f,)``.
         step: Newton step, shape ``(f,)``.
@@ -84,7 +84,7 @@ class Workspace(NamedTuple):
         hessian: Of a body's barrier, shape ``(10, 10)``.
     """
 
-    system: Elimination
+    system: TiledLdl
     rest: np.ndarray
     right: np.ndarray
     slope: np.ndarray
@@ -124,6 +124,6 @@ def state_for(theta: np.ndarray, joints: int) -> State:
 def workspace_for(parameters: int, joints: int) -> Workspace:
     """Workspace for steps with so many free parameters and joints."""
     f, n, padded = parameters, joints, -(-joints // 4) * 4
-    system = elimination_for(f)
+    system = tiled_ldl_workspace(f)
     return Workspace(system, aligned(*system.matrix.shape), *(np.zeros(shape) for shape in (
         f, f, f, f, (padded, f), (n, f), (3, padded), 10, (10, 10))))

@@ -10,7 +10,7 @@ from numba import njit
 from sysid_ros.mechanics.closures.closure_kernels import fill_gaps_and_jacobian, fill_stiffness
 from sysid_ros.mechanics.integrators.variational.lagrangian import Frames
 from sysid_ros.mechanics.integrators.variational.system import DiscreteSystem
-from sysid_ros.mechanics.tree.tree_terms import gather
+from sysid_ros.mechanics.tree.tree_terms import project_to_joints
 from sysid_ros.numerics.jit import INSIDE
 
 
@@ -85,4 +85,4 @@ def stiffen(
     fill_stiffness(
         system.closures, frames, work.ends, work.rod_jacobian, multipliers, work.pairs)
     if system.coupled:
-        gather(system.tree.coupling, True, work.pairs, work.stiffness)
+        project_to_joints(system.tree.coupling, True, work.pairs, work.stiffness)

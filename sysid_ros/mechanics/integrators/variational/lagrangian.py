@@ -32,22 +32,27 @@ from sysid_ros.mechanics.joint_terms.law import ACCELERATION, POSITION
 from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics, spatial_axis
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.mechanics.tree.tree_dynamics import add_to_parent, body_inertia_in_world
-from sysid_ros.mechanics.tree.tree_terms import add_direction, add_outer_product, along, gather
+from sysid_ros.mechanics.tree.tree_terms import (
+    add_direction,
+    add_outer_product,
+    along,
+    project_to_joints,
+)
 from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.spatial_vectors import (
     Spatial,
     Vector,
-    both,
     cross,
     dot,
+    force_cross,
     inertia_times,
-    moved,
+    motion_cross,
     plus,
     power,
     put,
     six,
+    spatial_plus,
     three,
-    turned,
 )
 from sysid_ros.numerics.tables import clear_pile
 
@@ -188,7 +193,7 @@ def lagrangian_second_derivatives(
         _second_derivatives_backward(parent, gravity, composite, axis, change, momenta, pairs, i)
     if coupled:
         for k in range(3):
-            gather(coupling, True, pairs[k], tables[k])
+            project_to_joints(coupling, True, pairs[k], tables[k])
     for k in range(len(amplitudes)):
         if terms.laws.code[k, VARIABLE] == POSITION:
             x = along(terms, k, q)
@@ -239,9 +244,9 @@ def _body_velocity_and_momentum(
     moving = (nought, nought)
     if before >= 0:
         moving = six(twist, before)
-    moving = both(moving, screw, speed)
+    moving = spatial_plus(moving, screw, speed)
     put(twist, i, moving)
-    put(change, i, moved(moving, screw))
+    put(change, i, motion_cross(moving, screw))
     put(momenta, i, inertia_times(own, i, moving))
 
 
@@ -272,16 +277,16 @@ def _second_derivatives_backward(
     """Derivatives that belong to bodies i and j, j being i or between it and the base."""
     screw = six(axis, i)
     weight = inertia_times(composite, i, screw)
-    drift = both(
-        turned(screw, six(momenta, i)), inertia_times(composite, i, six(change, i)), 1.0)
+    force_change = spatial_plus(
+        force_cross(screw, six(momenta, i)), inertia_times(composite, i, six(change, i)), 1.0)
     fall = cross(_shift(composite, i, screw), (gravity[0], gravity[1], gravity[2]))
     j = i
     while j >= 0:
-        other, swing = six(axis, j), six(change, j)
+        other, other_change = six(axis, j), six(change, j)
         pairs[0, i, j] = pairs[0, j, i] = power(other, weight)
-        pairs[1, i, j] = power(swing, weight)
-        pairs[1, j, i] = power(other, drift)
-        pairs[2, i, j] = pairs[2, j, i] = power(swing, drift) + dot(other[0], fall)
+        pairs[1, i, j] = power(other_change, weight)
+        pairs[1, j, i] = power(other, force_change)
+        pairs[2, i, j] = pairs[2, j, i] = power(other_change, force_change) + dot(other[0], fall)
         j = parent[j]
 
 

@@ -71,7 +71,7 @@ def test_on_the_central_path_a_step_is_newtons(robot, rng):
     z = start + 0.02 * rng.normal(size=steps)
     structure = wanted._program()
     point, step = wanted._workspace(structure, z)
-    assert scaling.begin(structure, point, weight, weight)[0]
+    assert scaling.initialise(structure, point, weight, weight)[0]
     assert newton.factor(structure, point, 0.0)
     decrement = newton.direction(structure, point, weight, step)
 

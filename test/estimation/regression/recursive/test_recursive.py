@@ -125,7 +125,7 @@ def test_least_squares_has_a_closed_form_and_bodies_that_are_not_real():
     state = run(rows, regulariser='l2', prior_strength=1e-6, max_iterations=1)
     weighted = rows.regressor / noise_of(rows)[:, None]
     matrix, target = weighted.reshape(-1, len(state.theta)), (rows.torque / noise_of(rows)).ravel()
-    weight = 1e-6 * state.prior.stretch
+    weight = 1e-6 * state.prior.quadratic_weight
     expected = np.linalg.solve(
         matrix.T @ matrix + np.diag(weight), matrix.T @ target + weight * rows.parameters.prior)
     assert distance(rows.regressor @ state.theta, rows.regressor @ expected) < 1e-9

@@ -40,13 +40,13 @@ def test_the_barrier_is_minus_the_logarithms_of_the_determinants(rng):
 
 
 @pytest.mark.parametrize(
-    ('regulariser', 'settled'), [('plausible', 3), ('log_det', 12), ('l2', 42)])
-def test_parameters_of_which_the_prior_is_quadratic_come_first(regulariser, settled):
+    ('regulariser', 'eliminated'), [('plausible', 3), ('log_det', 12), ('l2', 42)])
+def test_parameters_of_which_the_prior_is_quadratic_come_first(regulariser, eliminated):
     state, rows = started(regulariser=regulariser)
-    assert state._prior.settled == quadratic(state.prior).sum() == settled
+    assert state._prior.eliminated == quadratic(state.prior).sum() == eliminated
     # What no torque sees follows: of the first link all but the moment about its axis.
     told = (rows.base.matrix[:, state._columns] != 0.0).any(axis=0)
-    assert not told[settled:settled + 9].any() or regulariser == 'l2'
+    assert not told[eliminated:eliminated + 9].any() or regulariser == 'l2'
 
 
 @pytest.mark.parametrize('regulariser', ['plausible', 'log_det', 'l2'])

@@ -97,10 +97,10 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
             point.spread[last] = point.slack[i] / point.y[i]
             last += 1
     if point.effort[ORTHOGONAL] == 0:
-        point.effort[ORTHOGONAL] = 0 if _squared(point) else 1
+        point.effort[ORTHOGONAL] = 0 if _cholesky_schur(point) else 1
     if point.effort[ORTHOGONAL] == 1:
         point.effort[REFINEMENTS] = _REFINEMENTS
-        return _orthogonalised(point)
+        return _qr_schur(point)
     smallest, largest = np.inf, 0.0
     for b in range(len(point.schur)):
         smallest = min(smallest, point.schur[b, b])
@@ -123,7 +123,7 @@ def _whiten(program: Program, point: Point, group: int, scratch: np.ndarray) -> 
 
 
 @njit(**PART)
-def _squared(point: Point) -> bool:
+def _cholesky_schur(point: Point) -> bool:
     """Factor the Schur complement by Cholesky's method; False where rounding forbids it."""
     for a in range(len(point.spread)):
         for b in range(len(point.spread)):
@@ -133,7 +133,7 @@ def _squared(point: Point) -> bool:
 
 
 @njit(**PART)
-def _orthogonalised(point: Point) -> bool:
+def _qr_schur(point: Point) -> bool:
     """The same factor, at three times the work but for numbers of twice as many digits.
 
     The complement is a square; it has a triangular factor even where it is singular itself once
@@ -188,7 +188,7 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
         The squared Newton decrement: about twice what the objective would fall by.
     """
     right = np.zeros(point.whitened.shape[1])
-    _right_side(program, point, target, step, right)
+    _right_hand_side(program, point, target, step, right)
     decrement = _eliminate(point, right, step.residual)
     for g in range(len(program.body)):
         start, stop = program.groups[g], program.groups[g + 1]
@@ -200,7 +200,7 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
 
 
 @njit(**PART)
-def _right_side(
+def _right_hand_side(
     program: Program, point: Point, target: float, step: Step, right: np.ndarray
 ) -> None:
     """Fill r over the factor of D, and the multipliers that slacks as they are would have."""

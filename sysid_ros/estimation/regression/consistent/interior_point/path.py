@@ -16,11 +16,11 @@ from sysid_ros.estimation.regression.consistent.interior_point import (
 )
 from sysid_ros.estimation.regression.consistent.interior_point.newton import direction, predictor
 from sysid_ros.estimation.regression.consistent.interior_point.scaling import (
-    advance,
-    begin,
-    forget_correction,
-    move,
-    predict,
+    clear_correction,
+    initialise,
+    mehrotra_corrector,
+    take_step,
+    take_step_and_evaluate,
 )
 from sysid_ros.estimation.regression.consistent.interior_point.state import (
     MISFIT_TOLERANCE,
@@ -97,7 +97,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
         sources  # noqa: B018
         best, since, length, proximal = np.inf, 0, 0.0, 0.0
         holding = _HOLDING * _least_curvature(program)
-        inside, mean, gap, misfit = begin(program, point, weight, barrier)
+        inside, mean, gap, misfit = initialise(program, point, weight, barrier)
         for iteration in range(1, most + 1):
             if not inside:
                 return _FAILED if iteration == 1 else _INACCURATE, iteration
@@ -114,7 +114,7 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
                 return _INACCURATE, iteration
             error = gap + decrement
             if error <= max(accuracy, MISFIT_TOLERANCE * misfit):
-                move(program, point, step, _FRACTION, 0.0)
+                take_step(program, point, step, _FRACTION, 0.0)
                 return _CONVERGED, iteration
             since = 0 if error < 0.5 * best else since + 1
             if error < best:
@@ -167,12 +167,12 @@ def _advance(
     program: Program, point: Point, step: Step, barrier: float, mean: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
     """Follow a predictor by a corrected step; its length, and how the point lies then."""
-    direction(program, point, predict(point, step, barrier, mean), step)
-    length, found = advance(program, point, step, _FRACTION, _MISLED, barrier)
+    direction(program, point, mehrotra_corrector(point, step, barrier, mean), step)
+    length, found = take_step_and_evaluate(program, point, step, _FRACTION, _MISLED, barrier)
     if length < _MISLED:
-        forget_correction(step)
+        clear_correction(step)
         direction(program, point, mean, step)
-        length, found = advance(program, point, step, _FRACTION, 0.0, barrier)
+        length, found = take_step_and_evaluate(program, point, step, _FRACTION, 0.0, barrier)
     return length, found
 
 

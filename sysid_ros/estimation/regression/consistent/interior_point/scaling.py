@@ -30,10 +30,10 @@ from sysid_ros.numerics.symmetric_4 import (
 
 
 @njit(**PART)
-def begin(
+def initialise(
     program: Program, point: Point, weight: float, barrier: float
 ) -> tuple[bool, float, float, float]:
-    """Fill slacks, multipliers and scalings at a start; all products are the same there.
+    """Initialise slacks, multipliers and scalings at a start, with equal products.
 
     Args:
         program: The problem.
@@ -42,7 +42,7 @@ def begin(
         barrier: Weight of the barrier at the solution.
 
     Returns:
-        What :func:`measure` says.
+        What :func:`evaluate_residuals` says.
     """
     for i in range(len(point.slack)):
         product = 0.0
@@ -67,14 +67,14 @@ def begin(
             point.inverse[c] *= np.sqrt(np.sqrt(weight))
             point.values[c] = np.sqrt(weight)
             _scale_slopes(program, point, g, matrix)
-    return measure(program, point, barrier, inside)
+    return evaluate_residuals(program, point, barrier, inside)
 
 
 @njit(**PART)
-def measure(
+def evaluate_residuals(
     program: Program, point: Point, barrier: float, inside: bool
 ) -> tuple[bool, float, float, float]:
-    """Fill the residual of a point whose slacks and scalings are filled, and look how it lies.
+    """Evaluate residuals, complementarity and duality gap of a point with slacks and scalings.
 
     Args:
         program: The problem.
@@ -99,7 +99,7 @@ def measure(
             point.residual[b] += program.rows[f, b] * point.z[f]
     for b in range(rows):
         misfit += 0.5 * point.residual[b] ** 2 / point.spread[b]
-    mean, gap = _products(point, barrier)
+    mean, gap = _complementarity(point, barrier)
     return True, mean, gap, misfit
 
 
@@ -113,7 +113,7 @@ def _scale_slopes(program: Program, point: Point, group: int, scratch: np.ndarra
 
 
 @njit(**PART)
-def _products(point: Point, barrier: float) -> tuple[float, float]:
+def _complementarity(point: Point, barrier: float) -> tuple[float, float]:
     """Mean of slack times multiplier, and the duality gap."""
     total, count = 0.0, len(point.slack) + 4 * len(point.values)
     for i in range(len(point.slack)):
@@ -134,8 +134,8 @@ def _products(point: Point, barrier: float) -> tuple[float, float]:
 
 
 @njit(**PART)
-def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
-    """Turn a step for the solution into the corrections for a step along the central path.
+def mehrotra_corrector(point: Point, step: Step, barrier: float, mean: float) -> float:
+    """Centring target and second-order corrections from an affine step (Mehrotra 1992).
 
     Args:
         point: The point.
@@ -147,24 +147,24 @@ def predict(point: Point, step: Step, barrier: float, mean: float) -> float:
         The product to aim at: the further the step gets, the closer to the solution's
         (Mehrotra 1992).
     """
-    length, target = _length(point, step, 1.0), barrier
+    length, target = _step_length(point, step, 1.0), barrier
     if mean > barrier:
-        left = max(_mean_after(point, step, length) - barrier, 0.0) / (mean - barrier)
+        left = max(_complementarity_after(point, step, length) - barrier, 0.0) / (mean - barrier)
         target = max(barrier, min(1.0, left) ** 3 * mean)
     # The correction for a step that could not be made in full is trusted in part.
-    _correct(point, step, length)
+    _second_order_correction(point, step, length)
     return target
 
 
 @njit(**PART)
-def forget_correction(step: Step) -> None:
-    """Let the next step be a plain one."""
+def clear_correction(step: Step) -> None:
+    """Clear the second-order corrections, so that the next step is an affine one."""
     step.second_order[:] = 0.0
     step.twisted[:] = 0.0
 
 
 @njit(**PART)
-def move(
+def take_step(
     program: Program, point: Point, step: Step, fraction: float, least: float
 ) -> tuple[float, bool]:
     """Take the longest multiple of a step, at most 1, unless it is shorter than ``least``.
@@ -182,7 +182,7 @@ def move(
     Returns:
         The multiple, and whether all matrices and multipliers are positive definite.
     """
-    length, inside = _length(point, step, fraction), True
+    length, inside = _step_length(point, step, fraction), True
     if length < least:
         return length, inside
     for f in range(len(point.z)):
@@ -222,10 +222,10 @@ def _rescale(program: Program, point: Point, step: Step, group: int, length: flo
 
 
 @njit(**PART)
-def advance(
+def take_step_and_evaluate(
     program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
-    """Take a step as :func:`move` does and, if it is taken, measure where it leads.
+    """Take a step as :func:`take_step` does and, if it is taken, measure where it leads.
 
     Args:
         program: The problem.
@@ -236,16 +236,16 @@ def advance(
         barrier: Weight of the barrier at the solution.
 
     Returns:
-        The multiple, and what :func:`measure` says.
+        The multiple, and what :func:`evaluate_residuals` says.
     """
-    length, inside = move(program, point, step, fraction, least)
+    length, inside = take_step(program, point, step, fraction, least)
     if length < least:
         return length, (inside, 0.0, 0.0, 0.0)
-    return length, measure(program, point, barrier, inside)
+    return length, evaluate_residuals(program, point, barrier, inside)
 
 
 @njit(**PART)
-def _length(point: Point, step: Step, fraction: float) -> float:
+def _step_length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
     for i in range(len(point.slack)):
@@ -263,7 +263,7 @@ def _length(point: Point, step: Step, fraction: float) -> float:
 
 
 @njit(**PART)
-def _mean_after(point: Point, step: Step, length: float) -> float:
+def _complementarity_after(point: Point, step: Step, length: float) -> float:
     """Mean of slack times multiplier after a step."""
     total = 0.0
     for i in range(len(point.slack)):
@@ -278,7 +278,7 @@ def _mean_after(point: Point, step: Step, length: float) -> float:
 
 
 @njit(**PART)
-def _correct(point: Point, step: Step, share: float) -> None:
+def _second_order_correction(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
         step.second_order[i] = share * step.slack[i] * step.y[i]
