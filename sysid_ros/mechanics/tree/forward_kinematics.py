@@ -57,6 +57,27 @@ def tree_joints(tree: KinematicTree) -> TreeJoints:
     return TreeJoints(tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute)
 
 
+def serial_chain(tree: KinematicTree, body: int) -> tuple[np.ndarray, TreeJoints]:
+    """The k bodies from the base to a body, shape ``(k,)``, and how they are joined.
+
+    Args:
+        tree: The tree.
+        body: The last of them; -1 for the base, which has none before it.
+    """
+    path: list[int] = []
+    while body >= 0:
+        path.append(body)
+        body = int(tree.parent[body])
+    bodies = np.array(path[::-1], dtype=np.int64)
+    chain = TreeJoints(
+        np.arange(len(bodies)) - 1, tree.rotation[bodies], tree.translation[bodies],
+        tree.axis[bodies], tree.revolute[bodies])
+    for array in chain:
+        # Kernels are compiled for the arrays of trees, which cannot be written.
+        array.setflags(write=False)
+    return bodies, chain
+
+
 @njit(**INSIDE)
 def body_forward_kinematics(
     tree: TreeGeometry, pose: np.ndarray, screw: np.ndarray, i: int, position: float
@@ -67,7 +88,7 @@ def body_forward_kinematics(
         tree: The tree.
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``; the
             row of body i is filled.
-        screw: The joint's axis in the world, shape ``(b, 3)``, filled likewise.
+        screw: The joint's axis in the world, shape ``(b, 3)``; the row of body i is filled.
         i: Which body.
         position: Of its joint in [rad] or [m].
     """

@@ -1,28 +1,62 @@
-r"""How links turn and accelerate, with derivatives, for many samples at once.
+r"""Angular velocity and specific force of links with their derivatives, compiled.
 
-Everything outside of a joint moves as one when the joint's position changes, so that, seen from
-there, only the motion of what carries the joint changes: it turns back about the joint's axis.
-That gives derivatives in closed form, joint by joint along the way to the link. Where joints
-follow others, or loops are closed, the motion of the tree's joints is a function of that of the
-independent ones, :math:`x = \Gamma(q)`, :math:`\dot x = G v`,
+With the spatial axis :math:`S_j` of joint j, and the twist V and the acceleration A of the body
+before it (gravity counts as acceleration of the base), the recursive Newton-Euler algorithm has
+
+.. math:: \dot\psi_j = V \times S_j, \qquad
+          \ddot\psi_j = A \times S_j + V \times \dot\psi_j.
+
+Seen from a body that the joint carries, whose twist is :math:`V_i` and acceleration
+:math:`A_i`, only what is before the joint moves with :math:`q_j`, so that in axes of the body
+
+.. math:: \partial V_i/\partial q_j = \dot\psi_j, \qquad
+          \partial A_i/\partial q_j = \ddot\psi_j + \dot\psi_j \times V_i, \qquad
+          \partial A_i/\partial v_j = 2\dot\psi_j + S_j \times V_i.
+
+Where joints follow others, or loops are closed, the motion of the tree's joints is a function of
+that of the independent ones, :math:`x = \Gamma(q)`, :math:`\dot x = G v`,
 :math:`\ddot x = G a + v^T H v`, and the chain rule does the rest.
 
-The joints on the way are walked here, not by
-:mod:`~sysid_ros.mechanics.tree.forward_kinematics`: derivatives need the motion before each joint,
-and numpy works on all samples of the few joints at once.
+References:
+    Featherstone 2008, sections 2.8 and 5.3; Singh, Russell and Wensing 2022.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.regressor.regressor import tree_motion
+from sysid_ros.mechanics.tree import forward_kinematics
+from sysid_ros.mechanics.tree.forward_kinematics import (
+    TreeJoints,
+    body_forward_kinematics,
+    serial_chain,
+    spatial_axis,
+)
+from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics import spatial_vectors
+from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
+from sysid_ros.numerics.spatial_vectors import (
+    Spatial,
+    Vector,
+    cross,
+    dot,
+    motion_cross,
+    plus,
+    put,
+    six,
+    spatial_plus,
+    three,
+)
 from sysid_ros.robot.model import RobotModel
 
+#: Files that are compiled into :func:`fill_link_motion`.
+SOURCES = (compiled, forward_kinematics, spatial_vectors)
 # Step of the differences of closed chains in [rad] or [m]: error and rounding are near 1e-10.
 _STEP = 1e-5
 
@@ -31,10 +65,10 @@ class LinkMotion(NamedTuple):
     """A vector that belongs to the motion of a body at S samples, in the axes of the body.
 
     Attributes:
-        value: Shape ``(S, 3)``.
-        by_position: With respect to the independent joints, shape ``(S, 3, n)``.
-        by_velocity: Likewise.
-        by_acceleration: Likewise.
+        value: The vector, shape ``(S, 3)``.
+        by_position: Derivatives by positions of the independent joints, shape ``(S, 3, n)``.
+        by_velocity: Derivatives by their velocities, shape ``(S, 3, n)``.
+        by_acceleration: Derivatives by their accelerations, shape ``(S, 3, n)``.
     """
 
     value: np.ndarray
@@ -58,11 +92,8 @@ def angular_velocity(
         ParameterError: The arrays do not fit the robot.
         UnreachableError: Closed loops cannot be closed at a sample.
     """
-    joints = _joint_motion(robot, q, v, np.zeros_like(v))
-    way = _walk(robot, body, joints, np.zeros(3))
-    by_x = np.where(way.turns, _cross(way.spin, way.axis), 0.0)
-    by_v = np.where(way.turns, way.axis, 0.0)
-    return _in_body(way, joints, way.omega, (by_x, by_v, np.zeros_like(by_v)))
+    link = _link_kinematics(robot, body, np.zeros(3), q, v, np.zeros_like(v))
+    return link.in_independent_joints(link.vectors[:, 0], link.slopes[:, 0])
 
 
 def specific_force(
@@ -83,24 +114,8 @@ def specific_force(
         ParameterError: The arrays do not fit the robot.
         UnreachableError: Closed loops cannot be closed at a sample.
     """
-    joints = _joint_motion(robot, q, v, a)
-    way = _walk(robot, body, joints, point)
-    z, spin, lever = way.axis, way.spin, way.point[:, :, None] - way.origin
-    away = way.velocity[:, :, None] - way.start
-    # What carries the joint turns back: its angular velocity and both accelerations change by
-    # their products with the axis. Points outside keep their velocity relative to it.
-    back = _cross(spin, z)
-    relative = away - _cross(spin, lever)
-    turned = (
-        _cross(way.pull, z) + _cross(_cross(way.spin_up, z), lever)
-        + _cross(back, _cross(spin, lever)) + _cross(spin, _cross(back, lever))
-        + 2.0 * _cross(back, relative))
-    slid = _cross(way.spin_up, z) + _cross(spin, back)
-    # Accelerations are quadratic in velocities: the slope is twice the rate of the Jacobian.
-    rate = np.where(way.turns, _cross(back, lever) + _cross(z, away), back)
-    jacobian = np.where(way.turns, _cross(z, lever), z)
-    by_x = np.where(way.turns, turned, slid)
-    return _in_body(way, joints, way.force, (by_x, 2.0 * rate, jacobian))
+    link = _link_kinematics(robot, body, point, q, v, a)
+    return link.in_independent_joints(link.vectors[:, 1], link.slopes[:, 1])
 
 
 class _JointMotion(NamedTuple):
@@ -112,7 +127,7 @@ class _JointMotion(NamedTuple):
         a: Accelerations, shape ``(S, b)``.
         coupling: The matrix G, shape ``(b, n)`` or ``(S, b, n)``.
         dv_dq: Derivatives H v of the velocities by positions, ``(S, b, n)``; None for a tree.
-        da_dq: Derivatives of the accelerations by positions, likewise.
+        da_dq: Derivatives of the accelerations by positions, ``(S, b, n)``; None for a tree.
     """
 
     q: np.ndarray
@@ -148,116 +163,139 @@ def _joint_motion(
     return _JointMotion(q, v, a, coupling, dv_dq, da_dq)
 
 
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """The k joints between the base and a body, in the base's axes.
+class _LinkKinematics(NamedTuple):
+    """Angular velocity and specific force of a point of a body, in the axes of the body.
 
     Attributes:
-        path: Their bodies, shape ``(k,)``.
-        turns: True for rotations, shape ``(k,)``.
-        axis: Axes, shape ``(3, S, k)``, like all that follows.
-        origin: A point of each axis that is fixed to what carries the joint.
-        spin: Angular velocity of what carries the joint.
-        spin_up: Its angular acceleration.
-        start: Velocity of that point.
-        pull: Its acceleration less gravity.
-        rotation: Orientation of the body, shape ``(3, 3, S)``.
-        omega: Angular velocity of the body, shape ``(3, S)``.
-        point: Where the point of the body is, shape ``(3, S)``.
-        velocity: Its velocity, shape ``(3, S)``.
-        force: Its acceleration less gravity, shape ``(3, S)``.
+        joints: Motion of the joints.
+        path: The k bodies from the base to the body, shape ``(k,)``.
+        vectors: Angular velocity, then specific force, shape ``(S, 2, 3)``.
+        slopes: Their derivatives by positions, velocities and accelerations of the joints of
+            these bodies, shape ``(S, 2, 3, 3, k)``.
     """
 
+    joints: _JointMotion
     path: np.ndarray
-    turns: np.ndarray
-    axis: np.ndarray
-    origin: np.ndarray
-    spin: np.ndarray
-    spin_up: np.ndarray
-    start: np.ndarray
-    pull: np.ndarray
-    rotation: np.ndarray
-    omega: np.ndarray
-    point: np.ndarray
-    velocity: np.ndarray
-    force: np.ndarray
+    vectors: np.ndarray
+    slopes: np.ndarray
+
+    def in_independent_joints(self, value: np.ndarray, slopes: np.ndarray) -> LinkMotion:
+        """A vector ``(S, 3)`` with its slopes ``(S, 3, 3, k)``, as those by independent joints."""
+        joints, path = self.joints, self.path
+        by_x, by_v, by_a = np.moveaxis(slopes, 1, 0)
+        coupling = joints.coupling[..., path, :]
+        by_position, by_velocity, by_acceleration = (
+            slope @ coupling for slope in (by_x, by_v, by_a))
+        if joints.dv_dq is not None and joints.da_dq is not None:
+            dv_dq = joints.dv_dq[:, path]
+            by_position = by_position + by_v @ dv_dq + by_a @ joints.da_dq[:, path]
+            by_velocity = by_velocity + 2.0 * by_a @ dv_dq
+        return LinkMotion(value, by_position, by_velocity, by_acceleration)
 
 
-def _walk(robot: RobotModel, body: int, joints: _JointMotion, local: np.ndarray) -> _Way:
-    """Walk out to a body and a point of it, ``local`` in its frame."""
-    tree, samples = robot.tree, len(joints.q)
-    path = _path(tree.parent, body)
-    rotation = np.repeat(np.eye(3)[:, :, None], samples, axis=2)
-    state = np.zeros((5, 3, samples))
-    # Origin, angular velocity and acceleration, velocity and acceleration of the origin.
-    state[4] = -robot.gravity[:, None]
-    passed = np.empty((6, 3, samples, len(path)))
-    for k, i in enumerate(path):
-        here = _moved(state, np.einsum('xys,y->xs', rotation, tree.translation[i]))
-        frame = np.einsum('xys,yz->xzs', rotation, tree.rotation[i])
-        z = np.einsum('xys,y->xs', frame, tree.axis[i])
-        passed[:, :, :, k] = z, *here
-        x, speed, rate = joints.q[:, i], joints.v[:, i], joints.a[:, i]
-        if tree.revolute[i]:
-            state = here
-            state[2] += z * rate + _cross(here[1], z * speed)
-            state[1] += z * speed
-            rotation = np.einsum('xys,yzs->xzs', frame, _rotations(tree.axis[i], x))
-        else:
-            state = _moved(here, z * x)
-            state[3] += z * speed
-            state[4] += z * rate + 2.0 * _cross(here[1], z * speed)
-            rotation = frame
-    point, omega, _, velocity, force = _moved(state, np.einsum('xys,y->xs', rotation, local))
-    axis, origin, spin, spin_up, start, pull = passed
-    return _Way(path, tree.revolute[path], axis, origin, spin, spin_up, start, pull, rotation,
-                omega, point, velocity, force)
+def _link_kinematics(
+    robot: RobotModel, body: int, point: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> _LinkKinematics:
+    """Kinematics of a ``point`` of a body, of the motion of the independent joints."""
+    joints = _joint_motion(robot, q, v, a)
+    path, chain = serial_chain(robot.tree, body)
+    samples, count = len(joints.q), len(path)
+    vectors, slopes = np.zeros((samples, 2, 3)), np.zeros((samples, 2, 3, 3, count))
+    motion = np.array([np.take(x, path, axis=1) for x in (joints.q, joints.v, joints.a)])
+    fill_link_motion(
+        chain, robot.gravity, np.array(point, dtype=float), motion, np.zeros((count, 12)),
+        np.zeros((count, 3)), np.zeros((3, count, 6)), vectors, slopes)
+    return _LinkKinematics(joints, path, vectors, slopes)
 
 
-def _path(parent: np.ndarray, body: int) -> np.ndarray:
-    """Bodies from the base to a body."""
-    path: list[int] = []
-    while body >= 0:
-        path.append(body)
-        body = int(parent[body])
-    return np.array(path[::-1], dtype=np.int64)
+@njit(**INSIDE)
+def _forward_pass(
+    chain: TreeJoints, gravity: np.ndarray, motion: np.ndarray, s: int, pose: np.ndarray,
+    screw: np.ndarray, axes: np.ndarray,
+) -> tuple[Spatial, Spatial]:
+    """RNEA, forward pass: axes with both rates; twist and acceleration of the last body."""
+    nought = (0.0, 0.0, 0.0)
+    twist, rate = (nought, nought), (nought, (-gravity[0], -gravity[1], -gravity[2]))
+    for j in range(len(chain.parent)):
+        body_forward_kinematics(chain, pose, screw, j, motion[0, s, j])
+        spatial_axis(chain.revolute[j], pose, screw, axes[0], j)
+        axis = six(axes[0], j)
+        axis_rate = motion_cross(twist, axis)
+        put(axes[1], j, axis_rate)
+        put(axes[2], j, spatial_plus(
+            motion_cross(rate, axis), motion_cross(twist, axis_rate), 1.0))
+        rate = spatial_plus(rate, axis_rate, motion[1, s, j])
+        rate = spatial_plus(rate, axis, motion[2, s, j])
+        twist = spatial_plus(twist, axis, motion[1, s, j])
+    return twist, rate
 
 
-def _moved(state: np.ndarray, lever: np.ndarray) -> np.ndarray:
-    """The motion of a body at another of its points, ``lever`` away."""
-    origin, omega, alpha, velocity, force = state
-    speed = _cross(omega, lever)
-    return np.array([
-        origin + lever, omega, alpha, velocity + speed,
-        force + _cross(alpha, lever) + _cross(omega, speed)])
+@njit(**INSIDE)
+def _force_slope(
+    spin: Vector, velocity: Vector, p: Vector, twist: Spatial, rate: Spatial
+) -> Vector:
+    """Change of the acceleration of a point with changes of twist and spatial acceleration.
+
+    Args:
+        spin: Angular velocity of the body.
+        velocity: Velocity of the point.
+        p: Where it is.
+        twist: Change of the twist.
+        rate: Change of the spatial acceleration.
+    """
+    point = plus(rate[1], cross(rate[0], p), 1.0)
+    point = plus(point, cross(twist[0], velocity), 1.0)
+    return plus(point, cross(spin, plus(twist[1], cross(twist[0], p), 1.0)), 1.0)
 
 
-def _in_body(
-    way: _Way, joints: _JointMotion, vector: np.ndarray,
-    slopes: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> LinkMotion:
-    """A vector and its slopes by the tree's joints, of the independent ones and in the body."""
-    by_x, by_v, by_a = (np.einsum('xys,xsk->syk', way.rotation, slope) for slope in slopes)
-    coupling = joints.coupling[..., way.path, :]
-    by_position, by_velocity, by_acceleration = (
-        slope @ coupling for slope in (by_x, by_v, by_a))
-    if joints.dv_dq is not None and joints.da_dq is not None:
-        dv_dq = joints.dv_dq[:, way.path]
-        by_position = by_position + by_v @ dv_dq + by_a @ joints.da_dq[:, way.path]
-        by_velocity = by_velocity + 2.0 * by_a @ dv_dq
-    value = np.einsum('xys,xs->sy', way.rotation, vector)
-    return LinkMotion(value, by_position, by_velocity, by_acceleration)
+@njit(**INSIDE)
+def _put_in_axes(turn: tuple[Vector, Vector, Vector], x: Vector, out: np.ndarray) -> None:
+    """Components of a vector of the world in axes that are columns of a rotation matrix."""
+    for i in range(3):
+        out[i] = turn[0][i] * x[0] + turn[1][i] * x[1] + turn[2][i] * x[2]
 
 
-def _cross(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Vector products along the first axis, where they are whole rows of numbers."""
-    return np.stack([
-        x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]])
+def _compiled(sources: str) -> Callable[..., Any]:
+    """All samples as one call; a digest of the files is part of what is compiled."""
+
+    @njit(**ENTRY)
+    def fill_link_motion(
+        chain: TreeJoints, gravity: np.ndarray, point: np.ndarray, motion: np.ndarray,
+        pose: np.ndarray, screw: np.ndarray, axes: np.ndarray, vectors: np.ndarray,
+        slopes: np.ndarray,
+    ) -> None:
+        sources  # noqa: B018
+        last, nought = len(chain.parent) - 1, (0.0, 0.0, 0.0)
+        local = (point[0], point[1], point[2])
+        turn, p = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), local
+        for s in range(motion.shape[1]):
+            twist, rate = _forward_pass(chain, gravity, motion, s, pose, screw, axes)
+            spin = twist[0]
+            if last >= 0:
+                turn = (three(pose, last, 0), three(pose, last, 3), three(pose, last, 6))
+                p = plus(three(pose, last, 9), (
+                    dot(turn[0], local), dot(turn[1], local), dot(turn[2], local)), 1.0)
+            velocity = plus(twist[1], cross(spin, p), 1.0)
+            _put_in_axes(turn, spin, vectors[s, 0])
+            force = _force_slope(spin, velocity, p, (nought, nought), rate)
+            _put_in_axes(turn, plus(force, cross(spin, velocity), 1.0), vectors[s, 1])
+            for j in range(last + 1):
+                axis, axis_rate = six(axes[0], j), six(axes[1], j)
+                by_q = spatial_plus(six(axes[2], j), motion_cross(axis_rate, twist), 1.0)
+                by_v = spatial_plus(motion_cross(axis, twist), axis_rate, 2.0)
+                _put_in_axes(turn, axis_rate[0], slopes[s, 0, 0, :, j])
+                _put_in_axes(turn, axis[0], slopes[s, 0, 1, :, j])
+                _put_in_axes(
+                    turn, _force_slope(spin, velocity, p, axis_rate, by_q), slopes[s, 1, 0, :, j])
+                _put_in_axes(
+                    turn, _force_slope(spin, velocity, p, axis, by_v), slopes[s, 1, 1, :, j])
+                _put_in_axes(
+                    turn, plus(axis[1], cross(axis[0], p), 1.0), slopes[s, 1, 2, :, j])
+
+    return fill_link_motion
 
 
-def _rotations(axis: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """Rotation matrices about a unit axis (Rodrigues), shape ``(3, 3, S)``."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])[:, :, None]
-    square = np.outer(axis, axis)[:, :, None] - np.eye(3)[:, :, None]
-    return np.eye(3)[:, :, None] + np.sin(angles) * cross + (1.0 - np.cos(angles)) * square
+#: Fill the ``vectors`` ``(S, 2, 3)`` and ``slopes`` ``(S, 2, 3, 3, k)`` of a link from its serial
+#: chain, gravity, a point of the link, motion of the k joints ``(3, S, k)``, and workspace: poses
+#: ``(k, 12)``, axes ``(k, 3)``, and spatial axes with both rates ``(3, k, 6)``.
+fill_link_motion = _compiled(digest(*SOURCES))
