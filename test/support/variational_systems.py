@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from support import golden_problems as golden
 from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration, constraints
@@ -39,3 +40,17 @@ def within(model, closures, q, seed=0, size=1.0):
     jacobian = constraints(discrete_system(model, closures), None, q).jacobian
     random = size * np.random.default_rng(seed).normal(size=len(q))
     return random - np.linalg.pinv(jacobian, rcond=1e-9) @ (jacobian @ random)
+
+
+def geometric_ratio(system, values, q, impulses, step, span):
+    r"""Largest geometric stiffness over what a step leaves stable, below one for stability.
+
+    The largest eigenvalue of :math:`-Z^\top (Q/s) Z` relative to :math:`Z^\top (4M/h^2) Z`, where
+    Z spans the motions within the constraints; impulses of these act over a time s in [s].
+    """
+    here = constraints(system, values, q, impulses)
+    allowed = scipy.linalg.null_space(here.jacobian)
+    stiffness = -allowed.T @ here.stiffness @ allowed / span
+    inertia = 4.0 / step**2 * allowed.T @ here.mass @ allowed
+    return float(scipy.linalg.eigh(
+        0.5 * (stiffness + stiffness.T), inertia, eigvals_only=True)[-1])

@@ -148,28 +148,3 @@ def closed_configuration(
             return q
     _require_closed(system, closures, constraints(system, None, q).gap)
     return q
-
-
-def geometric_ratio(
-    system: DiscreteSystem, values: TreeValues, q: np.ndarray, impulses: np.ndarray,
-    step: float, span: float,
-) -> float:
-    r"""Largest geometric stiffness over what a step leaves stable, below one for stability.
-
-    The largest eigenvalue of :math:`-Z^\top (Q/s) Z` relative to :math:`Z^\top (4M/h^2) Z`,
-    where Z spans the motions within the constraints.
-
-    Args:
-        system: The system.
-        values: Its parameter values.
-        q: Joint positions at the node, shape ``(n,)``.
-        impulses: Of the constraints there, shape ``(r,)``.
-        step: The step h in [s].
-        span: Time s over which the impulses act in [s]: half of the steps before and after.
-    """
-    here = constraints(system, values, q, impulses)
-    within = scipy.linalg.null_space(here.jacobian)
-    stiffness = -within.T @ here.stiffness @ within / span
-    inertia = 4.0 / step**2 * within.T @ here.mass @ within
-    return float(scipy.linalg.eigh(
-        0.5 * (stiffness + stiffness.T), inertia, eigvals_only=True)[-1])
