@@ -96,7 +96,7 @@ class BetweenRecordings:
 
     @property
     def quantile(self) -> float:
-        """What makes 95 % intervals of deviations: Student's t, G - 1 degrees of freedom."""
+        """Student's t quantile of 95 % intervals, with G - 1 degrees of freedom."""
         return float(stdtrit(self.recordings - 1, 0.975))
 
     def to_json(self) -> dict[str, Any]:

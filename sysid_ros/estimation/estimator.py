@@ -28,14 +28,14 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
 
 class Estimator(Protocol):
-    """Settings of a method; fitting keeps no state on them."""
+    """Estimator of parameters from a regression; fitting keeps no state on its settings."""
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Infer the parameters of a problem."""
 
 
 class TrajectoryEstimator(Protocol):
-    """Likewise of a method that seeks states together with parameters."""
+    """Estimator of states together with parameters; fitting keeps no state on its settings."""
 
     def fit(self, problem: TrajectoryProblem) -> Estimate:
         """Infer the parameters of a problem."""

@@ -127,7 +127,7 @@ class FitSetup:
         return tuple(map(str, found))
 
     def effort_findings(self, dataset: Dataset) -> tuple[EffortFinding, ...]:
-        """What the measured efforts look like beside the prior's torques.
+        """Findings on the measured efforts compared with the torques that the prior predicts.
 
         Raises:
             RecordingError: Columns are those of other joints, or an effort has the wrong sign,

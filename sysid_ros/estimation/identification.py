@@ -136,13 +136,13 @@ class Identification:
 
     @property
     def described(self) -> RecordingSettings:
-        """What was recorded, with all joints that nothing drives."""
+        """The recording's settings, with all joints that no motor drives."""
         recording = self.settings.recording
         names = (*recording.unpowered, *self.settings.fit.trajectory.unpowered)
         return recording.model_copy(update={'unpowered': tuple(dict.fromkeys(names))})
 
     def recording(self) -> Recording:
-        """What was recorded.
+        """The recording's section of the settings.
 
         Raises:
             RecordingError: It cannot be read.
@@ -150,17 +150,17 @@ class Identification:
         return load_recording(self.described, self.folder)
 
     def with_processing(self, processing: Processing) -> Identification:
-        """The same with the recording processed in another way."""
+        """The identification with other processing of the recording."""
         return replace(
             self, settings=self.settings.model_copy(update={'processing': processing}))
 
     def with_fit(self, **changes: Any) -> Identification:
-        """The same with some settings of the fit changed."""
+        """The identification with some settings of the fit changed."""
         fit = self.settings.fit.model_copy(update=changes)
         return replace(self, settings=self.settings.model_copy(update={'fit': fit}))
 
     def with_terms(self, terms: TermSettings) -> Identification:
-        """The same with other joint terms, among which friction is not chosen again.
+        """The identification with other joint terms, among which friction is not chosen again.
 
         Raises:
             ConfigurationError: The settings have no robot.

@@ -31,7 +31,7 @@ class Measurement:
 
     @classmethod
     def read(cls, setup: FitSetup) -> Measurement:
-        """What was recorded, in memory or, where it is too much for that, read in windows.
+        """Read a recording into memory or, where it is too long for that, in windows.
 
         Args:
             setup: The settings, which name the recording, and the torque model.

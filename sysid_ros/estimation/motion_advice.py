@@ -105,7 +105,7 @@ def _motion(
 
 
 def identifiability(problem: RegressionProblem, estimate: Estimate) -> Identifiability:
-    """What the data of a fit leaves open, and which motions would help.
+    """Identifiability of the parameters of a fit, and motions that would improve it.
 
     Args:
         problem: The rows that were fitted.

@@ -58,7 +58,7 @@ class CandidateErrors:
         return np.concatenate([self.stretches, self.faster])
 
     def to_arrays(self) -> Arrays:
-        """What :meth:`from_arrays` makes the same of, in another process."""
+        """Errors as arrays, to pass them between processes; see :meth:`from_arrays`."""
         return (
             np.array(self.name), np.array([self.parameters, self.seconds]), self.stretches,
             self.faster)
@@ -67,7 +67,7 @@ class CandidateErrors:
     def from_arrays(
         cls, name: np.ndarray, numbers: np.ndarray, stretches: np.ndarray, faster: np.ndarray
     ) -> CandidateErrors:
-        """Errors of what :meth:`to_arrays` gave."""
+        """The inverse of :meth:`to_arrays`."""
         parameters, seconds = numbers.tolist()
         return cls(str(name), int(parameters), stretches, faster, seconds)
 

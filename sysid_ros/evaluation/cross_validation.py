@@ -77,7 +77,7 @@ class CrossValidation:
 
     @property
     def prior_errors(self) -> np.ndarray:
-        """The same of the prior."""
+        """Relative error of the prior on every fold, shape ``(K,)``."""
         return np.array([fold.prediction.prior.relative_error for fold in self.folds])
 
     @property

@@ -24,7 +24,7 @@ _STILL, _STILL_PRISMATIC = 0.02, 0.002
 
 @dataclass(frozen=True)
 class DataFindings:
-    """What speaks for or against the data that a model was fitted to.
+    """Findings on the data that a model was fitted to.
 
     Attributes:
         efforts: What the efforts look like beside the torques of the prior.
@@ -52,7 +52,7 @@ class DataFindings:
     departures: tuple[Departure, ...] = ()
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
-        """The same without a clock that the description suggests and the rows exclude.
+        """The findings without a clock error that the description suggests and the rows exclude.
 
         The rows need no description for it: then the inertias of the description are wrong.
         """

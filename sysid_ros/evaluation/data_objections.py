@@ -26,7 +26,7 @@ _UNMOVED = 1e-3
 
 
 def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objection]:
-    """What speaks against the recordings, in the order in which it should be mended.
+    """Objections to the recordings, in the order in which they should be mended.
 
     Args:
         estimate: What was found from them.

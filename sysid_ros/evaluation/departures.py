@@ -53,7 +53,7 @@ class Departure:
 
     @property
     def next_step(self) -> str:
-        """What to do about it."""
+        """The next step, in words."""
         return (
             f'Check torque constant and gear (recording.effort.scale: '
             f'{{{self.joint}: {1.0 / self.factor:.3g}}} would agree with the description); if the '

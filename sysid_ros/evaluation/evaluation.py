@@ -136,7 +136,7 @@ def evaluate(
 
 
 def remarks_on(estimate: Estimate, held_out: HeldOut) -> tuple[str, ...]:
-    """What is said of data to judge by: motion that goes further, damage that nobody would see.
+    """Remarks on held-out data: motion beyond that of the fit, and damaged signals.
 
     Args:
         estimate: The estimate, with the range of its motion in its provenance.

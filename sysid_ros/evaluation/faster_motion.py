@@ -72,7 +72,7 @@ class FasterMotion:
 
     @classmethod
     def from_json(cls, data: Any) -> FasterMotion | None:
-        """What :meth:`to_json` gave; None where it is no such thing."""
+        """The inverse of :meth:`to_json`; None where the data is no such thing."""
         try:
             factors = {str(name): float(value) for name, value in data['speed_factors'].items()}
             return cls(

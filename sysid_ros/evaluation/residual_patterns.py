@@ -27,7 +27,7 @@ _LEAST_ROWS = 50
 
 
 class Pattern(enum.Enum):
-    """What a joint's residuals follow; the values are clauses for sentences."""
+    """Patterns of a joint's residuals; the values are clauses for sentences."""
 
     TREND = 'drifts along the recording'
     SATURATION = 'is too small where it should be large, as if it saturated'
@@ -35,7 +35,7 @@ class Pattern(enum.Enum):
 
     @property
     def next_step(self) -> str:
-        """What to do about it."""
+        """The next step, in words."""
         if self is Pattern.TREND:
             return 'Warm the drives up, zero the torque sensors, and record again.'
         return (

@@ -26,7 +26,7 @@ from sysid_ros.settings import StrictSettings
 
 
 class ShadowSettings(StrictSettings):
-    """What a shadow test asks of the robot.
+    """Settings of a shadow test.
 
     Attributes:
         least_motion: Time in which some joint moves, in [s].

@@ -40,11 +40,11 @@ class Verdict:
 
     @property
     def next_step(self) -> str:
-        """What to do first: reasons come in the order in which they should be mended."""
+        """The first next step; reasons come in the order in which they should be mended."""
         return self.next_steps[0]
 
     def with_remarks(self, remarks: Sequence[str]) -> Verdict:
-        """The same verdict with more remarks."""
+        """The verdict with more remarks."""
         return replace(self, remarks=(*self.remarks, *remarks))
 
     def to_json(self) -> dict[str, Any]:

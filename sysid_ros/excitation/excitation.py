@@ -21,10 +21,10 @@ class Motion:
 
     Attributes:
         t: Times in [s], shape ``(T,)``.
-        q: Positions, shape ``(T, n)``; likewise the others.
-        v: Velocities.
-        a: Accelerations.
-        jerk: Derivatives of the accelerations.
+        q: Positions in [rad] or [m], shape ``(T, n)``.
+        v: Velocities, shape ``(T, n)``.
+        a: Accelerations, shape ``(T, n)``.
+        jerk: Derivatives of the accelerations, shape ``(T, n)``.
     """
 
     t: np.ndarray

@@ -122,7 +122,7 @@ class TermSettings(_keys_of(joint_terms(), TermKeys)):  # type: ignore[misc]
 
 
 class RobotSettings(StrictSettings):
-    """What is identified.
+    """The ``robot:`` section of a settings file: description and joint terms.
 
     Attributes:
         description: URDF, xacro or MJCF file, relative to the settings file.

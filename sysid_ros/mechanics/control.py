@@ -28,7 +28,7 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 
 @dataclass(frozen=True, eq=False)
 class TorqueCommand:
-    """What the drives are to do.
+    """Torques of the drives, and joints whose torque is at its limit.
 
     Attributes:
         torque: Torques within the limits in [N·m] or [N], shape ``(n,)``.
@@ -88,9 +88,9 @@ class ComputedTorque:
         Args:
             q: Measured positions in [rad] or [m], shape ``(n,)``.
             v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
-            q_ref: Positions of the reference, shape ``(n,)``; likewise the others.
-            v_ref: Its velocities.
-            a_ref: Its accelerations.
+            q_ref: Positions of the reference in [rad] or [m], shape ``(n,)``.
+            v_ref: Velocities of the reference, shape ``(n,)``.
+            a_ref: Accelerations of the reference, shape ``(n,)``.
 
         Raises:
             ParameterError: A number is not finite, and so no torque would be.

@@ -17,7 +17,7 @@ _BAGS = ('.mcap', '.db3', '.zstd')
 
 
 def file_kind(path: Path) -> tuple[str, str | None] | None:
-    """What a file or folder is, and the format that reads it, if any; None where that is open.
+    """Kind of a file or folder and the format that reads it; None where that is open.
 
     Args:
         path: The file or folder.

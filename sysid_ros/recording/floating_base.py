@@ -21,7 +21,7 @@ from sysid_ros.robot.model import STANDARD_GRAVITY, RobotModel
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWrench:
-    """What the surroundings exert on a link, as a force-torque sensor at a foot or hand shows.
+    """External wrench on a link, as a force-torque sensor at a foot or hand measures it.
 
     Attributes:
         link: The link; force and moment are given in its frame, the moment about its origin.

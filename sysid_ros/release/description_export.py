@@ -99,7 +99,7 @@ def export_description(
 
 
 def body_shares(robot: RobotModel, parameters: ParameterSet) -> list[BodyShares]:
-    """What the export writes for the links of every body that changes.
+    """Inertial parameters of the links of every body that changes.
 
     Args:
         robot: The robot that was identified.

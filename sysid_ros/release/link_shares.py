@@ -53,7 +53,7 @@ class Inertial:
 
 @dataclass(frozen=True, eq=False)
 class BodyShares:
-    """What the export writes for one body.
+    """Inertial parameters of the links of one body.
 
     Attributes:
         first: Name and new numbers of the body's first link.

@@ -63,7 +63,7 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a revision hands over, and where it comes from.
+    """Parameters of a revision, and their provenance.
 
     Attributes:
         description: Robot description with the parameters in it, byte for byte.

@@ -40,7 +40,7 @@ class UnknownRevisionError(ReleaseError):
 
 
 class RejectedEntryError(ReleaseError):
-    """What was to be kept is too long, or too much."""
+    """An entry for the store is too long, or too much."""
 
 
 class RevisionStore:
@@ -134,7 +134,7 @@ class RevisionStore:
         return _checked(rows[0]) if rows else None
 
     def verify(self) -> tuple[str, ...]:
-        """What is wrong with the store, one sentence each; empty when it is sound.
+        """Faults of the store, one sentence each; empty when it is sound.
 
         Altered, exchanged and missing revisions are found. Revisions that were cut off or replaced
         at the end are missed by the note beside the store, and by consumers that acknowledged
@@ -172,7 +172,7 @@ class RevisionStore:
         return first
 
     def commit(self, content: Content, base: str, comment: str = '') -> Revision:
-        """Hand out a new content.
+        """Append a revision with new content.
 
         Args:
             content: The content.
@@ -219,7 +219,7 @@ class RevisionStore:
             )
 
     def rollback(self, name: str = '', comment: str = '') -> Revision:
-        """Hand out again what an earlier revision held, as a revision of its own.
+        """Append a revision with the content of an earlier one.
 
         Args:
             name: Id of that revision; empty for the one before the current.

@@ -110,7 +110,7 @@ class StoreFile:
             raise
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong with the file's structure; empty when it is sound."""
+        """Faults of the file's structure, as SQLite finds them; empty when it is sound."""
         found = [str(row[0]) for row in self.rows('PRAGMA integrity_check(10)')]
         return [] if found == ['ok'] else [' '.join(text.split()) for text in found]
 

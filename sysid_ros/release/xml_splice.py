@@ -174,7 +174,7 @@ def set_attributes(
 
 
 def insert_children(xml: bytes, element: Element, texts: Iterable[str]) -> Splice:
-    """Put elements first into another one, indented as its surroundings are.
+    """Insert elements as first children of another one, indented as its surroundings are.
 
     Args:
         xml: The document.
@@ -214,7 +214,7 @@ def _child_indentation(xml: bytes, element: Element, default: bytes) -> bytes:
 
 
 def remove(xml: bytes, element: Element) -> Splice:
-    """Take an element out, with its line when it stands alone on it."""
+    """Remove an element, with its line when it stands alone on it."""
     before = _indentation(xml, element.start)
     after = re.compile(rb'[ \t]*\r?\n').match(xml, element.end)
     if before is None or after is None:

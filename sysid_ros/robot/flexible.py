@@ -25,7 +25,7 @@ PerJoint = float | Sequence[float]
 
 @dataclass(frozen=True)
 class FlexibleObject(ABC):
-    """What rods and loops have in common.
+    """Base of flexible rods and loops: a chain of links with springs and dampers.
 
     Attributes:
         name: First part of the names of its links and joints.
@@ -34,7 +34,7 @@ class FlexibleObject(ABC):
         thickness: Diameter in [m].
         stiffness: About x and about y in [N·m/rad], each alike or joint by joint: along the rod,
             or along the first branch of the loop and then along the second.
-        damping: Likewise in [N·m·s/rad].
+        damping: About x and about y in [N·m·s/rad], in the order of ``stiffness``.
         clamped: Whether the far end is clamped in the world.
     """
 
@@ -170,7 +170,7 @@ def attach(
     arm: RobotModel, link: str, held: FlexibleObject, *, pose: np.ndarray,
     at: dict[str, float] | None = None,
 ) -> AttachedObject:
-    """Put a flexible object into a gripper, and clamp its far end where it is then.
+    """Attach a flexible object to a gripper, and clamp its far end where it is then.
 
     Args:
         arm: The arm, from a URDF.

@@ -66,7 +66,7 @@ class JointLimits:
 
 @dataclass(frozen=True, eq=False)
 class RobotModel(CachesValues):
-    """What is identified: joints, moving bodies, prior inertial parameters, limits.
+    """Robot model: joints, moving bodies, prior inertial parameters, limits.
 
     Build one with :meth:`from_description`. Bodies are named by their first link; their
     parameters include every link fixed to it.
@@ -196,10 +196,10 @@ class RobotModel(CachesValues):
 
         Args:
             source: As in :meth:`from_description`.
-            options: As there.
+            options: Keyword arguments of :meth:`from_description`.
 
         Raises:
-            ModelError: As there, or the source is an MJCF.
+            ModelError: As for :meth:`from_description`, or the source is an MJCF.
         """
         return cls._from_format('urdf', source, options)
 
@@ -209,10 +209,10 @@ class RobotModel(CachesValues):
 
         Args:
             source: As in :meth:`from_description`.
-            options: As there.
+            options: Keyword arguments of :meth:`from_description`.
 
         Raises:
-            ModelError: As there, or the source is a URDF.
+            ModelError: As for :meth:`from_description`, or the source is a URDF.
         """
         return cls._from_format('mjcf', source, options)
 

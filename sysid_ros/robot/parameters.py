@@ -138,7 +138,7 @@ class ParameterSet:
             ) from None
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ParameterSet:
-        """The same parameters with other values.
+        """The parameter set with other values.
 
         Args:
             values: Vector of shape ``(p,)``, or some values by name.
@@ -153,7 +153,7 @@ class ParameterSet:
         return replace(self, values=values)
 
     def fixed(self, *patterns: str) -> ParameterSet:
-        """The same set with every parameter that matches a pattern held at its value.
+        """The parameter set with every parameter that matches a pattern fixed at its value.
 
         Args:
             patterns: Names with ``*`` and ``?`` wildcards.

@@ -202,14 +202,14 @@ class ChangeDetector:
     def step(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray
     ) -> Change | None:
-        """Take in one sample, shape ``(n,)`` each; see :meth:`extend`."""
+        """Update the statistics with one sample, shape ``(n,)`` each; see :meth:`extend`."""
         found = self.extend(*(np.asarray(x)[None] for x in (q, v, a, tau)))
         return found[-1] if found else None
 
     def extend(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray
     ) -> list[Change]:
-        """Take in samples.
+        """Update the statistics with samples.
 
         Args:
             q: Joint positions in [rad] or [m], shape ``(T, n)``.
@@ -232,7 +232,7 @@ class ChangeDetector:
     def extend_rows(
         self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray | None = None
     ) -> list[Change]:
-        """Take in rows of the regressor; see :meth:`extend`.
+        """Update the statistics with rows of the regressor; see :meth:`extend`.
 
         Args:
             rows: Shape ``(T, n, p)``.

@@ -81,7 +81,7 @@ class Committed:
 
 @dataclass(frozen=True, eq=False)
 class OnlineEstimate:
-    """What is known of a moving robot.
+    """Estimate of a moving robot's parameters, and changes that were detected.
 
     Attributes:
         time: Seconds since 1970 up to which joint states were used.
@@ -142,7 +142,7 @@ class OnlineIdentification:
         return self._rows.since
 
     def compare_with(self, committed: Committed | None) -> None:
-        """Look for changes against other parameters from now on.
+        """Detect changes against other parameters from now on.
 
         Args:
             committed: The parameters; None for no comparison.
@@ -151,7 +151,7 @@ class OnlineIdentification:
         self._detector = self._new_detector()
 
     def take(self, window: LiveWindow) -> None:
-        """Use what has come.
+        """Update the estimate and the change detection with new joint states.
 
         Args:
             window: Joint states from :attr:`since` on.
@@ -246,7 +246,7 @@ class OnlineIdentification:
 
     @property
     def estimate(self) -> OnlineEstimate | None:
-        """What is known now; None before the noise is."""
+        """The estimate from all rows so far; None before the noise is known."""
         recursion = self._recursion
         if recursion is None or not recursion.samples:
             return None

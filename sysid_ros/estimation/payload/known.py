@@ -60,7 +60,7 @@ class Known(StrictSettings):
 
     @property
     def plausibility(self) -> dict[str, float]:
-        """What follows for the ``plausibility`` of a fit."""
+        """Plausibility limits that follow from the weighed masses."""
         return {} if self.total_mass is None else {'weighed_mass': _SIGMAS * self.accuracy}
 
     def parameters(self, model: TorqueModel) -> ParameterSet:

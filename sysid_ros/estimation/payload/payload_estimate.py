@@ -87,7 +87,7 @@ class PayloadEstimate:
         return np.where(lost > _LOST * whole, np.inf, np.sqrt(variance))
 
     def in_frame(self, pose: np.ndarray) -> PayloadEstimate:
-        """The same load, said in another frame.
+        """The load's inertial parameters in another frame.
 
         Args:
             pose: Pose of that frame in the present one, shape ``(4, 4)``.

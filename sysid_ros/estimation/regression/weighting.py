@@ -23,7 +23,7 @@ def require_prior(strength: float) -> None:
 
 
 def weighted_directions(problem: RegressionProblem) -> tuple[DataDirections, tuple[str, ...]]:
-    """What rows tell when joints weigh by the noise that weighted least squares finds.
+    """Directions that rows determine when joints are weighted by the noise of their residuals.
 
     Args:
         problem: Rows and prior.

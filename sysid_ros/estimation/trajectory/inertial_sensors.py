@@ -66,7 +66,7 @@ class _Mounted:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'{self.kind} on {self.mounting.link}'
 
     def require_robot(self, robot: RobotModel) -> None:
@@ -161,7 +161,7 @@ class LoadCell:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'load cell in {self.joint}'
 
     def require_robot(self, robot: RobotModel) -> None:

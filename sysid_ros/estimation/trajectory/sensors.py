@@ -35,7 +35,7 @@ class Sensor(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
 
     @property
     def width(self) -> int:
@@ -96,7 +96,7 @@ class Encoder:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'encoder of {", ".join("+".join(j for j, _ in row) for row in self.weights)}'
 
     @property
@@ -136,7 +136,7 @@ class Tachometer(Encoder):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return super().name.replace('encoder', 'tachometer', 1)
 
     def read(

@@ -49,7 +49,7 @@ def loop_constraints(
 def from_rest(
     constraints: tuple[LoopConstraint, ...], robot: RobotModel, resting: np.ndarray
 ) -> tuple[Check, ...]:
-    """The same for a robot that rests where a stop has ended, maybe in a margin.
+    """Loop checks for a robot that rests where a stop has ended, maybe in a margin.
 
     Args:
         constraints: What :func:`loop_constraints` gave.

@@ -52,7 +52,7 @@ class Check(Protocol):
     """Inequalities on a motion at every instant."""
 
     def labels(self) -> tuple[str, ...]:
-        """What each of the k inequalities is, in words."""
+        """Labels of the k inequalities, in words."""
 
     def slack(self, motion: MotionState) -> np.ndarray:
         """Distances to the limits, negative beyond them.

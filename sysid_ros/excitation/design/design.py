@@ -201,7 +201,7 @@ class Designer:
         return loop_constraints(self.model.robot, settings.margin, settings.singularity_margin)
 
     def loop_guard(self) -> LoopGuard | None:
-        """What watches the loops of the robot while it moves; None where it has none."""
+        """Guard of the robot's closed loops during motion; None where it has none."""
         return LoopGuard.of(self.model.robot, self.limits, self.settings.singularity_margin)
 
     def dense(self, excitation: Excitation) -> Motion:
@@ -287,7 +287,7 @@ class Designer:
         return objective.criterion(information, self.information.steps)[0]
 
     def objective(self, samples: int) -> DesignObjective:
-        """What the search minimises, on a grid of so many samples, both ends included."""
+        """Objective of the search on a grid of so many samples, both ends included."""
         t = np.linspace(0.0, self.basis.duration, samples)
         limits = self.limits.within(self.settings.margin, self.settings.effort_margin)
         return DesignObjective(

@@ -29,7 +29,7 @@ _USUAL_NOISE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """What is told by rows of the regressor, in terms of the r base parameters.
+    """Information of rows of the regressor about the r base parameters.
 
     Attributes:
         model: The torque model.
@@ -52,7 +52,7 @@ class Information:
         data_information: np.ndarray | None = None, prior_weight: float = 1e-3,
         free: np.ndarray | None = None,
     ) -> Information:
-        """What is known before a motion: the prior, and recordings at hand.
+        """Information before a motion: of the prior, and of recordings at hand.
 
         Args:
             model: The torque model.

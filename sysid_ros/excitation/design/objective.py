@@ -59,7 +59,7 @@ class DesignObjective:
         return np.hstack([constraint.slack(motion) for constraint in self.constraints])
 
     def parts(self) -> tuple[DesignObjective, ...]:
-        """The same on stretches of the grid, so that no regressor is large."""
+        """Objective by parts of the grid, so that no regressor is large."""
         samples = self.functions.shape[1]
         return tuple(
             replace(self, functions=self.functions[:, k:k + _AT_ONCE])

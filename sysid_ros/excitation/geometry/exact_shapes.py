@@ -207,7 +207,7 @@ class GeometryClearance:
 
 @dataclass(frozen=True, eq=False)
 class ShapeClearance:
-    """The same as a constraint that a search can follow, for a few pairs.
+    """Clearance of a few pairs of shapes as a differentiable constraint.
 
     Attributes:
         geometry: The pairs.

@@ -122,7 +122,7 @@ def distances_to_keep(
     robot: RobotModel, bodies: Sequence[tuple[int, int]], room: np.ndarray, distance: float,
     labels: Sequence[str],
 ) -> np.ndarray:
-    """What pairs of shapes keep, where some are near each other by construction.
+    """Least distances of pairs of shapes, where some are near each other by construction.
 
     Pairs that touch in every pose do not count, nor do those at most two joints apart that
     touch at rest: their shapes overlap. Any that are nearer at rest than twice the distance

@@ -20,12 +20,12 @@ _MOVING = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What is known at an instant.
+    """Joint states of a robot as observed at an instant.
 
     Attributes:
         q: Measured positions in [rad] or [m], shape ``(n,)``; NaN where they are not known.
-        v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``; NaN likewise.
-        effort: Measured torques or forces in [N·m] or [N], shape ``(n,)``; NaN likewise.
+        v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``; NaN if unknown.
+        effort: Measured torques or forces in [N·m] or [N], shape ``(n,)``; NaN if unknown.
         age: Time since the joint states were received in [s]; infinite before the first.
         rate: Joint states per second in [Hz]; NaN where it is not known.
         missing: Joints that were never heard of.
@@ -59,7 +59,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class PlaybackTolerances:
-    """What is tolerated while a motion is played.
+    """Tolerances of a motion that is played.
 
     Attributes:
         tracking_error: Largest distance from the command in [rad] or [m].
@@ -119,14 +119,14 @@ class PlaybackChecks:
         self._monitor = self._limit_monitor(np.nan)
 
     def absent(self, seen: Observation) -> tuple[str, ...]:
-        """What is missing for a start, one sentence each; empty when nothing is."""
+        """Missing requirements of a start, one sentence each."""
         if seen.missing:
             heard = seen.unheard or f'No joint state names {", ".join(seen.missing)}.'
             return (heard,)
         return (*self._monitor_lost(seen), *self._states_lost(seen))
 
     def forbids(self, seen: Observation) -> tuple[str, ...]:
-        """What makes a start unsafe, one sentence each; empty when nothing does."""
+        """Reasons why a start is unsafe, one sentence each."""
         return (
             *self._publishers(seen), *self._unreadable(seen),
             *self._limit_monitor(seen.rate).findings(seen.q, seen.v, age=seen.age),

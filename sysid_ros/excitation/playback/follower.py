@@ -27,7 +27,7 @@ _AHEAD = 0.05
 
 
 class FollowerPhase(Enum):
-    """What a follower does, in words."""
+    """Phase of a follower; the value is in words."""
 
     WAITING = 'waiting for joint states'
     HOLDING = 'holding the robot'
@@ -97,7 +97,7 @@ class Follower:
         return self.phase is FollowerPhase.WAITING or (resting and self._slow())
 
     def refer(self, now: float, reference: Reference) -> None:
-        """Take a reference of a stream.
+        """Track a reference of a stream.
 
         Raises:
             ExcitationError: It cannot be followed, and why; nothing changes by it, unless it
@@ -145,7 +145,7 @@ class Follower:
             self.phase, self.reason, self._broken = FollowerPhase.RELEASED, reason, True
 
     def tick(self, now: float, q: np.ndarray, v: np.ndarray) -> Reference | None:
-        """What is to be tracked now; None while nothing is commanded.
+        """Setpoint at this instant; None while nothing is commanded.
 
         Args:
             now: The time in [s], not before that of the last call.

@@ -11,7 +11,7 @@ from sysid_ros.excitation.safety.braking import BrakingStop
 
 
 class MotionOutput(Protocol):
-    """What carries out a motion; times are those of the session's clock, in [s].
+    """Output that motions are sent to; times are those of the session's clock, in [s].
 
     Attributes:
         holds: Whether it has to be told to hold a robot that is at rest, for as long as it rests.
@@ -31,7 +31,7 @@ class MotionOutput(Protocol):
         """Whether the motion may run."""
 
     def send(self, now: float, point: Setpoint, seen: Observation) -> None:
-        """Tell the robot what to do at the given time."""
+        """Send the setpoint of the given time to the robot."""
 
     def stop(self, now: float, stop: BrakingStop | None) -> None:
         """Bring the robot to rest; called at every tick until it rests.

@@ -62,7 +62,7 @@ def _coasting(
 
 @dataclass(frozen=True)
 class MonitorSettings:
-    """What a monitor tolerates.
+    """Margins of a limit monitor.
 
     Attributes:
         reaction_time: Time from a finding until the robot brakes in [s].

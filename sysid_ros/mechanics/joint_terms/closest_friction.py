@@ -96,7 +96,7 @@ def frictions_to_json(frictions: Mapping[str, ClosestFriction]) -> dict[str, Any
 
 
 def frictions_from_json(data: Any) -> dict[str, ClosestFriction]:
-    """What :func:`frictions_to_json` gave; none where it is no such thing."""
+    """The inverse of :func:`frictions_to_json`; none where the data is no such thing."""
     try:
         found = {
             str(joint): ClosestFriction(

@@ -88,7 +88,7 @@ STRIBECK = Law(
 
 @dataclass(frozen=True)
 class StribeckFriction(ShapedFriction):
-    r"""What dry friction has more at low speed, beside the Coulomb friction of the axis.
+    r"""Stribeck friction: dry friction at low speed beyond the Coulomb friction of the axis.
 
     :math:`c = \mathrm{s}(\dot z)\,\exp(-|\dot z / v_s|^\delta)` with the sign s smoothed as
     that of Coulomb friction (Armstrong-Hélouvry, Dupont and Canudas de Wit 1994).

@@ -32,7 +32,7 @@ class TermKeys(StrictSettings):
 
 
 class JointTerm(Protocol):
-    """What a regressor needs to know about a term."""
+    """A joint term as columns of the torque regressor."""
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """The k parameters of the term."""
@@ -61,7 +61,7 @@ class JointTerm(Protocol):
 
 
 class DescribedTerm:
-    """What settings files and robot descriptions call a term.
+    """Names of a joint term in settings files and robot descriptions.
 
     Attributes:
         fields: What its amplitudes are called behind the name of their joint or axis.

@@ -62,7 +62,7 @@ def registered(term: type[DescribedTerm]) -> Iterator[None]:
 
 
 def names_in(document: str) -> dict[str, str]:
-    """What a robot description calls the parameters that it has a place for, by field.
+    """Names of joint parameters in a robot description, by field.
 
     Args:
         document: ``'urdf'``, ``'mjcf'``, or ``'described'`` for the attribute of a joint as this

@@ -68,12 +68,12 @@ class Bordered:
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """The same of the blocks C, shape ``(P, z)``."""
+        """Root of the diagonals of the blocks C, one where it is zero, shape ``(P, z)``."""
         return _scale(self.own)
 
     @cached_property
     def elimination(self) -> np.ndarray:
-        """How starts adapt to parameters, less: inverses of C times B, shape ``(P, z, k)``."""
+        r"""Elimination of the starts, :math:`C^{-1} B`, shape ``(P, z, k)``."""
         return self._adapted(self.mixed)
 
     def _adapted(self, right: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ class Bordered:
 
     @cached_property
     def reduced(self) -> np.ndarray:
-        """A without what adapted starts explain, shape ``(k, k)``."""
+        """Schur complement of A after elimination of the starts, shape ``(k, k)``."""
         reduced = self.shared - np.einsum('pzk,pzl->kl', self.mixed, self.elimination)
         return 0.5 * (reduced + reduced.T)
 
@@ -93,8 +93,8 @@ class Bordered:
         """Solve within bounds of the parameters' steps.
 
         Args:
-            lower: Of steps, at most zero, shape ``(k,)``.
-            upper: Likewise, at least zero.
+            lower: Least steps, at most zero, shape ``(k,)``.
+            upper: Largest steps, at least zero, shape ``(k,)``.
 
         Returns:
             Steps of the parameters ``(k,)`` and of the starts ``(P, z)``.
@@ -117,7 +117,7 @@ class Bordered:
         return DampedStep(own, shared, self.promised(shared, own), self.size(shared), None)
 
     def promised(self, shared: np.ndarray, own: np.ndarray) -> float:
-        """How much a step takes off the cost, if all is linear.
+        """Decrease of the cost that the quadratic model predicts for a step.
 
         Args:
             shared: Steps of the parameters, shape ``(k,)``.
@@ -137,8 +137,8 @@ class Bordered:
         """Largest part of the gradient over the scale, but for what bounds forbid to follow.
 
         Args:
-            lower: Of steps, zero where a parameter is at its bound, shape ``(k,)``.
-            upper: Likewise.
+            lower: Least steps, zero where a parameter is at its bound, shape ``(k,)``.
+            upper: Largest steps, zero where a parameter is at its bound, shape ``(k,)``.
         """
         stuck = ((self.gradient > 0.0) & (lower >= 0.0)) | ((self.gradient < 0.0) & (upper <= 0.0))
         parts = [np.abs(self.gradient / self.scale)[~stuck], np.abs(self.gradients / self.scales)]

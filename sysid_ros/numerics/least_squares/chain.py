@@ -36,7 +36,7 @@ class ChainPart(Protocol):
 
     @property
     def cost(self) -> float:
-        """What they add to the cost."""
+        """Their part of the cost."""
 
     def reweighted(self) -> ChainPart:
         """The residuals whose squares have the slope of the cost here."""
@@ -68,13 +68,13 @@ class Residuals:
         cls, nodes: np.ndarray, residual: np.ndarray, by_state: np.ndarray,
         by_next: np.ndarray | None, by_parameters: np.ndarray, huber: float = np.inf,
     ) -> Residuals:
-        """Put residuals and derivatives side by side.
+        """Join residuals and derivatives to rows.
 
         Args:
             nodes: Shape ``(K,)``.
             residual: Shape ``(K, m)``.
             by_state: Shape ``(K, m, n)``.
-            by_next: Likewise; None where the next node is not touched.
+            by_next: Shape ``(K, m, n)``; None where the next node is not touched.
             by_parameters: Shape ``(K, m, p)``.
             huber: See the class.
         """
@@ -90,7 +90,7 @@ class Residuals:
 
     @property
     def cost(self) -> float:
-        """What they add to the cost: half their squares, or less beyond ``huber``."""
+        """Their part of the cost by Huber's loss: half the squares, or less beyond ``huber``."""
         size = np.abs(self.values)
         near = np.minimum(size, self.huber)
         return float(np.sum(near * (size - 0.5 * near)))
@@ -99,8 +99,8 @@ class Residuals:
         """Add them to the normal equations of a chain.
 
         Args:
-            chain: As in :class:`NormalEquations`; is added to.
-            corner: Likewise.
+            chain: Shape ``(N, n, 2 n + p + 1)``; is added to.
+            corner: Shape ``(p, p + 1)``; is added to.
         """
         add = chain_kernels.add_pairs if self.pairs else chain_kernels.add_nodes
         add(self.nodes, self.reweighted().rows, chain, corner)
@@ -119,7 +119,7 @@ class Linearised(Protocol):
 
     @property
     def cost(self) -> float:
-        """That of all residuals."""
+        """Cost of all residuals."""
 
     def damped_step(
         self, damping: float, scale: Any, lower: np.ndarray, upper: np.ndarray
@@ -261,7 +261,7 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """Normal equations without the states: what they say of the parameters.
+    """Normal equations of the parameters after elimination of the states.
 
     Attributes:
         chain: Factors, shape ``(N, n, 2 n + p + 1)``.
@@ -302,7 +302,7 @@ class Eliminated:
 
     @cached_property
     def slopes(self) -> np.ndarray:
-        """How much the states fall per unit of the parameters, shape ``(N, n, p)``."""
+        r"""Elimination :math:`H_{xx}^{-1} H_{xp}` of the states, shape ``(N, n, p)``."""
         slopes = np.empty((*self.chain.shape[:2], len(self.corner)))
         chain_kernels.adapted(self.chain, self.linked, slopes)
         return slopes

@@ -130,8 +130,8 @@ def second_derivative(
     """Second derivative of the cost along a step.
 
     Args:
-        chain: As :func:`add_pairs` filled it.
-        corner: Likewise.
+        chain: Filled by :func:`add_pairs`.
+        corner: Filled by :func:`add_pairs`.
         states: Steps of the states, shape ``(N, n)``.
         parameters: Of the parameters, shape ``(p,)``.
     """
@@ -160,8 +160,9 @@ def _eliminate(chain: np.ndarray, corner: np.ndarray, linked: np.ndarray) -> int
     """Eliminate the states from the normal equations, in place.
 
     Args:
-        chain: As :func:`add_pairs` filled it; becomes R, U, W and y.
-        corner: Likewise; becomes the Schur complement and its gradient, upper triangle.
+        chain: Filled by :func:`add_pairs`; becomes R, U, W and y.
+        corner: Filled by :func:`add_pairs`; becomes the Schur complement, upper triangle, and
+            its gradient.
         linked: Whether a node is linked to the next one, shape ``(N,)``.
 
     Returns:
@@ -305,7 +306,7 @@ def _covariances(chain: np.ndarray, linked: np.ndarray, blocks: np.ndarray) -> N
 
 
 def _compiled(sources: str) -> tuple[Callable[..., Any], ...]:
-    """What factors of nodes are called from; a digest of the files is part of what is compiled."""
+    """Entries from Python; a digest of the files is part of what is compiled."""
 
     @njit(**ENTRY)
     def eliminate(chain: np.ndarray, corner: np.ndarray, linked: np.ndarray) -> int:

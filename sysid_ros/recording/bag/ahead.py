@@ -14,7 +14,7 @@ Item = TypeVar('Item')
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items, the next one made while one is used.
+    """Iterate over items, the next one made while one is used.
 
     Args:
         items: Made by one other thread, in turn; an error comes where the item would have.

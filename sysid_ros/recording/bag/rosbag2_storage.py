@@ -71,7 +71,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def foreign_bag(path: Path) -> ForeignBag | None:
-    """What keeps a bag from being read without ``rosbag2_py``; None where nothing does.
+    """The reason why a bag cannot be read without ``rosbag2_py``; None where there is none.
 
     Args:
         path: Folder of the bag, or its only file.
@@ -100,7 +100,7 @@ def foreign_bag(path: Path) -> ForeignBag | None:
 
 
 def open_bag(path: Path) -> Reader | Rosbag2Reader:
-    """What reads a bag, to be entered.
+    """Reader of a bag, a context manager.
 
     Args:
         path: Folder of the bag, or its only file.

@@ -60,7 +60,7 @@ _CARRIES = 0.3
 
 
 class EffortKind(enum.Enum):
-    """What an effort looks like; the values are clauses for sentences."""
+    """Kinds of effort signals; the values are clauses for sentences."""
 
     JOINT_TORQUE = 'a torque at the joint'
     WRONG_SIGN = 'a torque at the joint with the wrong sign'
@@ -83,7 +83,7 @@ class EffortKind(enum.Enum):
 
 @dataclass(frozen=True)
 class EffortFinding:
-    """What the effort of one joint looks like.
+    """Finding on the effort of one joint.
 
     Attributes:
         joint: Name of the joint, or 'all joints'.
@@ -123,7 +123,7 @@ def effort_findings(
     dataset: Dataset, model: TorqueModel, ratios: Mapping[str, float] | None = None,
     unpowered: Collection[str] = (),
 ) -> tuple[EffortFinding, ...]:
-    """What the effort of every joint looks like, one finding per joint.
+    """Findings on the efforts, one for each joint.
 
     Where all efforts have one scale that is not 1, or another clock, one more finding says so.
     Nothing is changed in the data.

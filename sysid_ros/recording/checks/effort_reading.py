@@ -111,7 +111,7 @@ class Reading:
         felt = own.any(axis=0)
         triangle = _triangle(_without(np.column_stack([free, friction]), own[:, felt]))
         # Without offset, friction and drive inertia: effect of deviations, first on what carries
-        # the weight, then on what accelerates; of the prior likewise; and the effort.
+        # the weight, then on what accelerates; the same two of the prior; and the effort.
         self._bare = np.zeros((len(triangle), own.shape[1]))
         self._bare[:, felt] = triangle
         triangle = _triangle(stack)
@@ -133,15 +133,15 @@ class Reading:
         mixed = float(bare[:, 0] @ bare[:, 1])
         #: Correlation of effort and prior prediction, both without friction and offset.
         self.correlation = mixed / norms.prod() if norms.all() else 0.0
-        #: Effort per prior prediction, both likewise.
+        #: Effort per prior prediction, both without friction and offset.
         self.slope = mixed / norms[0] ** 2 if norms.all() else 1.0
-        #: Part of the effort that the prior explains as it is, both likewise.
+        #: Part of the effort that the prior explains as it is, both without friction and offset.
         self.by_prior = (
             1.0 - float(np.sum((bare[:, 1] - bare[:, 0]) ** 2)) / norms[1] ** 2
             if norms.all() else 0.0)
         weight_size = float(np.linalg.norm(self._bare[:, -3]))
         total_size = float(np.linalg.norm(self._bare[:, -3] + self._bare[:, -2]))
-        #: Prior torque that carries weight, in parts of all prior torque, both likewise.
+        #: Prior torque that carries weight, in parts of all of it, without friction and offset.
         self.weight = weight_size / total_size if total_size > 0.0 else 0.0
         #: The same of the slow half of the prior's power and of the fast half.
         self.slow, self.fast = bands

@@ -85,7 +85,7 @@ class MotionRange:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], joints: Sequence[str]) -> MotionRange | None:
-        """What :meth:`to_json` gave; None where a joint or a number is missing."""
+        """The inverse of :meth:`to_json`; None where a joint or a number is missing."""
         try:
             rows = [data[name] for name in joints]
             lower, upper = np.array([row['position'] for row in rows], dtype=float).T

@@ -28,7 +28,7 @@ LEAST_RANGE, LEAST_MOVING, LEAST_BITS, LOUD = 0.1, 0.3, 14.0, 0.2
 
 @dataclass(frozen=True)
 class JointQuality:
-    """What one joint did, and how well it was seen.
+    """Motion of one joint, and the quality of its signals.
 
     Attributes:
         name: Name of the joint.

@@ -29,7 +29,7 @@ _STRETCHES, _MOST = 200, 0.995
 def unit_mistakes(
     recording: Recording, robot: RobotModel, settings: RecordingSettings
 ) -> Iterator[RecordingError]:
-    """What units of positions and stamps look wrong, with the setting that would be right.
+    """Units of positions and stamps that look wrong, with the setting that would be right.
 
     Args:
         recording: What was recorded, as described.

@@ -22,7 +22,7 @@ _USUAL = '/joint_states'
 
 @dataclass(frozen=True)
 class TopicHead:
-    """What the first messages of a topic hold.
+    """Contents of the first messages of a topic.
 
     Attributes:
         topic: Name of the topic.

@@ -48,7 +48,7 @@ _TOKEN = re.compile(r'[a-z]+|\d+')
 
 @dataclass(frozen=True)
 class ColumnName:
-    """What a column's name says.
+    """Quantity, joint and unit that a column's name tells.
 
     Attributes:
         column: Its 0-based number.
@@ -73,7 +73,7 @@ class ColumnName:
 
     @cached_property
     def group(self) -> tuple[str, str, tuple[str, ...]]:
-        """What columns of the same quantity from the same source share."""
+        """Key that columns of the same quantity from the same source share."""
         return self.quantity, self.role, self.stem
 
 
@@ -84,7 +84,7 @@ def words_of(name: str) -> list[str]:
 
 
 def column_names(names: Sequence[str], joints: Sequence[str]) -> Iterator[ColumnName]:
-    """What each name of a table's header says.
+    """Parse the names of a table's header.
 
     Args:
         names: Names of the columns.

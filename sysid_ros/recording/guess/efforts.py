@@ -21,7 +21,7 @@ _UNKNOWN_SCALE = (EffortKind.SCALED, EffortKind.MOTOR_SIDE)
 
 @dataclass
 class EffortGuess:
-    """What turns recorded efforts into torques at the joints.
+    """Settings that turn recorded efforts into joint torques.
 
     Attributes:
         unit: Unit of all of them; empty for SI.

@@ -44,7 +44,7 @@ class LiveHistory:
     def add(
         self, columns: np.ndarray, stamps: np.ndarray, values: Mapping[str, np.ndarray]
     ) -> None:
-        """Keep samples.
+        """Append samples.
 
         Args:
             columns: Joints, by number and increasing, shape ``(k,)``.

@@ -58,7 +58,7 @@ class LiveSettings(StrictSettings):
 
 @dataclass(frozen=True, eq=False)
 class JointSample:
-    """What is known of every joint just now; arrays are in the order of the joints.
+    """Latest state of every joint; arrays are in the order of the joints.
 
     Attributes:
         t: Stamp in [s] of the joint that was measured longest ago.
@@ -124,7 +124,7 @@ class LiveJointStates:
     def receive(
         self, payloads: Sequence[bytes], stamps_ns: Sequence[int], steady: Sequence[float]
     ) -> None:
-        """Take serialized messages in.
+        """Decode serialized messages and append their samples.
 
         Args:
             payloads: Serialized messages, in the order of arrival.

@@ -36,7 +36,7 @@ class Stillness:
         self, columns: np.ndarray, stamps: np.ndarray, values: np.ndarray,
         history: Callable[[int], tuple[np.ndarray, ...]],
     ) -> int:
-        """Take samples that have just come in.
+        """Update with new samples.
 
         Args:
             columns: Joints that were measured, by number, shape ``(k,)``.

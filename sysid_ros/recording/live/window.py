@@ -44,7 +44,7 @@ class LiveWindow:
         cls, states: LiveJointStates, efforts: LiveJointStates | None = None,
         seconds: float = np.inf,
     ) -> LiveWindow:
-        """What was heard in the last seconds.
+        """Joint states of the last seconds.
 
         Args:
             states: Joint states as they come in.

@@ -68,7 +68,7 @@ def align(
     continuous: frozenset[str] = frozenset(),
     effort_limits: Mapping[str, float] | None = None,
 ) -> Dataset:
-    """Put positions, their derivatives and torques on one uniform clock.
+    """Resample positions, their derivatives and torques on one uniform clock.
 
     Stamps that are uniform to 1e-6 of a period are kept and nothing is
     interpolated. Otherwise positions, velocities and accelerations are

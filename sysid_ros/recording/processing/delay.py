@@ -98,7 +98,7 @@ class TorqueDelays:
         return self.known & certain & notable
 
     def setting(self) -> dict[str, float]:
-        """What to put under ``processing.torque_delay``, in [s]; empty when there is no delay."""
+        """Value of ``processing.torque_delay`` in [s]; empty when there is no delay."""
         return {
             name: round(float(self.seconds[joint]), 7)
             for joint, name in enumerate(self.joint_names) if self.significant[joint]

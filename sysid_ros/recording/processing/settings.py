@@ -48,7 +48,8 @@ class Processing(StrictSettings):
             one per joint, or by joint with 0 for the others. Torques are moved back by it.
         mask_saturation: Whether torques at the drive's limit are masked.
         effort_check: What becomes of a torque of the wrong sign: ``refuse`` or ``warn``.
-        unit_check: What becomes of positions or stamps that look like another unit: likewise.
+        unit_check: What becomes of positions or stamps that look like another unit: ``refuse`` or
+            ``warn``.
         parallel_filter: Low-pass and decimation of regressor and torque.
         standstill_velocity: Slower joints count as standing still, in [rad/s] or [m/s].
     """

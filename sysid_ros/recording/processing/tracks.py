@@ -32,7 +32,7 @@ class Tracks:
 
     @property
     def motion(self) -> list[Track]:
-        """What no gap may be in."""
+        """Tracks in which no gap is allowed."""
         return [*self.positions, *self.velocities, *self.accelerations]
 
 
@@ -40,7 +40,7 @@ def gather_tracks(
     recording: Recording, joints: Sequence[str], processing: Processing,
     continuous: frozenset[str], warnings: list[str],
 ) -> Tracks:
-    """Take the joints' samples out of a recording.
+    """Samples of every joint of a recording.
 
     Args:
         recording: Measured channels.
@@ -113,7 +113,7 @@ def _tracks(
 def joint_track(
     recording: Recording, joint: str, quantity: str, processing: Processing
 ) -> Track:
-    """Take the samples of one quantity of one joint out of a recording.
+    """Samples of one quantity of one joint of a recording.
 
     Args:
         recording: Measured channels.

@@ -165,7 +165,7 @@ def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) ->
 
 
 def kinematic_description(description: RobotDescription) -> str:
-    """The same robot as Pinocchio can load it: links, inertias and joints, nothing else.
+    """The robot reduced to what Pinocchio loads: links, inertias and joints.
 
     Kinematics and inertias are not changed, but for right angles of joints that were rounded in
     writing (:func:`sysid_ros.robot.description.numbers.unrounded_angle`). Continuous joints become

@@ -273,7 +273,7 @@ class SteppedParameters(Protocol):
 
     @property
     def base(self) -> BaseParameters:
-        """What torques tell of the free parameters."""
+        """Base parameters of the free parameters."""
 
 
 def feasible_set(problem: SteppedParameters, plausibility: Plausibility) -> FeasibleSet:

@@ -45,7 +45,7 @@ class LinearBounds:
 
 
 def linear_bounds(problem: SteppedParameters, plausibility: Plausibility) -> LinearBounds:
-    """What a problem's parameters are bounded by, besides consistency.
+    """Linear inequalities on a problem's parameters, besides consistency.
 
     Args:
         problem: The problem.

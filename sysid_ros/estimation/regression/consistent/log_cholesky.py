@@ -77,7 +77,7 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
     def minimise_each(
         self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
     ) -> Iterator[tuple[np.ndarray, Status]]:
-        """What the estimator finds with falling strengths, each starting from the one before."""
+        """Minima for falling strengths of the prior, each starting from the one before."""
         z = allowed.require_interior()
         for strength in strengths:
             z, status, _ = self._minimise_from(z, self._objective(directions, allowed, strength))

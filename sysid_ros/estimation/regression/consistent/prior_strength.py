@@ -133,7 +133,7 @@ class StrengthChoice:
         return cls(tuple(data['strengths']), errors, relative, data['rule'])
 
     def remarks(self) -> tuple[str, ...]:
-        """What a person should know about the search, in words."""
+        """Remarks on the search, in words."""
         edges = {0: 'weakest', len(self.strengths) - 1: 'strongest'}
         found = []
         if self.chosen in edges:

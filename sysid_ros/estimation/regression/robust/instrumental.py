@@ -278,7 +278,7 @@ class InstrumentedFit:
         return float(moved.max(initial=0.0))
 
     def weakness(self) -> str:
-        """What the simulated motion hardly shows, in words."""
+        """Parameter for which the instruments are weakest, in words."""
         name = self.problem.parameters.names[int(np.argmin(self.shown))]
         return (
             f'The simulated motion hardly shows what the measured one does (correlation '

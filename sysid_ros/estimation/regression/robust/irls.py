@@ -78,7 +78,7 @@ class ReweightedLeastSquares:
 
 @dataclass(frozen=True)
 class ReweightedSemidefinite:
-    """The same over everything that physics allows: residuals are those of the ``lmi`` fit.
+    """Reweighted least squares with physical consistency: residuals are those of the ``lmi`` fit.
 
     Args:
         prior_strength: Weight of the prior, as in ``lmi``.

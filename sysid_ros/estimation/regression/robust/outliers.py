@@ -34,7 +34,7 @@ _SMALLEST_CUTOFF = 2.0
 
 
 class Solution(NamedTuple):
-    """What an estimator finds in the rows of one round.
+    """Solution of one round: values, noise, and how the fit ended.
 
     Attributes:
         theta: Parameters, shape ``(p,)``.

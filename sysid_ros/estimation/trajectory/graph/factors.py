@@ -57,7 +57,7 @@ class Factor(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
 
     @property
     @abstractmethod
@@ -188,7 +188,7 @@ class Prior(LinearFactor):
         sigma: See :class:`Factor`.
         at: Likewise.
         only: Which of its numbers, by their labels; all if left out.
-        title: What people call it.
+        title: Name in reports and messages.
     """
 
     variable: str
@@ -200,7 +200,7 @@ class Prior(LinearFactor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return self.title
 
     @property
@@ -256,7 +256,7 @@ class Selection(LinearFactor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'selection'
 
     @property
@@ -321,7 +321,7 @@ class Equality(_Pair):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'soft equality'
 
 
@@ -333,7 +333,7 @@ class Euler(_Pair):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'Euler'
 
 
@@ -345,5 +345,5 @@ class Trapezoidal(_Pair):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'trapezoidal'

@@ -84,7 +84,7 @@ class ParameterPrior(NodeFactor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'parameter prior'
 
     @property

@@ -83,7 +83,7 @@ class Gyroscope(_LinkSensor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'gyroscope on {"-".join(self.link)}'
 
     @property
@@ -123,7 +123,7 @@ class Accelerometer(_LinkSensor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'accelerometer on {"-".join(self.link)}'
 
     @property
@@ -172,7 +172,7 @@ class LoadCell(_LinkSensor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return f'load cell on {"-".join(self.link)}'
 
     @property

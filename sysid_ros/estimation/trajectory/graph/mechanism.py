@@ -50,7 +50,7 @@ class Mechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ class PositionConstraints(_Constraints):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'position constraints'
 
     @property
@@ -58,7 +58,7 @@ class VelocityConstraints(_Constraints):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'velocity constraints'
 
     @property
@@ -80,7 +80,7 @@ class AccelerationConstraints(_Constraints):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'acceleration constraints'
 
     @property
@@ -142,7 +142,7 @@ class Dynamics(NodeFactor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return 'inverse dynamics' if self.torque is None else 'forward dynamics'
 
     @property

@@ -84,7 +84,7 @@ class MechanismSettings(StrictSettings):
     """A planar mechanism.
 
     Attributes:
-        name: What people call it.
+        name: Name in reports and messages.
         gravity: In [m/s²].
         points: By their names.
         bodies: Likewise.

@@ -41,7 +41,7 @@ class PlanarMechanism:
     """A planar mechanism; see the module, and ``mechanism_file`` for how one is read.
 
     Attributes:
-        name: What people call it.
+        name: Name in reports and messages.
         coordinates: Names of the n coordinates.
         constraints: Names of the m constraints.
         torques: Names of the coordinates that motors drive.

@@ -31,7 +31,7 @@ class Assembly:
     """What a mechanism is made of, while it is put together.
 
     Args:
-        name: What people call it.
+        name: Name in reports and messages.
         gravity: In [m/s²].
     """
 

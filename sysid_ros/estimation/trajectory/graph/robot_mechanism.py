@@ -44,7 +44,7 @@ class RobotMechanism:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return self.model.robot.name
 
     @property
@@ -112,7 +112,7 @@ class RobotReading(SensorFactor):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name in reports and messages."""
         return self.sensor.name
 
     @property

@@ -35,7 +35,7 @@ class Couplings:
 
 
 def equality_name(source: CompiledMjcf, index: int) -> str:
-    """What an equality is called in messages."""
+    """Name of an equality in messages."""
     kind = ('connect', 'weld', 'joint', 'tendon')[source.model.eq_type[index]]
     return source.name('equality', index) or f'{kind} {index + 1}'
 

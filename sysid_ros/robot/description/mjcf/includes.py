@@ -14,7 +14,7 @@ _TAG = re.compile(rb'<(?:[^"\'>]|"[^"]*"|\'[^\']*\')*>')
 
 
 def with_includes(xml: bytes, path: Path) -> tuple[bytes, tuple[Path, ...]]:
-    """Put the content of included files where they are included, as MuJoCo does.
+    """Expand included files in place, as MuJoCo does.
 
     File names are relative to the folder of the document, or else of the file that includes.
 
