@@ -79,7 +79,7 @@ class Robot:
         kept = slice(None, None, ROWS.factor(RATE))
         problem = replace(
             dense, regressor=dense.regressor[kept], torque=dense.torque[kept],
-            usable=dense.usable[kept], segments=ROWS.kept(RATE, data.segments)[1],
+            usable=dense.usable[kept], segments=ROWS.retained_samples(RATE, data.segments)[1],
             rate=RATE / ROWS.factor(RATE),
         )
         # The model is the same for all robots, and so are its base parameters.

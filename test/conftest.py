@@ -52,7 +52,7 @@ class Draws:
             yield number, np.random.default_rng([self.seed, number])
 
     @contextlib.contextmanager
-    def kept(self, number, **arrays):
+    def saved_on_failure(self, number, **arrays):
         """Keep what a problem consists of if the test fails on it, and say where."""
         try:
             yield

@@ -14,26 +14,38 @@ EVERYWHERE = {
     'Amounts': 'BodyParameters',
     'Course': 'InputTrajectory, or LinearisedSegment',
     'DrivenCourse': 'DrivenTrajectory',
+    'HandedOver': 'RevertedParameters',
     'Machine': 'MechanismArrays',
     'Makeup': 'ParameterMap',
     'Sought': 'FreeParameters',
     'Stretch': 'Segment',
     'Told': 'QuadraticModel',
+    'Watchdog': 'MotionMonitor',
     'amounts': 'body_parameters',
     'bent_along': 'second_derivative_along',
     'by_push': 'by_interval_torque',
     'carry_out': 'fit_job',
     'collected_information': 'data_information',
     'courses': 'trajectories',
+    'differentiate_torque': 'rnea_derivatives',
     'foretell': 'predict',
+    'hand_over': 'add_to_parent, or what it computes',
+    'held_at': 'frozen_at',
     'keep_prior': 'revert_to_prior',
+    'kept_robot': 'stored_robot',
     'look_along': 'evaluate_rows',
     'look_around': 'evaluate_state',
     'makeup': 'parameter_map',
     'place_body': 'body_forward_kinematics',
+    'pick_rows': 'coupled_rows',
     'push_square': 'add_outer_product',
+    'settled_noise': 'converged_noise',
+    'silent_terms_kept': 'silent_terms_at_prior',
     'sought_parameters': 'free_parameters_of',
     'speed_up': 'rnea_derivatives_forward',
+    'take_off': 'schur_complement',
+    'take_off_tile': 'update_tile',
+    'told_apart': 'well_conditioned',
     'unbent': 'unbounded',
 }
 # Not names of functions, classes and modules; variables and settings may be called so.
@@ -46,13 +58,20 @@ DEFINED = {
     'march': 'rollout',
     'place': 'forward_kinematics, or placement',
     'room': 'work',
-    'settle': 'converge, or solve',
     'sought': 'free_parameters',
-    'told': 'assemble_estimate, or determined',
     'watch': 'check, update, or monitor',
     'weigh': 'mass_matrix_and_bias, or scale_rows',
 }
-MODULES = DEFINED | {
+# Not names of functions and classes, private ones included.
+VERBS = {
+    'kept': 'retained, saved, or exact',
+    'look': 'evaluate, check, or update',
+    'settle': 'converge, or solve',
+    'told': 'determined, or what it returns',
+    'untold': 'undetermined',
+    'walk': 'forward_pass, or read_records',
+}
+MODULES = DEFINED | VERBS | {
     'digest': 'source_digest of numerics/jit',
     'entropic': 'log_det',
     'watchdog': 'monitor',
@@ -63,7 +82,6 @@ MECHANICS = {
     'course': 'trajectory, or segment',
     'feel': 'what it computes',
     'flow': 'momenta',
-    'hand_over': 'add_to_parent',
     'look': 'evaluate',
     'march': 'rollout',
     'room': 'work',
@@ -71,7 +89,10 @@ MECHANICS = {
     'weigh': 'mass_matrix_and_bias',
 }
 FOLDERS = {
-    'sysid_ros/mechanics/': MECHANICS,
+    'sysid_ros/mechanics/': MECHANICS | {
+        'gather': 'project_to_joints', 'inwards': 'backward_pass',
+        'outwards': 'forward_pass', 'swing': 'axis_second_rate', 'swirl': 'da_dv',
+        'swung': 'what it is the product of'},
     'sysid_ros/estimation/': MECHANICS,
     'sysid_ros/estimation/trajectory/': {
         'sought': 'free_parameters', 'stretch': 'segment', 'stretches': 'segments'},
@@ -81,7 +102,9 @@ BUFFER = re.compile(r'[A-Z]\w*Room|\w+_room|room_for')
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in ('sysid_ros', 'test', 'benchmarks', 'examples')
-    for path in (ROOT / folder).rglob('*.py'))
+    for path in (ROOT / folder).rglob('*.py')
+    # Interfaces are generated.
+    if path.relative_to(ROOT).parts[1] not in ('msg', 'srv', 'action'))
 
 
 def private_words(source, path):
@@ -104,7 +127,7 @@ def private_words(source, path):
         name = token.string.removeprefix('_')
         word = banned.get(name)
         if defined:
-            word = word or DEFINED.get(token.string)
+            word = word or DEFINED.get(token.string) or VERBS.get(name)
         if ('room' in banned or defined) and BUFFER.fullmatch(name):
             word = name.replace('Room', 'Workspace').replace('room', 'workspace')
         if word is not None:
@@ -128,6 +151,8 @@ def test_names_are_those_of_the_field(path):
         ('sysid_ros/recording/live.py', 'def watch(self): ...', 'check, update, or monitor'),
         ('sysid_ros/cli/fit.py', 'class FitRoom: ...', 'FitWorkspace'),
         ('sysid_ros/excitation/watchdog.py', 'x = 1', 'monitor'),
+        ('sysid_ros/nodes/activation.py', 'def _look(self): ...', 'evaluate, check, or update'),
+        ('sysid_ros/mechanics/tree.py', 'gather(coupling, pairs)', 'project_to_joints'),
     ],
 )
 def test_a_private_word_is_found_with_the_one_to_use(path, source, word):
@@ -141,6 +166,7 @@ def test_a_private_word_is_found_with_the_one_to_use(path, source, word):
         ('sysid_ros/excitation/safety/limits.py', 'room = upper - lower'),
         ('sysid_ros/recording/processing/align.py', 'stretches = len(intervals)'),
         ('sysid_ros/nodes/monitor.py', 'watch = settings.watch'),
+        ('sysid_ros/release/store.py', 'kept = content.kept'),
         ('sysid_ros/mechanics/tree.py', '# Limits that leave no room, and a look at the course.'),
         ('sysid_ros/mechanics/tree.py', "raise ModelError('the course does not say')"),
     ],

@@ -146,7 +146,7 @@ def write_exchange(file, identification, parts):
     }
     for part, data in parts['data'].items():
         problem = parts['problems'][part]
-        kept, _ = parallel.kept(data.rate, data.segments)
+        kept, _ = parallel.retained_samples(data.rate, data.segments)
         content |= {
             f'{part}_q': data.q, f'{part}_v': data.v, f'{part}_a': data.a, f'{part}_kept': kept,
             f'{part}_torque': problem.torque, f'{part}_usable': problem.usable, 'rate': data.rate,

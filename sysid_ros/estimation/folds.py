@@ -154,7 +154,7 @@ def _phases(
     """
     assert problem.motion is not None
     data, parallel = problem.motion.dataset, problem.motion.parallel_filter
-    phase = parallel.kept(data.rate, data.segments)[0] % period / period
+    phase = parallel.retained_samples(data.rate, data.segments)[0] % period / period
     margin = gap * data.rate / period
     stretches = []
     for part in range(count):

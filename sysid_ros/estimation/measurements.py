@@ -103,7 +103,7 @@ class Measurements:
             for part in self.parts))
 
     def effort_findings(self) -> tuple[tuple[EffortFinding, ...], ...]:
-        """What the efforts of each recording look like beside the prior's torques.
+        """Findings on the efforts of each recording compared with the torques the prior predicts.
 
         Raises:
             RecordingError: An effort has the wrong sign, unless the settings only warn.
@@ -112,7 +112,7 @@ class Measurements:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """What all recordings are known again by, whatever their names and formats."""
+        """Fingerprints of the samples of all recordings, whatever their names and formats."""
         names = self.model.robot.joint_names
         return tuple(dict.fromkeys(
             digest for part in self.parts for digest in fingerprints(part.recording, names)))
@@ -141,14 +141,14 @@ class Measurements:
         parts = [part.motion(start, stop) for part in self.parts]
         dataset = Dataset.joined(parts)
         parallel = self.setup.settings.processing.parallel_filter
-        kept, _ = parallel.kept(dataset.rate, dataset.segments)
-        edges = np.searchsorted(kept, np.cumsum([0, *map(len, parts)])).tolist()
+        retained, _ = parallel.retained_samples(dataset.rate, dataset.segments)
+        edges = np.searchsorted(retained, np.cumsum([0, *map(len, parts)])).tolist()
         return replace(
             self.setup.problem(dataset),
             recordings=tuple(zip(edges[:-1], edges[1:], strict=True)))
 
     def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
-        """What sensors measured up to the same fraction of each recording.
+        """Trajectory problem of the same part of each recording, up to a fraction of it.
 
         Raises:
             EstimationError: The recording does not fit into memory, or holds too little.

@@ -44,5 +44,5 @@ class Motion:
     def speeds(self) -> np.ndarray:
         """How fast each joint is in each row, as its filter says, shape ``(T', n)``."""
         data = self.dataset
-        kept, _ = self.parallel_filter.kept(data.rate, data.segments)
-        return self.parallel_filter.speeds_at(data.v, data.rate, kept)
+        retained, _ = self.parallel_filter.retained_samples(data.rate, data.segments)
+        return self.parallel_filter.speeds_at(data.v, data.rate, retained)

@@ -39,7 +39,7 @@ _AT_BOUND = 1e-2
 
 
 class LinearEstimator(Protocol):
-    """What the iteration asks of an estimator."""
+    """Estimator of problems that are linear in their parameters."""
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Infer the parameters of a problem that is linear in them."""
@@ -54,7 +54,7 @@ class OuterIteration:
     Args:
         estimator: The estimator.
         tolerance: Change of the predicted torque, relative to the torque, at which loads and
-            gains are settled.
+            gains are fixed_point.
         max_iterations: Most runs of the estimator for that.
         search_tolerance: Relative change of shapes and of the misfit at which the search for
             shapes ends.
@@ -91,9 +91,9 @@ class OuterIteration:
         if problem.source is None:
             values, status = self._values(problem, sigma)
         else:
-            settled = self._settled(
+            fixed_point = self._fixed_point(
                 problem, find_shapes(problem, start, self.search_tolerance), sigma)
-            values, status = settled.values, settled.status
+            values, status = fixed_point.values, fixed_point.status
         return values if status.ok else None
 
     def _values(
@@ -119,13 +119,14 @@ class OuterIteration:
         if problem.source is None:
             return self.estimator.fit(problem)
         found = find_shapes(problem, start, self.search_tolerance)
-        settled = self._settled(problem, found)
-        estimate = self.estimator.fit(settled.linear)
-        if settled.status is not estimate.status:
-            estimate = estimate.with_status(settled.status)
+        fixed_point = self._fixed_point(problem, found)
+        estimate = self.estimator.fit(fixed_point.linear)
+        if fixed_point.status is not estimate.status:
+            estimate = estimate.with_status(fixed_point.status)
         estimate = replace(
-            estimate, iterations=settled.iterations, notes=(*estimate.notes, *settled.notes),
-            parameters=estimate.parameters.with_values(settled.values),
+            estimate, iterations=fixed_point.iterations,
+            notes=(*estimate.notes, *fixed_point.notes),
+            parameters=estimate.parameters.with_values(fixed_point.values),
             settings={**estimate.settings, 'outer_tolerance': self.tolerance},
         )
         if estimate.status.ok:
@@ -134,17 +135,17 @@ class OuterIteration:
         else:
             found_values = estimate.status.found_values
             values = estimate.parameters.values if found_values else problem.reference
-            deviation, knowledge = _untold(problem, estimate)
+            deviation, knowledge = _undetermined(problem, estimate)
             estimate = replace(estimate, standard_deviation=deviation, knowledge=knowledge)
         return replace(
             estimate, parameters=problem.parameters.with_values(values),
             residuals=residual_statistics(problem, values),
         )
 
-    def _settled(
+    def _fixed_point(
         self, problem: RegressionProblem, theta: np.ndarray, sigma: np.ndarray | None = None
-    ) -> _Settled:
-        """Run the estimator until loads and gains no longer change what it predicts."""
+    ) -> _FixedPoint:
+        """Fixed-point iteration of loads and drive gains, until predicted torques do not change."""
         gains = tuple(name for name in problem.model.shapes if name.endswith('.drive_gain'))
         once = not gains and not any(
             isinstance(term, LoadFriction) for term in problem.model.terms)
@@ -154,14 +155,14 @@ class OuterIteration:
             linear = _linear(problem, theta, gains)
             values, status = self._values(linear, sigma)
             if once or not status.found_values:
-                return _Settled(linear, values, status, iteration)
+                return _FixedPoint(linear, values, status, iteration)
             found = _updated(problem, theta, values, gains)
             if not status.ok:
-                return _Settled(linear, found, status, iteration)
+                return _FixedPoint(linear, found, status, iteration)
             change = _size(problem, problem.predicted(found) - predicted)
             if change <= self.tolerance * size:
                 # At the values themselves, so that load and inertial parameters agree.
-                return _Settled(linear, found, status, iteration)
+                return _FixedPoint(linear, found, status, iteration)
             if change > _STALLED * last:
                 step = max(0.5 * step, _SHORTEST)
             theta, last = theta + step * (found - theta), change
@@ -170,7 +171,7 @@ class OuterIteration:
             f'Loads or drive gains did not settle in {self.max_iterations} iterations; the last '
             f'changed predicted torques by {100.0 * last / size:.2g} %.'
         )
-        return _Settled(linear, theta, Status.ITERATION_LIMIT, self.max_iterations, (note,))
+        return _FixedPoint(linear, theta, Status.ITERATION_LIMIT, self.max_iterations, (note,))
 
     def _with_joint_uncertainty(
         self, problem: RegressionProblem, estimate: Estimate
@@ -179,7 +180,7 @@ class OuterIteration:
         values = estimate.parameters.values
         point = linearised_at(problem, values)
         judged = self.estimator.fit(point)
-        notes = (*estimate.notes, *_leaning(problem, values))
+        notes = (*estimate.notes, *_at_bounds(problem, values))
         if not judged.status.ok:
             note = (
                 'The uncertainty of the friction shapes could not be told; intervals and '
@@ -211,21 +212,21 @@ class OuterIteration:
         )
 
 
-def held_at(problem: RegressionProblem, theta: np.ndarray) -> RegressionProblem:
-    """The linear problem with shapes, loads and drive gains as at parameter values ``(p,)``."""
+def frozen_at(problem: RegressionProblem, theta: np.ndarray) -> RegressionProblem:
+    """Linear problem with shapes, loads and drive gains frozen at parameter values ``(p,)``."""
     return problem if problem.source is None else _linear(problem, theta, ())
 
 
 @dataclass(frozen=True, eq=False)
-class _Settled:
-    """Where loads and gains no longer change what a model predicts, or how that failed.
+class _FixedPoint:
+    """Fixed point of loads and drive gains, or how the iteration failed.
 
     Attributes:
         linear: The linear problem that was solved last.
         values: Parameter values, shape ``(p,)``.
         status: How it ended.
         iterations: Linear problems solved.
-        notes: Why it did not settle, in words.
+        notes: Why it did not converge, in words.
     """
 
     linear: RegressionProblem
@@ -327,7 +328,7 @@ def _shape_knowledge(
     return deviation, tuple(knowledge)
 
 
-def _untold(
+def _undetermined(
     problem: RegressionProblem, estimate: Estimate
 ) -> tuple[np.ndarray, tuple[Knowledge, ...]]:
     """Deviations and knowledge of a fit that failed, which held the free shapes at the prior."""
@@ -338,16 +339,16 @@ def _untold(
     return deviation, tuple(knowledge)
 
 
-def _leaning(problem: RegressionProblem, values: np.ndarray) -> tuple[str, ...]:
+def _at_bounds(problem: RegressionProblem, values: np.ndarray) -> tuple[str, ...]:
     """Shapes at the end of their range, in words."""
     parameters = problem.parameters
-    leaning = []
+    at_bounds = []
     for name in problem.model.shapes:
         k = parameters.index(name)
         ends = np.array([parameters.lower[k], parameters.upper[k]])
         near = np.abs(np.log(values[k] / ends)) < _AT_BOUND
         if parameters.free[k] and near.any():
-            leaning.append(f'{name} at {values[k]:.3g}')
+            at_bounds.append(f'{name} at {values[k]:.3g}')
     return (
-        f'At the end of their range, where the data hardly shows them: {", ".join(leaning)}.',
-    ) if leaning else ()
+        f'At the end of their range, where the data hardly shows them: {", ".join(at_bounds)}.',
+    ) if at_bounds else ()

@@ -113,7 +113,7 @@ class RegressionProblem:
         """
         require_joints(model, dataset)
         parallel = parallel_filter or ParallelFilter()
-        count = len(parallel.kept(dataset.rate, dataset.segments)[0])
+        count = len(parallel.retained_samples(dataset.rate, dataset.segments)[0])
         shape = (count, len(model.robot.joint_names), len(model.parameters))
         rows = RowBuilder(model, parallel, minimum_velocity, MemoryStore(shape))
         rows.add(dataset)

@@ -73,7 +73,7 @@ class RowSource(Motion):
     def jacobian(self, model: TorqueModel, values: np.ndarray) -> np.ndarray:
         """Rows of the derivatives of the torque by all parameters, shape ``(T', n, p)``."""
         data = self.dataset
-        count = len(self.parallel_filter.kept(data.rate, data.segments)[0])
+        count = len(self.parallel_filter.retained_samples(data.rate, data.segments)[0])
         store = MemoryStore((count, data.q.shape[1], len(values)))
         rows = RowBuilder(model.linearised(values), self.parallel_filter, 0.0, store)
         rows.add(data)

@@ -32,7 +32,7 @@ class RegressorStore(Protocol):
     """Where rows of the regressor are kept until all are there."""
 
     def append(self, rows: np.ndarray) -> None:
-        """Keep more rows, shape ``(K, n, p)``."""
+        """Append rows of the regressor, shape ``(K, n, p)``."""
 
     def regressor(self) -> np.ndarray:
         """All rows, shape ``(T', n, p)``."""
@@ -50,7 +50,7 @@ class MemoryStore:
         self._filled = 0
 
     def append(self, rows: np.ndarray) -> None:
-        """Keep more rows, shape ``(K, n, p)``."""
+        """Append rows of the regressor, shape ``(K, n, p)``."""
         self._rows[self._filled:self._filled + len(rows)] = rows
         self._filled += len(rows)
 
@@ -66,7 +66,7 @@ class PassingStore:
         self._rows: list[np.ndarray] = []
 
     def append(self, rows: np.ndarray) -> None:
-        """Keep more rows, shape ``(K, n, p)``."""
+        """Append rows of the regressor, shape ``(K, n, p)``."""
         self._rows.append(rows)
 
     def regressor(self) -> np.ndarray:
@@ -127,7 +127,7 @@ class FileStore:
         self._filled = 0
 
     def append(self, rows: np.ndarray) -> None:
-        """Keep more rows, shape ``(K, n, p)``.
+        """Append rows of the regressor, shape ``(K, n, p)``.
 
         Raises:
             EstimationError: The file cannot be written, because the disk is full for example.
@@ -255,7 +255,7 @@ class RowBuilder:
         self._close()
         if not self._rows:
             # The filter says how much it needs.
-            self.parallel.kept(self._rate, ((0, self._longest),))
+            self.parallel.retained_samples(self._rate, ((0, self._longest),))
         self.segments = [(start, stop) for start, stop in self.segments if start < stop]
         return self.store.regressor(), np.concatenate(self._torque), np.concatenate(self._usable)
 
@@ -286,7 +286,7 @@ class RowBuilder:
         if not len(centres):
             return
         size = 8 * len(self.model.robot.joint_names) * len(self.model.parameters)
-        held = size * self.parallel.held(self._rate)
+        held = size * self.parallel.memory_per_sample(self._rate)
         reach = max(int(self.stretch / held) - 2 * memory, 2 * memory, 1)
         cuts = np.searchsorted(centres, np.arange(centres[0] + reach, centres[-1] + 1, reach))
         yield from (block for block in np.split(centres, cuts) if len(block))

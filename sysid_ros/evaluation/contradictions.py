@@ -26,7 +26,7 @@ import scipy.linalg
 from scipy.optimize import minimize_scalar
 
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.outer_iteration import held_at
+from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 
@@ -48,7 +48,7 @@ _SCALES = np.linspace(-2.4, 2.4, 13)
 
 
 class Wrong(enum.Enum):
-    """What may be wrong with a recording; the values are the columns' names."""
+    """Errors of a recording that are tested for; the values are the columns' names."""
 
     SCALE = 'scale'
     GAIN = 'gain'
@@ -97,7 +97,7 @@ class Contradiction:
 
     @property
     def next_step(self) -> str:
-        """What to do about it."""
+        """The next step, in words."""
         if self.kind is Wrong.SCALE:
             return (
                 'Check torque constant and gear of the joint: recording.effort.scale: '
@@ -117,7 +117,7 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class ScoreTest:
-    r"""What the rows say of themselves.
+    r"""Result of the score test of a recording's rows.
 
     Attributes:
         contradictions: What contradicts the rest of the rows, the clearest first.
@@ -157,7 +157,7 @@ def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
         return ScoreTest()
     if (problem.model.at(estimate.parameters.values).gains != 1.0).any():
         return ScoreTest()
-    evidence = _Evidence(held_at(problem, estimate.parameters.values), estimate)
+    evidence = _Evidence(frozen_at(problem, estimate.parameters.values), estimate)
     found = evidence.selected()
     return ScoreTest(
         tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock(),
@@ -231,7 +231,7 @@ class _Evidence:
         return self._alone(self._kinds.index((Wrong.CLOCK, -1)))
 
     def log_scales(self) -> dict[str, tuple[float, float]]:
-        """The same of the scale of each effort."""
+        """Logarithm of the scale of each effort by its own column alone, and its deviation."""
         return {name: self._alone(column) for column, name in enumerate(self._names)}
 
     def _alone(self, column: int) -> tuple[float, float]:
@@ -258,7 +258,7 @@ class _Evidence:
         return found
 
     def described(self, found: dict[int, float]) -> Iterator[Contradiction]:
-        """What was selected, with its values."""
+        """Contradictions that were selected, with their values."""
         scales, moved = self._scales(found)
         for at, column in enumerate(column for column in found if column >= len(self._names)):
             kind, joint = self._kinds[column]

@@ -71,8 +71,8 @@ class ModelChoice:
         return Measurements((part.evenly_stamped(),))
 
     @property
-    def settled(self) -> FitSetup:
-        """The same with nothing left to choose."""
+    def resolved(self) -> FitSetup:
+        """The setup with everything chosen that the settings leave open."""
         settings = self.setup.settings.model_copy(update={'automatic': False})
         return replace(
             self.setup, identification=replace(self.setup.identification, settings=settings))

@@ -50,7 +50,7 @@ class SimulationErrors:
     path: np.ndarray
 
     def problem(self) -> str | None:
-        """What prevents a simulation, in words; None when nothing does."""
+        """The reason why there is no simulation, in words; None when there is one."""
         stretches = len(self.path)
         if self.indefinite:
             return (
@@ -160,7 +160,7 @@ def simulate(
     Raises:
         RecordingError: The joints differ, or no stretch has usable torques of all joints.
     """
-    stretches = _Stretches.of(model, dataset, horizon, most)
+    stretches = _Segments.of(model, dataset, horizon, most)
     prior = stretches.run(ForwardDynamics(model, model.parameters.prior))
     candidate = stretches.run(ForwardDynamics(model, values))
     coasting = stretches.coast()
@@ -179,7 +179,7 @@ def simulate(
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretches:
+class _Segments:
     """Measured stretches, cut into intervals that are integrated in one or several steps.
 
     Attributes:
@@ -197,7 +197,7 @@ class _Stretches:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, model: TorqueModel, dataset: Dataset, horizon: float, most: int) -> _Stretches:
+    def of(cls, model: TorqueModel, dataset: Dataset, horizon: float, most: int) -> _Segments:
         if dataset.joint_names != model.robot.joint_names:
             raise RecordingError(
                 'the data holds other joints than the model', where=dataset.source,

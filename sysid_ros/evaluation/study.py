@@ -20,7 +20,7 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
-from sysid_ros.estimation.outer_iteration import held_at
+from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.payload.known import find_load
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
@@ -62,7 +62,7 @@ FINGERPRINTS = 'fingerprints'
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What to fit and what to judge by.
+    """Training data, held-out data, and findings on both.
 
     Attributes:
         setup: The settings, with what was chosen, and the torque model.
@@ -153,14 +153,14 @@ class Study:
             held_out = _held_out(choice, validation, holdout)
             delays = delays_from_arrays(other.result(), [part.dataset for part in measured.parts])
         return cls(
-            setup=choice.settled if choice.choices else measured.setup,
+            setup=choice.resolved if choice.choices else measured.setup,
             training=training, held_out=held_out,
             data=DataFindings(
                 efforts=tuple(chain(*findings)),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(measured.dataset, measured.model), coarse=choice.coarse,
                 qualities=tuple(map(quality_of, measured.parts, findings, delays)),
-                trusts_description=choice.settled.settings.processing.effort_check == 'refuse'),
+                trusts_description=choice.resolved.settings.processing.effort_check == 'refuse'),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(end) if by_states else None,
             fingerprints=measured.fingerprints,
@@ -284,7 +284,7 @@ class Study:
         def judged(estimator: Estimator, estimate: Estimate) -> Evaluation:
             if not (count and estimate.status.ok and estimate.consistent) or self.folds:
                 return self.evaluate(estimator, estimate)
-            rows = held_at(self.training, estimate.parameters.values)
+            rows = frozen_at(self.training, estimate.parameters.values)
             return self.evaluate(
                 estimator, estimate, cross_validate(estimator, rows, estimate, count=count))
 
@@ -356,7 +356,7 @@ def require_split(holdout: float | None, folds: int, by_states: bool) -> None:
 def quality_of(
     part: Measurement, efforts: tuple[EffortFinding, ...], delays: TorqueDelays | None
 ) -> DataQuality:
-    """What can be said of a recording.
+    """Data quality of a recording.
 
     Args:
         part: The recording.

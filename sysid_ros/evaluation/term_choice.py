@@ -72,7 +72,7 @@ def choose_terms(
         joint_terms = terms.model_copy(update=added).described(robot).build(robot)
         problem = FitSetup(
             setup.identification, TorqueModel(robot, joint_terms)).problem(dataset)
-        if not problems or _told_apart(problem, problems[0]):
+        if not problems or _well_conditioned(problem, problems[0]):
             tried.append(added)
             problems.append(problem)
     excess = excess_over_best(errors_side_by_side([
@@ -90,7 +90,7 @@ def choose_terms(
     return terms, tuple(chosen)
 
 
-def _told_apart(problem: RegressionProblem, plain: RegressionProblem) -> bool:
+def _well_conditioned(problem: RegressionProblem, plain: RegressionProblem) -> bool:
     """Whether the motion tells added terms from links, or the links alone are ill-conditioned.
 
     Drive inertia beside the inertia of a link that turns about the same axis may predict well and

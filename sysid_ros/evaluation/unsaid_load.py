@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import SysidError
-from sysid_ros.estimation.outer_iteration import held_at
+from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 
@@ -20,7 +20,7 @@ _HEAVY = 0.02
 
 @dataclass(frozen=True)
 class UnsaidLoad:
-    """What a load on the last link would explain.
+    """A load on the last link that would explain prediction errors.
 
     Attributes:
         body: Body that carries it.
@@ -60,7 +60,7 @@ def unsaid_load(
     Returns:
         None where no load on the end of the robot explains it, or the robot has several ends.
     """
-    rows = held_at(fitted, values), held_at(judged, values)
+    rows = frozen_at(fitted, values), frozen_at(judged, values)
     bodies = fitted.parameters.bodies
     masses = [values[fitted.parameters.index(f'{body}.mass')] for body in bodies]
     found = []

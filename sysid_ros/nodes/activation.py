@@ -17,7 +17,7 @@ from rclpy.task import Future
 if TYPE_CHECKING:
     from sysid_ros.nodes.node import SysidNode
 
-_LOOK = 0.05
+_PERIOD = 0.05
 # Ids and labels of the transitions that concern it.
 _ACTIVATE = (Transition.TRANSITION_ACTIVATE, 'activate')
 _DEACTIVATE = (Transition.TRANSITION_DEACTIVATE, 'deactivate')
@@ -36,7 +36,8 @@ class Activation:
         self._unanswered = 0
         # By the steady clock: simulated time may stand still.
         self._timer = node.create_timer(
-            _LOOK, node.guarded(self._look), clock=Clock(clock_type=ClockType.STEADY_TIME))
+            _PERIOD, node.guarded(self._activate_if_loaded),
+            clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
         service = node._service_change_state
         self._change_at_once = service.callback
@@ -64,14 +65,14 @@ class Activation:
         decided: Future[bool | None] = Future()
         self._waiting.append(decided)
         self._node.guarded(self._node.load)()
-        self._look()
+        self._activate_if_loaded()
         return decided
 
     def withdraw(self) -> None:
         """Leave the node inactive."""
         self._decide(None)
 
-    def _look(self) -> None:
+    def _activate_if_loaded(self) -> None:
         """Activate the node if all is loaded."""
         if not self._waiting:
             self._timer.cancel()

@@ -94,9 +94,9 @@ class DemoOperator:
         self._commit()
         self._track('revision')
         if settings.true_controller:
-            self._hand_over(settings.controller, settings.true_controller)
+            self._switch_controller(settings.controller, settings.true_controller)
             self._track('truth')
-            self._hand_over(settings.true_controller, settings.controller)
+            self._switch_controller(settings.true_controller, settings.controller)
         self._roll_back()
         self._list()
 
@@ -207,7 +207,7 @@ class DemoOperator:
         }
         self.results['commit']['acknowledged'] = self._wait_for_consumer()
 
-    def _hand_over(self, old: str, new: str) -> None:
+    def _switch_controller(self, old: str, new: str) -> None:
         """One controller lets go of the robot, another takes it."""
         self._tell(f'{new} takes over from {old}')
         self._change(old, Transition.TRANSITION_DEACTIVATE)

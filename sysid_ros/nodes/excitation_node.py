@@ -210,7 +210,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             prepare_goal, request, self._folder, self._designer, self._beginning(),
             self._taken.reaction_time)
         self._feedback(self._observer.seen())
-        self._keep_pace(1.0 / self._taken.rate)
+        self._set_tick_period(1.0 / self._taken.rate)
 
     def _adjust(self) -> None:
         """Parameters that have changed since the last motion."""
@@ -270,9 +270,9 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._tell(moment, seen)
         # A robot that is held by torques needs them as often as one in motion.
         busy = self.working() or session.holding
-        self._keep_pace(1.0 / self._taken.rate if busy else _IDLE)
+        self._set_tick_period(1.0 / self._taken.rate if busy else _IDLE)
 
-    def _keep_pace(self, period: float) -> None:
+    def _set_tick_period(self, period: float) -> None:
         """Tick as often as there is need to."""
         if self._timer.timer_period_ns != round(period * 1e9):
             self._timer.timer_period_ns = round(period * 1e9)

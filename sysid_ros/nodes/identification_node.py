@@ -355,7 +355,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
             joint_names=list(self._model.robot.joint_names),
         )
-        self._look_at_torques()
+        self._compare_torques()
         status.torque_rms = self._torques.rms.tolist()
         status.torque_residual_rms = self._torques.residual_rms.tolist()
         assert self._fits is not None  # it is configured
@@ -372,12 +372,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             IdentificationStatus.RECORDING * self._records
             + IdentificationStatus.FITTING * self._fitting)
 
-    def _look_at_torques(self) -> None:
+    def _compare_torques(self) -> None:
         states = self._feeds[0].live
         window = None
         if states.latest is not None and states.age(now()) < _STATUS_WINDOW:
             window = self._window(_STATUS_WINDOW)
-        self._torques.look(window, self._believed)
+        self._torques.update(window, self._believed)
 
 
 def main() -> int:

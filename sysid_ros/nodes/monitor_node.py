@@ -24,7 +24,7 @@ from sysid_ros.errors import ConfigurationError, ExcitationError, SysidError
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.excitation.safety.monitor import Command, Pulse, Watchdog
+from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
 from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import parameters_from_message
@@ -112,7 +112,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
     settings_class: ClassVar[type[MonitorNodeSettings]] = MonitorNodeSettings
 
     def __init__(self) -> None:
-        self._watchdog: Watchdog | None = None
+        self._motion_monitor: MotionMonitor | None = None
         self._reasons: tuple[str, ...] = ()
         super().__init__('monitor_node')
 
@@ -131,7 +131,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)
         self._believed: IdentifiedParameters | None = None
-        self._watchdog = self._watch()
+        self._motion_monitor = self._monitor_of_settings()
         self._reasons, self._pulses = (), dict[str, Pulse]()
         self._command: Command | None = None
         self._revision = ''
@@ -153,32 +153,32 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self.keep(self.destroy_service, self.create_service(Trigger, '~/reset', self._reset))
         # The first line of a log takes long. It is not the one of the first finding.
         self.get_logger().info(f'Watching {", ".join(self._watched) or "the robot"}.')
-        self.every(1.0 / settings.rate, self._look)
+        self.every(1.0 / settings.rate, self._check)
 
     def cleanup(self) -> None:
         """Let the robot go."""
-        self._watchdog = None
+        self._motion_monitor = None
 
     def locked(self) -> str:
         """Parameters do not change while something moves."""
-        return 'the robot is moving' if self._watchdog is not None and self._moving else ''
+        return 'the robot is moving' if self._motion_monitor is not None and self._moving else ''
 
     def apply_settings(self) -> None:
         """Watch by the new tolerances from now on; what was found stays found."""
-        if self._watchdog is not None:
-            self._watchdog = self._watch()
+        if self._motion_monitor is not None:
+            self._motion_monitor = self._monitor_of_settings()
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """What was found, and who is there."""
-        if self._watchdog is None:
+        if self._motion_monitor is None:
             return super().diagnose()
-        absent = self._watchdog.absent(now(), self._pulses)
+        absent = self._motion_monitor.absent(now(), self._pulses)
         joints = self._model.robot.joint_names
         values: dict[str, object] = {
             'watched': ', '.join(self._watched), 'revision': self._revision or 'none: the prior',
             'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
             **{f'unexplained torque of {name}': f'{value:.3g}'
-               for name, value in zip(joints, self._watchdog.unexplained, strict=True)},
+               for name, value in zip(joints, self._motion_monitor.unexplained, strict=True)},
         }
         if self._reasons:
             return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
@@ -186,9 +186,9 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             return DiagnosticStatus.WARN, ' '.join(absent), values
         return DiagnosticStatus.OK, 'all is well', values
 
-    def _watch(self) -> Watchdog:
+    def _monitor_of_settings(self) -> MotionMonitor:
         settings, plan = self.settings, self._plan
-        watchdog = Watchdog(
+        monitor = MotionMonitor(
             self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self._watched,
             settings.tolerated, residual=settings.residual,
             first_residual=settings.first_residual, cutoff=settings.residual_cutoff,
@@ -196,11 +196,11 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             singularity=plan.settings.design.singularity_margin,
         )
         if self._believed is not None:
-            self._predict_by(watchdog, self._believed)
-        return watchdog
+            self._predict_by(monitor, self._believed)
+        return monitor
 
-    def _predict_by(self, watchdog: Watchdog, message: IdentifiedParameters) -> None:
-        watchdog.predict_by(
+    def _predict_by(self, monitor: MotionMonitor, message: IdentifiedParameters) -> None:
+        monitor.predict_by(
             parameters_from_message(message, self._model).values,
             # The first revision holds what the description says, and no estimate.
             identified=bool(message.estimate))
@@ -223,25 +223,25 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                 self._command = Command(moving, at)
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
-        assert self._watchdog is not None
-        self._predict_by(self._watchdog, message)
+        assert self._motion_monitor is not None
+        self._predict_by(self._motion_monitor, message)
         self._believed = message
         self._revision = message.revision
 
-    # Looking
+    # Checking
 
-    def _look(self) -> None:
-        if self._watchdog is None:
+    def _check(self) -> None:
+        if self._motion_monitor is None:
             return
         moment, seen = now(), self._observer.seen()
         self._listen(moment)
         if moment - self._searched > _SEARCH:
             self._searched = moment
             self._find_actions()
-        self._moving = self._watchdog.moving(moment, seen, self._command)
+        self._moving = self._motion_monitor.moving(moment, seen, self._command)
         if not self.active:
             return
-        found = self._watchdog.findings(moment, seen, self._command, self._pulses)
+        found = self._motion_monitor.findings(moment, seen, self._command, self._pulses)
         new = bool(found) and not self._reasons
         if new:
             self._reasons, self._since = found, moment
@@ -253,8 +253,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
 
     def _act(self, moment: float, seen: Observation) -> None:
         """Stop everybody, for as long as something moves."""
-        assert self._watchdog is not None
-        resting = self._watchdog.at_rest(seen) and moment - self._since > _LEAST
+        assert self._motion_monitor is not None
+        resting = self._motion_monitor.at_rest(seen) and moment - self._since > _LEAST
         if resting:
             return
         if moment - self._requested > _REQUEST:

@@ -49,8 +49,8 @@ class TorqueWatch:
         assert self._loading is not None  # it is called when they are loaded
         self._loading.result()
 
-    def look(self, window: LiveWindow | None, believed: ParameterSet) -> None:
-        """Take what the thread has found, and give it the next window if it is done.
+    def update(self, window: LiveWindow | None, believed: ParameterSet) -> None:
+        """Take the comparison that the thread has finished, and begin that of the next window.
 
         Args:
             window: Joint states of the last seconds; None when there were none.

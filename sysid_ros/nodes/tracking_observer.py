@@ -82,7 +82,7 @@ class TrackingObserver:
         for state, _ in self._states.take():
             self._names = self._names or tuple(state.name)
             when = 1e-9 * to_nanoseconds(state.header.stamp)
-            self._keep(self._measured, (when, list(state.position)))
+            self._append(self._measured, (when, list(state.position)))
         for message, received in self._references.take():
             if not message.points or not self._names:
                 continue
@@ -90,7 +90,7 @@ class TrackingObserver:
             point = message.points[0]
             stamp = to_nanoseconds(message.header.stamp)
             when = 1e-9 * instant(stamp, received, _LONGEST_WAY)
-            self._keep(self._wanted, (when, [point.positions[k] for k in order]))
+            self._append(self._wanted, (when, [point.positions[k] for k in order]))
 
     def end(self, start: float, stop: float) -> Tracking:
         """What was seen since :meth:`begin`.
@@ -103,18 +103,18 @@ class TrackingObserver:
         self._on = False
         t = np.array([stamp for stamp, _ in self._measured])
         q = np.array([position for _, position in self._measured])
-        told = np.array([received for received, _ in self._wanted])
+        received_at = np.array([received for received, _ in self._wanted])
         wanted = np.array([position for _, position in self._wanted])
-        seen = np.column_stack([np.interp(told, t, column) for column in q.T])
-        counts = (told >= max(start, t[0])) & (told <= min(stop, t[-1]))
-        error, told = (wanted - seen)[counts], told[counts]
-        second = (told - told[0]).astype(int)
+        seen = np.column_stack([np.interp(received_at, t, column) for column in q.T])
+        counts = (received_at >= max(start, t[0])) & (received_at <= min(stop, t[-1]))
+        error, received_at = (wanted - seen)[counts], received_at[counts]
+        second = (received_at - received_at[0]).astype(int)
         return Tracking(
             self._names, tuple(np.sqrt(np.mean(error**2, axis=0)).tolist()),
             tuple(np.abs(error).max(axis=0).tolist()),
             tuple(float(np.sqrt(np.mean(error[second == k] ** 2))) for k in np.unique(second)),
             len(error))
 
-    def _keep(self, kept: list[Any], entry: Any) -> None:
+    def _append(self, entries: list[Any], entry: Any) -> None:
         if self._on:
-            kept.append(entry)
+            entries.append(entry)

@@ -31,7 +31,7 @@ from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.parameters import ParameterSet
 
 _CONFIDENCE = 0.95
-_UNTOLD = (Knowledge.PRIOR, Knowledge.COUPLED)
+_UNDETERMINED = (Knowledge.PRIOR, Knowledge.COUPLED)
 # A body may come this much nearer to what nothing can have, in parts of its margin.
 _LEAST_MARGIN = 0.5
 # Variances below this part of the largest are rounding.
@@ -39,7 +39,7 @@ _SINGULAR = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class HandedOver:
+class RevertedParameters:
     """Parameters to hand over.
 
     Attributes:
@@ -54,7 +54,7 @@ class HandedOver:
     notes: tuple[str, ...]
 
 
-def revert_to_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
+def revert_to_prior(model: TorqueModel, estimate: Estimate) -> RevertedParameters:
     """Revert parameters that the data does not determine to the prior.
 
     Args:
@@ -68,18 +68,18 @@ def revert_to_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
         EstimationError: The covariance or a value of the estimate cannot be one.
     """
     parameters = estimate.parameters
-    told = np.array([knowledge not in _UNTOLD for knowledge in estimate.knowledge])
+    determined = np.array([knowledge not in _UNDETERMINED for knowledge in estimate.knowledge])
     prior = np.clip(parameters.prior, parameters.lower, parameters.upper)
     values = parameters.values.copy()
     back = np.zeros(len(values), dtype=bool)
     notes = []
     for group in _groups(parameters):
-        if not told[group].any():
+        if not determined[group].any():
             back[group] = True
     values[back] = prior[back]
     for body in parameters.bodies:
         block = _indices(parameters, body)
-        silent = block[~told[block] & parameters.free[block]]
+        silent = block[~determined[block] & parameters.free[block]]
         if not len(silent) or back[block].any():
             continue
         mixed = values.copy()
@@ -94,7 +94,7 @@ def revert_to_prior(model: TorqueModel, estimate: Estimate) -> HandedOver:
     values[insignificant] = prior[insignificant]
     back |= insignificant
     kept = tuple(name for name, own in zip(parameters.names, back.tolist(), strict=True) if own)
-    return HandedOver(parameters.with_values(values), kept, tuple(notes))
+    return RevertedParameters(parameters.with_values(values), kept, tuple(notes))
 
 
 def _groups(parameters: ParameterSet) -> list[np.ndarray]:

@@ -76,7 +76,7 @@ class JointStrips:
         """Write it as arrays, and one text that says where each belongs."""
         arrays: list[np.ndarray] = []
 
-        def kept(array: np.ndarray | None) -> int | None:
+        def stored(array: np.ndarray | None) -> int | None:
             if array is None:
                 return None
             arrays.append(array)
@@ -84,12 +84,12 @@ class JointStrips:
 
         layout = {
             'title': self.title, 'along': self.along, 'margin': self.margin,
-            'ticks': None if self.ticks is None else [kept(self.ticks[0]), list(self.ticks[1])],
+            'ticks': None if self.ticks is None else [stored(self.ticks[0]), list(self.ticks[1])],
             'strips': [{
-                'name': strip.name, 'unit': strip.unit, 'shaded': kept(strip.shaded),
+                'name': strip.name, 'unit': strip.unit, 'shaded': stored(strip.shaded),
                 'band': strip.band, 'reach': strip.reach,
                 'curves': [
-                    [kept(one.x), kept(one.y), one.colour, one.width, one.label]
+                    [stored(one.x), stored(one.y), one.colour, one.width, one.label]
                     for one in strip.curves],
             } for strip in self.strips],
         }

@@ -79,7 +79,7 @@ def motion_of_rows(problem: RegressionProblem) -> tuple[np.ndarray, np.ndarray, 
     if motion is None:
         return None
     data = motion.dataset
-    index, _ = motion.parallel_filter.kept(data.rate, data.segments)
+    index, _ = motion.parallel_filter.retained_samples(data.rate, data.segments)
     if len(index) != len(problem.torque):
         return None
     return data.q[index], data.v[index], data.a[index]

@@ -19,7 +19,7 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
-from sysid_ros.estimation.outer_iteration import held_at, linearised_at
+from sysid_ros.estimation.outer_iteration import frozen_at, linearised_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.evaluation.evaluation import (
@@ -192,7 +192,7 @@ def _base_differs(estimate: Estimate, rows: RegressionProblem) -> Iterator[str]:
     if estimate.estimator in TRAJECTORY_ESTIMATORS:
         return
     values = estimate.parameters.values
-    for problem in (linearised_at(rows, values), held_at(rows, values)):
+    for problem in (linearised_at(rows, values), frozen_at(rows, values)):
         if problem.base.equations == estimate.base_names:
             expected = problem.base.values(np.where(problem.free, values, 0.0))
             scale = np.abs(problem.base.matrix) @ np.abs(values)

@@ -39,8 +39,8 @@ from sysid_ros.report.motion_figure import motion_strips
 from sysid_ros.report.simulation_figure import simulation_strips
 from sysid_ros.report.summary import summary
 from sysid_ros.runs.judged import JUDGED_BY, KEY, JudgedBy, digests
-from sysid_ros.runs.kept_robot import kept_robot
 from sysid_ros.runs.report_files import DOCUMENT, PAGE
+from sysid_ros.runs.stored_robot import stored_robot
 
 #: What a terminal shows of the run; and recordings that were given as arrays, of which the run has
 #: the only copy: another fit in the same folder leaves them alone.
@@ -133,7 +133,7 @@ class RunFolder:
         """Keep the settings and the description, so that the run can be repeated."""
         identification = setup.identification
         settings = identification.settings.model_dump(mode='json', exclude_unset=True)
-        robot, files = kept_robot(setup, _PRIOR[setup.model.robot.description.format])
+        robot, files = stored_robot(setup, _PRIOR[setup.model.robot.description.format])
         settings['robot'] |= robot
         settings['folder'] = self._folder_of(identification)
         if identification.settings.known.payload is not None:

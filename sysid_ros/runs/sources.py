@@ -14,7 +14,7 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.mechanics.configuration import load_settings_file
 from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.runs.kept_robot import kept_robot
+from sysid_ros.runs.stored_robot import stored_robot
 from sysid_ros.settings import parse_settings
 
 #: Settings of a recording, beside its bag.
@@ -131,7 +131,7 @@ def write_recording_settings(
         ReleaseError: A file cannot be written.
     """
     settings = setup.settings.model_dump(mode='json', exclude_unset=True)
-    robot, files = kept_robot(setup, _DESCRIPTION[setup.model.robot.description.format])
+    robot, files = stored_robot(setup, _DESCRIPTION[setup.model.robot.description.format])
     settings['robot'] |= robot
     settings['folder'] = '.'
     settings['recording'] |= {'format': 'rosbag', 'file': '.'} | dict(recording)

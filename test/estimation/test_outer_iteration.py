@@ -11,7 +11,7 @@ from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.estimation.outer_iteration import OuterIteration, held_at
+from sysid_ros.estimation.outer_iteration import OuterIteration, frozen_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
@@ -192,12 +192,12 @@ def test_a_recording_read_in_windows_is_refused_by_the_names_of_the_terms():
 
 @pytest.mark.parametrize('case', [STRIBECK, LOAD, GAIN])
 def test_a_problem_held_at_the_truth_is_linear_and_found_again_at_once(case):
-    problem = held_at(case.problem(0.0), case.truth)
+    problem = frozen_at(case.problem(0.0), case.truth)
     assert problem.source is None
     found = make_estimator('lmi').fit(problem)
     assert found.status.ok
     assert found.residuals.relative_error < 1e-6
-    assert held_at(problem, case.truth) is problem
+    assert frozen_at(problem, case.truth) is problem
 
 
 @pytest.mark.parametrize('settings', [{'tolerance': 0.0}, {'max_iterations': 0}])

@@ -32,7 +32,7 @@ processing: {position_filter: {cutoff: 10.0}, parallel_filter: {cutoff: 8.0, dec
 
 
 def require(robot, now=2.0, **changes):
-    require_recordable(robot.hand_over(), '/joint_states', now, **changes)
+    require_recordable(robot.deliver(), '/joint_states', now, **changes)
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ class Robot:
         self.waiting.append((payload, START + k * STEP + 1000 if received is None else received,
                              0.01 * k if steady is None else steady))
         if len(self.waiting) >= self.together:
-            self.hand_over()
+            self.deliver()
         return self
 
-    def hand_over(self):
+    def deliver(self):
         if self.waiting:
             self.live.receive(*zip(*self.waiting, strict=True))
             self.waiting = []

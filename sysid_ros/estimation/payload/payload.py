@@ -120,7 +120,7 @@ def identify_payload(
         _require_same(loaded.base.equations, empty.base_names)
         known = _information(empty)
     system = _System(tuple(problems), body, known)
-    sigma = system.settled_noise()
+    sigma = system.converged_noise()
     solution = system.solve(sigma)
     system.require_determined(solution)
     inflation = system.correlation(solution)
@@ -247,7 +247,7 @@ class _System:
             target.append(self.known[1])
         return _eliminated(np.vstack(rows), np.concatenate(target))
 
-    def settled_noise(self) -> np.ndarray:
+    def converged_noise(self) -> np.ndarray:
         """Torque noise per joint, found from the residuals and iterated, shape ``(n,)``.
 
         Raises:

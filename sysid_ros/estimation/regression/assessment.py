@@ -53,7 +53,7 @@ def assess(
     """
     directions = DataDirections(problem, sigma)
     theta = theta if status.found_values else problem.reference
-    theta = silent_terms_kept(problem, directions, theta)
+    theta = silent_terms_at_prior(problem, directions, theta)
     if instruments is not None and status.ok:
         covariance = directions.instrumented_covariance(theta, instruments)
     else:
@@ -137,7 +137,7 @@ def _provenance(problem: RegressionProblem) -> dict[str, Any]:
     }
 
 
-def silent_terms_kept(
+def silent_terms_at_prior(
     problem: RegressionProblem, directions: DataDirections, theta: np.ndarray
 ) -> np.ndarray:
     """Terms that act on no row at their prior, where a barrier may have moved them."""

@@ -200,8 +200,8 @@ class DataDirections:
         covariance = self.lost_as_infinite(
             (len(parts) - 1) / len(parts) * spread @ spread.T)
         share = np.linalg.norm(self._columns @ (alone / np.linalg.norm(alone, axis=0)), axis=1)
-        told_once = share > _LOST * np.linalg.norm(self.steps, axis=1)
-        covariance[told_once, :] = covariance[:, told_once] = np.inf
+        lost = share > _LOST * np.linalg.norm(self.steps, axis=1)
+        covariance[lost, :] = covariance[:, lost] = np.inf
         return covariance, len(parts)
 
     def _weighed(self, regressor: np.ndarray, part: slice = slice(None)) -> np.ndarray:

@@ -27,7 +27,7 @@ _LONGEST_GAP = 0.1
 
 
 class Phase(Enum):
-    """What a playback is doing, in words."""
+    """Phase of a playback; the value is in words."""
 
     IDLE = 'nothing to play'
     ARMED = 'a verified motion waits for its start'
@@ -45,7 +45,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Setpoint:
-    """What the robot is to do at an instant.
+    """Setpoint of the joints at an instant.
 
     Attributes:
         q: Positions in [rad] or [m], shape ``(n,)``.
@@ -82,7 +82,7 @@ class Playback:
 
     @property
     def phase(self) -> Phase:
-        """What it is doing."""
+        """Phase of the playback."""
         return self._phase
 
     @property
@@ -240,14 +240,14 @@ class Playback:
             self._slowing, self._phase, self._progress = now, Phase.STOPPING, point.progress
 
     def tick(self, now: float) -> Setpoint | None:
-        """What the robot is to do now; None while there is nothing to hold or to play.
+        """Setpoint at this instant; None while there is nothing to hold or to play.
 
         Args:
             now: The time in [s], not before that of the last call.
         """
         if self._path is None or self._phase in (Phase.IDLE, Phase.ARMED):
             return None
-        self._heed_gap(now)
+        self._check_gap(now)
         duration = self._path.motion.duration
         if self._phase is Phase.BLENDING and now - self._began >= duration:
             self._began += duration
@@ -264,7 +264,7 @@ class Playback:
         assert self._path is not None
         return self._path.stopping_time if self._braking is None else self._braking.duration
 
-    def _heed_gap(self, now: float) -> None:
+    def _check_gap(self, now: float) -> None:
         """Go on along the path where the last tick left it, and stop, when time has jumped."""
         gap, self._last = now - self._last, now
         if not self._phase.moving or 0.0 <= gap <= _LONGEST_GAP:

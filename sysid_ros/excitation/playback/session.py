@@ -108,7 +108,7 @@ class MotionSession:
 
     @property
     def point(self) -> Setpoint | None:
-        """What the robot is told just now; None while it is told nothing."""
+        """Setpoint that is sent to the robot; None while none is."""
         return self._point
 
     @property
@@ -132,7 +132,7 @@ class MotionSession:
         return now < self._armed_until
 
     def phase(self, now: float) -> Phase:
-        """What it is doing; a robot that does not rest yet is not holding."""
+        """Phase of the playback; a robot that does not rest yet is not holding."""
         phase = self._playback.phase
         if self._step in (Step.MOVING, Step.SETTLING):
             stopped = self._cause is not None
@@ -279,7 +279,7 @@ class MotionSession:
         if self._step is Step.MOVING:
             self._move(now, seen)
         if self._step is Step.SETTLING:
-            self._settle(now, seen)
+            self._wait_for_rest(now, seen)
         if self.holding and self._point is not None:
             self._output.send(now, self._point, seen)
 
@@ -320,7 +320,7 @@ class MotionSession:
         if not self._playback.phase.moving:
             self._step, self._settling_since = Step.SETTLING, now
 
-    def _settle(self, now: float, seen: Observation) -> None:
+    def _wait_for_rest(self, now: float, seen: Observation) -> None:
         if self._point is not None and self._output.streams:
             self._output.send(now, self._point, seen)
         failure = self._output.failure(now)

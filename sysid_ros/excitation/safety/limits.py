@@ -23,7 +23,7 @@ class MotionLimits:
     Attributes:
         joint_names: The joints.
         lower: Lowest position, ``-inf`` where a joint turns without end.
-        upper: Highest position, ``inf`` likewise.
+        upper: Highest position, ``inf`` where a joint turns without end.
         velocity: Highest speed.
         acceleration: Highest acceleration in size.
         jerk: Highest jerk in size.
@@ -87,7 +87,7 @@ class MotionLimits:
             'jerk': np.full_like(described.velocity, np.nan), 'effort': described.effort,
         }
         values = {name: np.array(array) for name, array in values.items()}
-        _heed_followers(robot, values)
+        _apply_follower_limits(robot, values)
         for joint, given in (overrides or {}).items():
             if joint not in robot.joint_names:
                 raise ConfigurationError(
@@ -149,7 +149,7 @@ class MotionLimits:
         return np.where(np.isfinite(half), half, np.pi)
 
 
-def _heed_followers(robot: RobotModel, values: dict[str, np.ndarray]) -> None:
+def _apply_follower_limits(robot: RobotModel, values: dict[str, np.ndarray]) -> None:
     """Draw the limits of joints in, so that those that follow them keep theirs."""
     for row, (name, joint) in enumerate(robot.described_joints.items()):
         column = int(np.argmax(np.abs(robot.tree.coupling[row])))

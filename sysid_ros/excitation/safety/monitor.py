@@ -29,13 +29,13 @@ _BREAK = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """What a node says that it tells the robot.
+    """Command of a motion as its node publishes it.
 
     Attributes:
         moving: Whether a motion is under way.
         received: When that was heard in [s].
         q: Commanded positions in [rad] or [m], shape ``(n,)``; None where nothing is commanded.
-        a: Commanded accelerations, shape ``(n,)``; None likewise.
+        a: Commanded accelerations, shape ``(n,)``; None where nothing is commanded.
     """
 
     moving: bool
@@ -106,7 +106,7 @@ class TorqueResidual:
         return self._filtered
 
 
-class Watchdog:
+class MotionMonitor:
     """Judges what is heard of a robot and of the nodes that move it.
 
     Args:

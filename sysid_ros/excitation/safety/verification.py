@@ -37,7 +37,7 @@ _AT_ONCE = 5000
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """What was found on a motion.
+    """Result of the verification of a motion.
 
     Attributes:
         findings: What forbids it, one sentence each; empty when it may be played.
@@ -104,7 +104,7 @@ def verify(
         findings=(
             *_jumps(limits, motion), *_ends(limits, motion),
             *_beyond(JointLimitConstraint(limits), state),
-            *_not_kept((*obstacles, *loops), state),
+            *_violations((*obstacles, *loops), state),
         ),
         used=_used(limits, state),
         clearance=min((UNIT * float(slack) for slack in room), default=np.inf),
@@ -201,7 +201,7 @@ def _beyond(constraint: JointLimitConstraint, state: MotionState) -> list[str]:
     return findings
 
 
-def _not_kept(obstacles: Sequence[Check], state: MotionState) -> list[str]:
+def _violations(obstacles: Sequence[Check], state: MotionState) -> list[str]:
     findings = []
     for constraint in obstacles:
         slack = constraint.slack(state)

@@ -224,7 +224,7 @@ def encode(
     table = np.tile(example, (len(stamps), 1))
     time = np.stack(np.divmod(stamps, 1_000_000_000), axis=1).astype('<u4')
     table[:, _STAMP] = time.view(np.uint8)
-    for name, (start, count) in _walk(example).arrays.items():
+    for name, (start, count) in _cdr_layout(example).arrays.items():
         numbers = np.ascontiguousarray(values[name] if count else np.empty((len(stamps), 0)), '<f8')
         table[:, start:start + 8 * count] = numbers.view(np.uint8)
     return table
@@ -249,7 +249,7 @@ def _single(message: Any, row: np.ndarray) -> Batch:
 def _without_reserve(row: np.ndarray) -> np.ndarray:
     """The bytes that a message takes of those it was given, where they are not many fewer."""
     try:
-        length = _walk(row).length
+        length = _cdr_layout(row).length
     except (struct.error, ValueError, IndexError):
         return row
     return row[:length] if len(row) - length <= _RESERVED else row
@@ -258,7 +258,7 @@ def _without_reserve(row: np.ndarray) -> np.ndarray:
 def _layout(example: np.ndarray, decoded: Batch) -> _Layout | None:
     """The layout of a message; None where reading by it gives anything but what is known."""
     try:
-        layout = _walk(example)
+        layout = _cdr_layout(example)
         again = layout.batch(example[None], decoded.rows)
     except (struct.error, ValueError):
         return None
@@ -268,7 +268,7 @@ def _layout(example: np.ndarray, decoded: Batch) -> _Layout | None:
     return layout if agree else None
 
 
-def _walk(example: np.ndarray) -> _Layout:
+def _cdr_layout(example: np.ndarray) -> _Layout:
     """The layout of a message, read without rosbags."""
     data = example.tobytes()
     order = '<' if data[1] else '>'

@@ -79,7 +79,7 @@ def verify(path: Path, most: float) -> bool:
             a checksum is wrong; where is said.
     """
     with path.open('rb') as file, path.open('rb') as data, ThreadPoolExecutor(1) as thread:
-        records = list(walk(file, path))
+        records = list(read_records(file, path))
         section = thread.submit(_check_data_section, data, records, path)
         covered = True
         for record in records:
@@ -107,7 +107,7 @@ def salvage(path: Path, most: float) -> Iterator[RawMessage | str]:
     channels: dict[int, tuple[str, str]] = {}
     with path.open('rb') as file:
         _names_in_summary(file, path, schemas, channels)
-        records = walk(file, path)
+        records = read_records(file, path)
         while True:
             try:
                 record = next(records, None)
@@ -124,7 +124,7 @@ def salvage(path: Path, most: float) -> Iterator[RawMessage | str]:
                 yield str(error)
 
 
-def walk(file: BinaryIO, path: Path) -> Iterator[Record]:
+def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
     """Records of a file; the last is the footer.
 
     Raises:
@@ -203,7 +203,7 @@ def parsed(file: BinaryIO, record: Record, path: Path, kind: type[Any]) -> Any:
 
 
 def unpacked(data: bytes, compression: str, size: int) -> bytes:
-    """What compressed data holds, of which no more is unpacked than a byte beyond a size.
+    """Decompress data, of which no more is unpacked than a byte beyond a size.
 
     Args:
         data: The data.
@@ -285,7 +285,7 @@ def _names_in_summary(
 ) -> None:
     """What a whole file repeats behind its data, so that no chunk needs the one before it."""
     with suppress(RecordingError):
-        for record in walk(file, path):
+        for record in read_records(file, path):
             if record.opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
                 content = _read(file, record.start, record.stop)
                 list(_messages(content, schemas, channels, str(path)))

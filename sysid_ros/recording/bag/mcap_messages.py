@@ -12,7 +12,7 @@ from mcap.opcode import Opcode
 from mcap.records import Channel
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.bag.mcap import Record, parsed, read_chunk, walk
+from sysid_ros.recording.bag.mcap import Record, parsed, read_chunk, read_records
 from sysid_ros.recording.bag.mcap_kernels import find_records
 
 
@@ -64,7 +64,7 @@ class Messages:
             self.length[rows], self.data)
 
     def copied(self) -> Messages:
-        """The same in memory of their own, so that the others' is not kept."""
+        """Copy in memory of its own, so that the memory of the others is freed."""
         ends = zip(self.start.tolist(), (self.start + self.length).tolist(), strict=True)
         payloads = [self.data[start:end].tobytes() for start, end in ends]
         return Messages.of(self.topics, self.topic.tolist(), self.received.tolist(), payloads)
@@ -109,7 +109,7 @@ class ChunkedFile:
         self._pieces: list[_Piece] = []
         loose = False
         with path.open('rb') as file:
-            for record in walk(file, path):
+            for record in read_records(file, path):
                 if record.opcode == Opcode.CHUNK:
                     self._pieces.append(_piece(file, record))
                 elif record.opcode == Opcode.CHANNEL:

@@ -140,8 +140,8 @@ class Decimation:
         return rows
 
     @property
-    def held(self) -> float:
-        """Numbers that are held at once for each sample of a signal, beyond some megabytes."""
+    def memory_per_sample(self) -> float:
+        """Numbers in memory per sample of a signal, beyond some megabytes."""
         return (2 * ((self.order + 1) // 2) + 1) / self.step
 
     def _of(self, samples: int) -> _Block:

@@ -132,14 +132,14 @@ class LowPass(StrictSettings):
         _require_finite(filtered)
         return filtered.reshape(len(keep), *shape)
 
-    def held(self, step: int) -> float:
-        """Numbers that :meth:`rows` holds at once for each sample, beyond some megabytes.
+    def memory_per_sample(self, step: int) -> float:
+        """Numbers in memory per sample while :meth:`rows` filters, beyond some megabytes.
 
         Args:
             step: Samples from one that is wanted to the next.
         """
         return 1.0 if step < LEAST_STEP else Decimation(
-            self.order, self.cutoff, 0.0, 0, step).held
+            self.order, self.cutoff, 0.0, 0, step).memory_per_sample
 
     def _pad(self, samples: int, rate: float) -> int:
         """Samples by which a segment goes on beyond its ends."""

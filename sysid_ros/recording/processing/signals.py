@@ -17,7 +17,7 @@ Segments = Sequence[tuple[int, int]]
 
 
 class ParallelFilter(StrictSettings):
-    """The same low-pass and decimation for the regressor's columns and the torque.
+    """Parallel filter: one low-pass and decimation for the regressor's columns and the torque.
 
     Filtering one side only biases the estimate, so both go through here. The
     filter's edges are cut off BEFORE decimating: as many samples at both ends
@@ -89,20 +89,20 @@ class ParallelFilter(StrictSettings):
         """
         return 0 if self.low_pass is None else self.low_pass.memory(rate, left)
 
-    def held(self, rate: float) -> float:
-        """Numbers that :meth:`rows_of` holds at once for each sample, beyond some megabytes.
+    def memory_per_sample(self, rate: float) -> float:
+        """Numbers in memory per sample while :meth:`rows_of` filters, beyond some megabytes.
 
         Args:
             rate: Sampling rate in [Hz].
         """
-        return 1.0 if self.low_pass is None else self.low_pass.held(self.factor(rate))
+        return 1.0 if self.low_pass is None else self.low_pass.memory_per_sample(self.factor(rate))
 
     def trimmed(self, rate: float) -> int:
         """Samples cut off at both ends of every segment, before decimating."""
         return 0 if self.low_pass is None else self.low_pass.half_length(rate)
 
-    def kept(self, rate: float, segments: Segments) -> tuple[np.ndarray, Segments]:
-        """Samples that survive, without filtering anything.
+    def retained_samples(self, rate: float, segments: Segments) -> tuple[np.ndarray, Segments]:
+        """Samples that the edges and the decimation leave, without filtering.
 
         Args:
             rate: Sampling rate in [Hz].
@@ -116,12 +116,12 @@ class ParallelFilter(StrictSettings):
             RecordingError: Nothing is left; how long a segment must be is said.
         """
         trim, factor = self.trimmed(rate), self.factor(rate)
-        indices, kept, rows = [], [], 0
+        indices, retained, rows = [], [], 0
         for start, stop in segments:
             index = np.arange(start + trim, stop - trim, factor)
             if len(index):
                 indices.append(index)
-                kept.append((rows, rows + len(index)))
+                retained.append((rows, rows + len(index)))
                 rows += len(index)
         if not indices:
             longest = max((stop - start for start, stop in segments), default=0)
@@ -131,7 +131,7 @@ class ParallelFilter(StrictSettings):
                 allowed=f'more than {2 * trim} samples ({2 * trim / rate:.3g} s)',
                 fix='Record longer without gaps, or raise the cut-off',
             )
-        return np.concatenate(indices), tuple(kept)
+        return np.concatenate(indices), tuple(retained)
 
     def apply(
         self, columns: np.ndarray, rate: float, segments: Segments
@@ -151,13 +151,13 @@ class ParallelFilter(StrictSettings):
             RecordingError: Nothing is left, or a sample is not finite.
             ConfigurationError: The rates do not fit together.
         """
-        index, kept = self.kept(rate, segments)
+        index, retained = self.retained_samples(rate, segments)
         rows = np.empty((len(index), *columns.shape[1:]))
         edges = 2 * self.trimmed(rate)
         surviving = [(start, stop) for start, stop in segments if stop - start > edges]
-        for (start, stop), (first, last) in zip(surviving, kept, strict=True):
+        for (start, stop), (first, last) in zip(surviving, retained, strict=True):
             rows[first:last] = self.rows_at(columns[start:stop], rate, index[first:last] - start)
-        return rows, index, kept
+        return rows, index, retained
 
     def rows_at(self, columns: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
         """Low-passed samples of one gap-free stretch, no matter how near to its ends.
@@ -178,7 +178,7 @@ class ParallelFilter(StrictSettings):
     def rows_of(
         self, samples: Samples, length: int, rate: float, index: np.ndarray
     ) -> np.ndarray:
-        """The same of samples that come in parts, none of which is kept.
+        """Filtered rows of samples that come in parts, none of which stays in memory.
 
         Args:
             samples: Gives a slice of the samples, shape ``(K, ...)``.
@@ -209,10 +209,10 @@ class ParallelFilter(StrictSettings):
         Returns:
             Usable rows, shape ``(T', ...)``, in the order of :meth:`apply`.
         """
-        return self.mask_at(mask, rate, self.kept(rate, segments)[0])
+        return self.mask_at(mask, rate, self.retained_samples(rate, segments)[0])
 
     def mask_at(self, mask: np.ndarray, rate: float, index: np.ndarray) -> np.ndarray:
-        """The same for rows at given samples, none of them nearer to an end than the support.
+        """Mask of rows at given samples, none of them nearer to an end than the support.
 
         Args:
             mask: True where a sample is usable, shape ``(T, ...)``.

@@ -35,11 +35,11 @@ def main(name: str, seconds: int, memory: int, arguments: Mapping[str, str]) -> 
         xml = document.toprettyxml(indent='  ', encoding='utf-8')
         outcome = {'files': [os.path.abspath(file) for file in xacro.all_includes]}
     except (Exception, RecursionError, MemoryError) as error:
-        outcome = {'error': _told(error)}
+        outcome = {'error': _error_record(error)}
     sys.stdout.buffer.write(json.dumps(outcome).encode() + b'\n' + xml)
 
 
-def _told(error: BaseException) -> dict[str, str]:
+def _error_record(error: BaseException) -> dict[str, str]:
     """Kind, words and file of an error; xacro's own message may be only that of its cause."""
     cause = error
     while isinstance(inner := getattr(cause, 'exc', None), BaseException):

@@ -19,7 +19,7 @@ from sysid_ros.excitation.safety.braking import BrakingStop
 from sysid_ros.excitation.safety.limit_monitor import LimitMonitor, MonitorSettings
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.loop_guard import LoopGuard
-from sysid_ros.excitation.safety.monitor import Command, Watchdog
+from sysid_ros.excitation.safety.monitor import Command, MotionMonitor
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.torque_model import TorqueModel
 
@@ -127,16 +127,16 @@ def test_the_monitor_and_the_watch_of_a_motion_say_what_the_guard_finds(designer
     seen = Observation(q=q, v=v, effort=np.full(2, np.nan), age=0.0)
     checks = PlaybackChecks(limits, robot.joint_types, loops=designer.loop_guard())
     assert any(words in found for found in checks.forbids(seen))
-    watchdog = Watchdog(designer.model, limits, (), checks.settings)
-    assert any(words in found for found in watchdog.findings(1.0, seen, None, {}))
+    monitor = MotionMonitor(designer.model, limits, (), checks.settings)
+    assert any(words in found for found in monitor.findings(1.0, seen, None, {}))
 
 
 def test_the_monitor_speaks_where_no_torque_can_be_predicted():
     robot, limits = rocker()
-    watchdog = Watchdog(TorqueModel(robot), limits, (), PlaybackTolerances())
+    monitor = MotionMonitor(TorqueModel(robot), limits, (), PlaybackTolerances())
     torn = np.array([2.2])
     seen = Observation(q=torn, v=np.ones(1), effort=np.zeros(1), age=0.0)
-    found = watchdog.findings(1.0, seen, Command(True, 1.0, torn, np.zeros(1)), {})
+    found = monitor.findings(1.0, seen, Command(True, 1.0, torn, np.zeros(1)), {})
     assert any('The loops cannot be closed' in words for words in found)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.excitation.safety.monitor import Command, Pulse, TorqueResidual, Watchdog
+from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse, TorqueResidual
 from sysid_ros.mechanics.torque_model import TorqueModel
 
 NOW = 50.0
@@ -17,8 +17,8 @@ Q = np.array([0.3, -0.2, 0.1])
 
 
 @pytest.fixture
-def watchdog(model: TorqueModel, limits: MotionLimits) -> Watchdog:
-    return Watchdog(model, limits, ('/one', '/two'), PlaybackTolerances())
+def monitor(model: TorqueModel, limits: MotionLimits) -> MotionMonitor:
+    return MotionMonitor(model, limits, ('/one', '/two'), PlaybackTolerances())
 
 
 def explained(model: TorqueModel, v: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -36,20 +36,20 @@ HEARD = {'/one': Pulse(NOW - 0.05, True), '/two': Pulse(NOW - 0.1, False)}
 TOLD = Command(True, NOW - 0.01, Q, np.zeros(3))
 
 
-def test_a_motion_that_goes_as_it_should_is_left_alone(watchdog, moving) -> None:
-    assert watchdog.findings(NOW, moving, TOLD, HEARD) == ()
-    assert watchdog.findings(NOW, moving, None, HEARD) == ()
+def test_a_motion_that_goes_as_it_should_is_left_alone(monitor, moving) -> None:
+    assert monitor.findings(NOW, moving, TOLD, HEARD) == ()
+    assert monitor.findings(NOW, moving, None, HEARD) == ()
 
 
-def test_a_robot_at_rest_that_nobody_moves_is_no_reason_for_anything(watchdog) -> None:
+def test_a_robot_at_rest_that_nobody_moves_is_no_reason_for_anything(monitor) -> None:
     stale = replace(RESTING, age=100.0)
     nothing = Observation(*(np.full(3, np.nan) for _ in range(3)), np.inf)
     for seen in (RESTING, nothing, stale):
-        assert watchdog.findings(NOW, seen, None, {}) == ()
-        assert watchdog.findings(NOW, seen, Command(False, 0.0), HEARD) == ()
-    assert watchdog.at_rest(RESTING) and not watchdog.at_rest(stale)
-    assert not watchdog.moving(NOW, nothing, None) and not watchdog.moving(NOW, RESTING, None)
-    assert watchdog.moving(NOW, stale, None) and watchdog.moving(NOW, RESTING, TOLD)
+        assert monitor.findings(NOW, seen, None, {}) == ()
+        assert monitor.findings(NOW, seen, Command(False, 0.0), HEARD) == ()
+    assert monitor.at_rest(RESTING) and not monitor.at_rest(stale)
+    assert not monitor.moving(NOW, nothing, None) and not monitor.moving(NOW, RESTING, None)
+    assert monitor.moving(NOW, stale, None) and monitor.moving(NOW, RESTING, TOLD)
 
 
 @pytest.mark.parametrize(('pulses', 'words'), [
@@ -57,27 +57,27 @@ def test_a_robot_at_rest_that_nobody_moves_is_no_reason_for_anything(watchdog) -
     ({'/one': HEARD['/one']}, '/two is not heard of'),
 ])
 def test_42_a_node_that_is_silent_while_the_robot_is_told_to_move(
-    watchdog, moving, pulses, words
+    monitor, moving, pulses, words
 ) -> None:
-    found, = watchdog.findings(NOW, moving, TOLD, pulses)
+    found, = monitor.findings(NOW, moving, TOLD, pulses)
     assert words in found
 
 
-def test_42_a_motion_whose_node_died_is_found_when_nothing_else_is_heard(watchdog, moving) -> None:
+def test_42_a_motion_whose_node_died_is_found_when_nothing_else_is_heard(monitor, moving) -> None:
     killed = replace(TOLD, received=NOW - 0.4)
     pulses = HEARD | {'/one': Pulse(NOW - 0.4, True)}
-    found = watchdog.findings(NOW, moving, killed, pulses)
+    found = monitor.findings(NOW, moving, killed, pulses)
     assert len(found) == 2 and '/one is silent' in found[0]
     assert 'Nothing is heard of the motion for 0.4 s' in found[1]
 
 
 def test_a_robot_that_others_move_is_stopped_only_for_who_fell_silent_at_work(
-    watchdog, moving
+    monitor, moving
 ) -> None:
-    assert watchdog.findings(NOW, moving, None, {}) == ()
+    assert monitor.findings(NOW, moving, None, {}) == ()
     idle = {name: Pulse(NOW - 9.0, False) for name in HEARD}
-    assert watchdog.findings(NOW, moving, None, idle) == ()
-    found = watchdog.findings(NOW, moving, None, idle | {'/two': Pulse(NOW - 9.0, True)})
+    assert monitor.findings(NOW, moving, None, idle) == ()
+    found = monitor.findings(NOW, moving, None, idle | {'/two': Pulse(NOW - 9.0, True)})
     assert any('/two is silent for 9 s' in each for each in found)
 
 
@@ -89,62 +89,62 @@ def test_a_robot_that_others_move_is_stopped_only_for_who_fell_silent_at_work(
     ({'bad_in_a_row': 6}, '6 joint states in a row'),
     ({'q': np.full(3, np.nan)}, 'The position of waist is not finite'),
 ], ids=['37', '38', '39', 'velocity', '01', '01 nan'])
-def test_what_the_robot_does_wrong_is_found(watchdog, moving, changes, words) -> None:
-    found = watchdog.findings(NOW, replace(moving, **changes), TOLD, HEARD)
+def test_what_the_robot_does_wrong_is_found(monitor, moving, changes, words) -> None:
+    found = monitor.findings(NOW, replace(moving, **changes), TOLD, HEARD)
     assert any(words in each for each in found)
 
 
 def test_37_joint_states_that_stay_out_count_when_the_robot_was_seen_moving(
-    watchdog, moving
+    monitor, moving
 ) -> None:
     stale = replace(moving, age=0.15)
-    assert any('0.15 s old' in each for each in watchdog.findings(NOW, stale, None, HEARD))
+    assert any('0.15 s old' in each for each in monitor.findings(NOW, stale, None, HEARD))
 
 
-def test_39_limits_hold_whoever_moves_the_robot(watchdog, moving) -> None:
+def test_39_limits_hold_whoever_moves_the_robot(monitor, moving) -> None:
     running = replace(moving, q=np.array([2.95, 0.0, 0.0]), v=np.array([4.0, 0.0, 0.0]))
     assert any('cannot stop before' in each
-               for each in watchdog.findings(NOW, running, None, {}))
+               for each in monitor.findings(NOW, running, None, {}))
 
 
-def findings_of(watchdog: Watchdog, seen: Observation, seconds: float) -> list[tuple[str, ...]]:
+def findings_of(monitor: MotionMonitor, seen: Observation, seconds: float) -> list[tuple[str, ...]]:
     return [
-        watchdog.findings(now, seen, replace(TOLD, received=now),
+        monitor.findings(now, seen, replace(TOLD, received=now),
                           {name: Pulse(now, True) for name in HEARD})
         for now in NOW + np.arange(0.0, seconds, 0.01)
     ]
 
 
 def test_46_torque_that_no_model_explains_is_found_when_it_lasts(
-    watchdog, model, moving, limits
+    monitor, model, moving, limits
 ) -> None:
-    watchdog.predict_by(model.parameters.prior, identified=True)
-    assert not any(findings_of(watchdog, moving, 0.5))
+    monitor.predict_by(model.parameters.prior, identified=True)
+    assert not any(findings_of(monitor, moving, 0.5))
     pushed = replace(moving, effort=moving.effort + np.array([0.0, 0.5, 0.0]) * limits.effort)
-    found = findings_of(watchdog, pushed, 0.5)
+    found = findings_of(monitor, pushed, 0.5)
     assert not found[0] and 'The torque of elbow is' in found[-1][0]
     assert 'is allowed (residual). Contact, or a payload?' in found[-1][0]
     # Not given is not unexplained.
     silent = replace(moving, effort=np.full(3, np.nan))
-    assert watchdog.findings(NOW + 9.0, silent, replace(TOLD, received=NOW + 9.0), {
+    assert monitor.findings(NOW + 9.0, silent, replace(TOLD, received=NOW + 9.0), {
         name: Pulse(NOW + 9.0, True) for name in HEARD}) == ()
 
 
 def test_46_a_description_may_be_more_wrong_than_what_was_identified(
-    watchdog, moving, limits
+    monitor, moving, limits
 ) -> None:
     def pushed(part):
         return replace(moving, effort=moving.effort + np.array([0.0, part, 0.0]) * limits.effort)
 
-    assert not any(findings_of(watchdog, pushed(0.6), 0.5))
-    found = findings_of(watchdog, pushed(0.95), 0.5)[-1][0]
+    assert not any(findings_of(monitor, pushed(0.6), 0.5))
+    found = findings_of(monitor, pushed(0.95), 0.5)[-1][0]
     assert 'what the description predicts' in found and '(first_residual)' in found
 
 
-def test_46_one_noisy_sample_is_no_contact(watchdog, moving, limits) -> None:
-    assert not any(findings_of(watchdog, moving, 0.2))
+def test_46_one_noisy_sample_is_no_contact(monitor, moving, limits) -> None:
+    assert not any(findings_of(monitor, moving, 0.2))
     spike = replace(moving, effort=moving.effort + 0.9 * limits.effort)
-    assert not watchdog.findings(NOW + 0.2, spike, replace(TOLD, received=NOW + 0.2), {
+    assert not monitor.findings(NOW + 0.2, spike, replace(TOLD, received=NOW + 0.2), {
         name: Pulse(NOW + 0.2, True) for name in HEARD})
 
 

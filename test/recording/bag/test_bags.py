@@ -94,7 +94,7 @@ def test_an_mcap_file_without_checksums_is_read_with_a_warning(tmp_path):
 def strip_checksums(path):
     """What a recorder with its default settings leaves: every checksum zero."""
     with path.open('r+b') as file:
-        for record in list(mcap.walk(file, path)):
+        for record in list(mcap.read_records(file, path)):
             at = {0x06: record.body + 24, 0x0F: record.body, 0x02: record.stop - 4}
             if record.opcode in at:
                 file.seek(at[record.opcode])

@@ -176,7 +176,7 @@ def test_a_row_is_masked_when_its_main_support_holds_an_unusable_sample():
     parallel = ParallelFilter(cutoff=20.0, decimate_to=100.0)
     mask = np.ones((1000, 2), dtype=bool)
     mask[500, 1] = False
-    index, _ = parallel.kept(RATE, ((0, 1000),))
+    index, _ = parallel.retained_samples(RATE, ((0, 1000),))
     rows = parallel.apply_mask(mask, RATE, ((0, 1000),))
     assert rows[:, 0].all()
     reach = parallel.low_pass.support(RATE)

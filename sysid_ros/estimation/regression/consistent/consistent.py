@@ -69,7 +69,7 @@ class ConsistentLeastSquares(ABC):
                 self.prior_curvature(directions, allowed, z) if status.ok else self.prior_strength
             ),
             notes=(
-                *notes, *allowed.notes, *(self._held_back(allowed, z) if status.ok else ())),
+                *notes, *allowed.notes, *(self._active_bounds(allowed, z) if status.ok else ())),
         )
 
     def values(
@@ -96,7 +96,7 @@ class ConsistentLeastSquares(ABC):
     def minimise_each(
         self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
     ) -> Iterator[tuple[np.ndarray, Status]]:
-        """What the estimator finds with other strengths of the prior.
+        """Constrained minima for several strengths of the prior.
 
         Args:
             directions: What the weighted rows tell.
@@ -112,7 +112,7 @@ class ConsistentLeastSquares(ABC):
     def checked(
         self, directions: DataDirections, allowed: FeasibleSet
     ) -> tuple[np.ndarray, Status, int]:
-        """What :meth:`minimise` finds, or the prior, where that is not allowed indeed."""
+        """The constrained minimum, or the prior where the minimum violates a constraint."""
         z, status, iterations = self.minimise(directions, allowed)
         return *verified(allowed, z, status), iterations
 
@@ -135,7 +135,7 @@ class ConsistentLeastSquares(ABC):
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray | float:
-        """What the prior adds to the Hessian of the objective at the solution.
+        """Hessian of the prior's part of the objective at the solution, shape ``(f, f)``.
 
         Args:
             directions: What the weighted rows tell.
@@ -154,7 +154,7 @@ class ConsistentLeastSquares(ABC):
             'max_iterations': self.max_iterations,
         }
 
-    def _held_back(self, allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:
+    def _active_bounds(self, allowed: FeasibleSet, z: np.ndarray) -> tuple[str, ...]:
         """The bounds the solution leans on, and what that does to intervals, in words."""
         labels = dict.fromkeys(allowed.active(z).labels)
         return (

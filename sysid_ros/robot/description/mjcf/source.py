@@ -43,7 +43,7 @@ class _Inertial:
 
     @classmethod
     def of(cls, body: Any) -> _Inertial:
-        """As it stands at a body of MuJoCo's specification; zero where there is none."""
+        """Inertial of a body of MuJoCo's specification; zero where there is none."""
         if not body.explicitinertial:
             return cls(0.0, np.zeros(3), np.zeros((3, 3)), True)
         is_full = not np.isnan(body.fullinertia[0])
@@ -70,7 +70,7 @@ class _Inertial:
 
 @dataclass(frozen=True, eq=False)
 class CompiledMjcf:
-    """What MuJoCo makes of an MJCF, and what it does not tell any more.
+    """An MJCF compiled by MuJoCo, with what the compiled model does not tell any more.
 
     Attributes:
         model: MuJoCo's model, in which every body and joint has a name.
@@ -164,11 +164,11 @@ def _compiled(spec: Any, elements: int) -> CompiledMjcf:
         body.name for body in spec.bodies if body.explicitinertial and not (
             compiler.inertiafromgeom == _ALWAYS and any(_has_mass(g, compiler) for g in body.geoms))
     }
-    kept = {} if changes else _kept(spec, written)
+    exact = {} if changes else _exact_inertials(spec, written)
     model = spec.compile()
     return CompiledMjcf(
         model=model, written=frozenset(written),
-        as_written={name: one.parameters(model.body(name).iquat) for name, one in kept.items()},
+        as_written={name: one.parameters(model.body(name).iquat) for name, one in exact.items()},
         mesh_collisions=meshes,
         from_geoms=compiler.inertiafromgeom == _ALWAYS,
         total_mass=max(float(compiler.settotalmass), 0.0),
@@ -182,9 +182,9 @@ def _compiled(spec: Any, elements: int) -> CompiledMjcf:
     )
 
 
-def _kept(spec: Any, written: set[str]) -> dict[str, _Inertial]:
+def _exact_inertials(spec: Any, written: set[str]) -> dict[str, _Inertial]:
     """Inertias that MuJoCo would round or refuse; it gets others in place of the latter."""
-    kept = {}
+    exact = {}
     for body in spec.bodies:
         if body.name not in written and any(_has_mass(geom, spec.compiler) for geom in body.geoms):
             continue
@@ -196,8 +196,8 @@ def _kept(spec: Any, written: set[str]) -> dict[str, _Inertial]:
             body.fullinertia = np.array([np.nan, 0.0, 0.0, 0.0, 0.0, 0.0])
         elif not inertial.is_full:
             continue
-        kept[body.name] = inertial
-    return kept
+        exact[body.name] = inertial
+    return exact
 
 
 def _give_names(spec: Any) -> tuple[str, ...]:
@@ -238,17 +238,17 @@ def _take_out(spec: Any) -> tuple[str, ...]:
     for kind in _DECORATION:
         for element in list(getattr(spec, kind)):
             spec.delete(element)
-    collide, kept, moving = [], set(), _moving(spec)
+    collide, needed, moving = [], set(), _moving(spec)
     for geom in list(spec.geoms):
         counts = geom.parent.name in moving or spec.compiler.settotalmass > 0.0
         if geom.meshname and counts and _tells_mass(geom, spec.compiler):
-            kept.add(geom.meshname)
+            needed.add(geom.meshname)
         elif geom.meshname or geom.type == _HEIGHT_FIELD:
             if geom.meshname and (geom.contype or geom.conaffinity):
                 collide.append(geom.parent.name)
             spec.delete(geom)
     for mesh in list(spec.meshes):
-        if mesh.name not in kept and _file_name(mesh) not in kept:
+        if mesh.name not in needed and _file_name(mesh) not in needed:
             spec.delete(mesh)
     for field in list(spec.hfields):
         spec.delete(field)

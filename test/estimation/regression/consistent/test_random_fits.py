@@ -98,7 +98,7 @@ def check_fits(draws, kind, check, part):
             directions, _ = weighted_directions(problem)
         except EstimationError:
             continue  # too few rows, or ill-conditioned ones
-        with draws.kept(
+        with draws.saved_on_failure(
                 number, regressor=problem.regressor, torque=problem.torque,
                 usable=problem.usable, prior=problem.parameters.prior, strength=strength,
                 **plausibility.model_dump()):

@@ -182,7 +182,7 @@ def test_every_problem_of_the_sure_classes_is_solved(draws):
     for number, rng in draws.numbered(1000):
         name = SURE[number % len(SURE)]
         matrix, offset, free = CLASSES[name](rng, int(rng.integers(1, SIZE + 1)))
-        with draws.kept(number, matrix=matrix, offset=offset, free=free):
+        with draws.saved_on_failure(number, matrix=matrix, offset=offset, free=free):
             found = solve_mlcp(matrix, offset, free)
             assert found.status is MlcpStatus.SOLVED, name
             error = residual(matrix, offset, free, found.values, found.slack)

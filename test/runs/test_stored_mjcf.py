@@ -8,7 +8,7 @@ import yaml
 
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.runs.kept_robot import kept_robot
+from sysid_ros.runs.stored_robot import stored_robot
 
 pytest.importorskip('mujoco')
 
@@ -34,7 +34,7 @@ def test_meshes_stay_where_they_are_and_are_named_where_they_are_needed(
         '<include file="body.xml"/></worldbody></mujoco>')
     original = settings(tmp_path, {'description': 'robot.xml'})
     model = original.model()
-    section, files = kept_robot(FitSetup(original, model), 'prior.xml')
+    section, files = stored_robot(FitSetup(original, model), 'prior.xml')
     assert section['assets'] == (str(tmp_path) if is_needed else None)
     kept = tmp_path / 'run'
     kept.mkdir()

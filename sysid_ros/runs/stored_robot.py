@@ -1,4 +1,4 @@
-"""The robot of a run or of a recording, kept beside it, with what closes its loops."""
+"""Files of the robot of a run or a recording: its description, and what closes its loops."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.settings import load_yaml
 
 
-def kept_robot(
+def stored_robot(
     setup: FitSetup, description: str
 ) -> tuple[Mapping[str, Any], dict[str, bytes]]:
-    """What to keep of a robot, so that a folder needs no file outside of it but meshes.
+    """Settings and files of a robot by which a folder needs none outside of it but meshes.
 
     Args:
         setup: Settings whose robot it is, and its torque model.

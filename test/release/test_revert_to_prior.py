@@ -15,7 +15,7 @@ from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.release.revert_to_prior import revert_to_prior
 from sysid_ros.robot.inertia import is_consistent
 
-UNTOLD = (Knowledge.PRIOR, Knowledge.COUPLED)
+UNDETERMINED = (Knowledge.PRIOR, Knowledge.COUPLED)
 
 
 def fitted(arm, *, still=(), estimator='entropic', fixed=()):
@@ -46,17 +46,17 @@ def fit(arm):
     return fitted(arm)
 
 
-def untold(estimate):
+def undetermined(estimate):
     return [
         name for name, knowledge in
-        zip(estimate.parameters.names, estimate.knowledge, strict=True) if knowledge in UNTOLD
+        zip(estimate.parameters.names, estimate.knowledge, strict=True) if knowledge in UNDETERMINED
     ]
 
 
 def test_what_has_no_effect_on_torque_goes_back_and_no_torque_changes(arm, fit):
     estimate, problem = fit
     handed = revert_to_prior(arm.model, estimate)
-    silent = untold(estimate)
+    silent = undetermined(estimate)
     assert silent
     assert set(silent) <= set(handed.kept)
     only = estimate.parameters.with_values({
@@ -106,7 +106,7 @@ def test_a_significant_change_is_handed_over_however_small(arm, fit):
     """With a covariance a million times smaller, every change of what is told is significant."""
     estimate, _ = fit
     sure = replace(estimate, base_covariance=estimate.base_covariance * 1e-12)
-    assert set(revert_to_prior(arm.model, sure).kept) == set(untold(estimate))
+    assert set(revert_to_prior(arm.model, sure).kept) == set(undetermined(estimate))
 
 
 def test_an_estimate_that_knows_nearly_nothing_hands_nothing_over(arm, fit):
