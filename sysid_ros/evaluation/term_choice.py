@@ -21,6 +21,7 @@ from sysid_ros.evaluation.candidates import (
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxisSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.processing.choice import Choice
 
@@ -63,8 +64,29 @@ def choose_terms(
         and not getattr(terms.described(robot), key)]
     if not open_keys:
         return terms, tuple(chosen)
-    dataset = measured.motion(0.0, stop)
-    speeds = setup.speeds(dataset)
+    added, gain = _best_addition(setup, terms, open_keys, measured.motion(0.0, stop), estimator)
+    chosen += [Choice(
+        f'robot.terms.{key}', value,
+        f'{_WHAT[key]}: other and faster motion is predicted {100.0 * gain:.2g} % better'
+        + (' with both' if len(added) > 1 else ''))
+        for key, value in added.items()]
+    return terms.model_copy(update=added), tuple(chosen)
+
+
+def _best_addition(
+    setup: FitSetup, terms: TermSettings, open_keys: list[str], dataset: Dataset,
+    estimator: OuterIteration,
+) -> tuple[dict[str, str], float]:
+    """Keys of terms that predict other and faster motion best, and their relative gain.
+
+    Args:
+        setup: The settings and the robot.
+        terms: Joint terms without the added ones.
+        open_keys: Keys of terms that may be added.
+        dataset: The data.
+        estimator: The estimator that will fit.
+    """
+    robot = setup.model.robot
     tried: list[dict[str, str]] = []
     problems: list[RegressionProblem] = []
     for keys in _subsets(open_keys):
@@ -75,19 +97,14 @@ def choose_terms(
         if not problems or _well_conditioned(problem, problems[0]):
             tried.append(added)
             problems.append(problem)
+    speeds = setup.speeds(dataset)
     excess = excess_over_best(errors_side_by_side([
         partial(candidate_errors, ' and '.join(added), problem, speeds, estimator)
         for added, problem in zip(tried, problems, strict=True)]))
     best = simplest(excess)
-    if best:
-        terms = terms.model_copy(update=tried[best])
-        gained = 1.0 - np.exp(excess[best, 0] - excess[0, 0])
-        chosen += [Choice(
-            f'robot.terms.{key}', value,
-            f'{_WHAT[key]}: other and faster motion is predicted {100.0 * gained:.2g} % better'
-            + (' with both' if len(tried[best]) > 1 else ''))
-            for key, value in tried[best].items()]
-    return terms, tuple(chosen)
+    if not best:
+        return {}, 0.0
+    return tried[best], float(1.0 - np.exp(excess[best, 0] - excess[0, 0]))
 
 
 def _well_conditioned(problem: RegressionProblem, plain: RegressionProblem) -> bool:

@@ -55,8 +55,6 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
         f'{robot.base_name}.{what}_{axis}' for what in ('force', 'moment') for axis in _AXES
     )
     joints = dict(zip(names, map(DescribedJoint, _KINDS), strict=True))
-    limits = robot.limits
-    endless, unknown = np.full(6, np.inf), np.full(6, np.nan)
     return replace(
         robot,
         joint_names=(*names, *robot.joint_names),
@@ -64,12 +62,7 @@ def with_floating_base(robot: RobotModel) -> RobotModel:
         body_names=(robot.base_name, *robot.body_names),
         links=(*robot.base_links, *robot.links),
         inertial_prior=np.vstack([robot.base_inertial, robot.inertial_prior]),
-        limits=JointLimits(
-            lower=np.concatenate([-endless, limits.lower]),
-            upper=np.concatenate([endless, limits.upper]),
-            velocity=np.concatenate([unknown, limits.velocity]),
-            effort=np.concatenate([unknown, limits.effort]),
-        ),
+        limits=_floating_limits(robot.limits),
         gravity=np.zeros(3),
         described_joints={**joints, **robot.described_joints},
         free_joint='',
@@ -88,6 +81,17 @@ def _on_base(robot: RobotModel, closures: Sequence[LoopClosure]) -> list[LoopClo
             names.get(closure.links[1], closure.links[1])))
         for closure in closures
     ]
+
+
+def _floating_limits(limits: JointLimits) -> JointLimits:
+    """Limits with six joints of the base before them, which have none."""
+    endless, unknown = np.full(6, np.inf), np.full(6, np.nan)
+    return JointLimits(
+        lower=np.concatenate([-endless, limits.lower]),
+        upper=np.concatenate([endless, limits.upper]),
+        velocity=np.concatenate([unknown, limits.velocity]),
+        effort=np.concatenate([unknown, limits.effort]),
+    )
 
 
 def _floating_tree(tree: KinematicTree) -> KinematicTree:

@@ -154,14 +154,7 @@ class RobotModel(CachesValues):
             ModelError: The description cannot be loaded, a locked joint does not exist,
                 gravity is not three finite numbers, or nothing is left to move.
         """
-        description = (
-            source if isinstance(source, RobotDescription)
-            else load_description(source, xacro_arguments or {}, assets)
-        )
-        findings = require_loadable(description)
-        described = (
-            mjcf_robot(description) if description.format == 'mjcf' else urdf_robot(description)
-        )
+        description, findings, described = _described(source, xacro_arguments or {}, assets)
         locked = locked_positions(described, locked_joints, moving_joints)
         model = reduced(described.model, held_positions(described.mimics, locked))
         model.gravity.linear = _checked_gravity(gravity, described)
@@ -356,6 +349,19 @@ class RobotModel(CachesValues):
             )
         frame = model.frames[model.getBodyId(link)]
         return parent_joint(frame) - 1, frame.placement.homogeneous
+
+
+def _described(
+    source: str | Path | RobotDescription, xacro_arguments: Mapping[str, str], assets: Path | None
+) -> tuple[RobotDescription, tuple[Finding, ...], DescribedRobot]:
+    """A description that can be loaded, what was found on it, and the robot that it describes."""
+    description = (
+        source if isinstance(source, RobotDescription)
+        else load_description(source, xacro_arguments, assets)
+    )
+    findings = require_loadable(description)
+    described = mjcf_robot(description) if description.format == 'mjcf' else urdf_robot(description)
+    return description, findings, described
 
 
 def _total(links: Sequence[LinkPlacement]) -> np.ndarray:

@@ -225,28 +225,9 @@ def stopping_time(designer: Designer, motion: Excitation) -> float:
     basis, limits = motion.basis, designer.limits
     count = int(np.ceil(_PER_PERIOD * basis.duration * basis.highest_frequency))
     begin = np.linspace(0.0, motion.duration, max(count, _INSTANTS))[:, None]
-    x = np.linspace(0.0, 1.0, _SAMPLES)
-
-    def allowed(time: float) -> bool:
-        advance, rate, slope = slowed(x)
-        bend = -60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
-        s = np.minimum(begin + time * advance, motion.duration).ravel()
-        rate, slope, bend = (
-            np.tile(y, len(begin))[:, None] for y in (rate, slope / time, bend / time**2)
-        )
-        sample = motion.sample(s)
-        v, a = rate * sample.v, rate**2 * sample.a + slope * sample.v
-        jerk = rate**3 * sample.jerk + 3.0 * rate * slope * sample.a + bend * sample.v
-        torque = predicted_torque(designer.model, replace(sample, v=v, a=a))
-        return bool(
-            (np.abs(a) <= _USABLE * limits.acceleration).all()
-            and (np.abs(torque) <= _USABLE * limits.effort).all()
-            and (np.abs(jerk) <= _JERK * limits.jerk).all()
-        )
-
     high = max(
         _LEAST_LONGEST, _LONGEST_STOP * float(np.max(limits.velocity / limits.acceleration)))
-    if not allowed(high):
+    if not _stops_within(designer, motion, begin, high):
         raise ExcitationError(
             'the motion cannot be stopped soon enough', found=f'more than {high:.3g} s',
             fix='Plan it with a larger margin of acceleration and torque, or play it slower',
@@ -254,5 +235,28 @@ def stopping_time(designer: Designer, motion: Excitation) -> float:
     low = 0.0
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if allowed(middle) else (middle, high)
+        stops = _stops_within(designer, motion, begin, middle)
+        low, high = (low, middle) if stops else (middle, high)
     return high
+
+
+def _stops_within(
+    designer: Designer, motion: Excitation, begin: np.ndarray, time: float
+) -> bool:
+    """Whether stops of a duration in [s] that begin at instants ``(k, 1)`` keep the limits."""
+    limits, x = designer.limits, np.linspace(0.0, 1.0, _SAMPLES)
+    advance, rate, slope = slowed(x)
+    second_slope = -60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
+    s = np.minimum(begin + time * advance, motion.duration).ravel()
+    rate, slope, second_slope = (
+        np.tile(y, len(begin))[:, None] for y in (rate, slope / time, second_slope / time**2)
+    )
+    sample = motion.sample(s)
+    v, a = rate * sample.v, rate**2 * sample.a + slope * sample.v
+    jerk = rate**3 * sample.jerk + 3.0 * rate * slope * sample.a + second_slope * sample.v
+    torque = predicted_torque(designer.model, replace(sample, v=v, a=a))
+    return bool(
+        (np.abs(a) <= _USABLE * limits.acceleration).all()
+        and (np.abs(torque) <= _USABLE * limits.effort).all()
+        and (np.abs(jerk) <= _JERK * limits.jerk).all()
+    )

@@ -124,11 +124,21 @@ class Reading:
         self._friction = drag / np.where(size > 0, size, 1.0)
         #: What even parameters without any prior leave of the effort, its norm.
         self.misfit = float(abs(triangle[-1, -1]))
+        self._compare_with_prior(spread, prior, free, friction, tau)
+        weight_size = float(np.linalg.norm(self._bare[:, -3]))
+        total_size = float(np.linalg.norm(self._bare[:, -3] + self._bare[:, -2]))
+        #: Prior torque that carries weight, in parts of all of it, without friction and offset.
+        self.weight = weight_size / total_size if total_size > 0.0 else 0.0
+
+    def _compare_with_prior(
+        self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
+        tau: np.ndarray,
+    ) -> None:
+        """Correlation and slope of the effort with the prior's torque."""
         # Viscous and dry friction are taken out, drive inertia is not: it moves like the links.
         bare = _without(
             np.column_stack([free, friction[:, :2]]),
             np.column_stack([prior, tau, spread[:, spread.any(axis=0)]]))
-        bands = _halves(bare[:, 0], bare[:, 1], bare[:, 2:])
         norms = np.linalg.norm(bare[:, :2], axis=0)
         mixed = float(bare[:, 0] @ bare[:, 1])
         #: Correlation of effort and prior prediction, both without friction and offset.
@@ -139,12 +149,8 @@ class Reading:
         self.by_prior = (
             1.0 - float(np.sum((bare[:, 1] - bare[:, 0]) ** 2)) / norms[1] ** 2
             if norms.all() else 0.0)
-        weight_size = float(np.linalg.norm(self._bare[:, -3]))
-        total_size = float(np.linalg.norm(self._bare[:, -3] + self._bare[:, -2]))
-        #: Prior torque that carries weight, in parts of all of it, without friction and offset.
-        self.weight = weight_size / total_size if total_size > 0.0 else 0.0
-        #: The same of the slow half of the prior's power and of the fast half.
-        self.slow, self.fast = bands
+        #: Correlation and slope of the slow half of the prior's power and of the fast half.
+        self.slow, self.fast = _halves(bare[:, 0], bare[:, 1], bare[:, 2:])
 
     def rows(self, ratio: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weighted effect of deviations, prior and effort, without the joint's own terms.
