@@ -258,8 +258,8 @@ def _defect(
         x0: States at K nodes, shape ``(K, 2 n)``.
         x1: States at the next ones.
         a0: Accelerations there.
-        a1: Likewise, at the next ones.
-        middle: Likewise, half-way; None for the trapezoidal rule.
+        a1: Accelerations at the next ones.
+        middle: Accelerations half-way; None for the trapezoidal rule.
     """
     joints = x0.shape[1] // 2
     mean = _mean_of_ends(x0, x1, a0, a1)
@@ -278,9 +278,9 @@ class _Mean(NamedTuple):
 
     Attributes:
         velocity: Shape ``(K, n)``.
-        acceleration: Likewise.
+        acceleration: Shape ``(K, n)``.
         velocity_slopes: By the state before, the one after and parameters.
-        acceleration_slopes: Likewise.
+        acceleration_slopes: By the state before, the one after and parameters.
     """
 
     velocity: np.ndarray

@@ -44,7 +44,8 @@ class NodeSettings(StrictSettings):
         unpowered: Joints that nothing drives: their torque is zero, recorded or not.
         position_noise: Standard deviation of the encoders' noise in [rad] or [m], one number or
             by joint; told from the samples where left out.
-        velocity_noise: Likewise of velocities, in [rad/s] or [m/s].
+        velocity_noise: Standard deviation of the noise of velocities in [rad/s] or [m/s], one
+            number or by joint.
     """
 
     step: float = Field(gt=0)

@@ -71,7 +71,8 @@ class Residuals(NamedTuple):
         values: Measured less predicted in the sensor's units, NaN where nothing was measured,
             shape ``(K, m)``.
         weighted: The same over the noise, zero where nothing was measured.
-        jacobian: Derivatives of the weighted prediction, likewise, shape ``(K, m, w)``.
+        jacobian: Derivatives of the weighted prediction, zero where nothing was measured, shape
+            ``(K, m, w)``.
     """
 
     values: np.ndarray

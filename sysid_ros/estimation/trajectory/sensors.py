@@ -54,7 +54,8 @@ class Sensor(Protocol):
             a: Joint accelerations, shape ``(S, n)``; given where :attr:`needs_acceleration`.
             values: Parameter values of the robot's torque model, bodies first, shape ``(p,)``;
                 given where :attr:`needs_parameters`.
-            columns: Indices of the k parameters to differentiate by, shape ``(k,)``; likewise.
+            columns: Indices of the k parameters to differentiate by, shape ``(k,)``; given where
+                :attr:`needs_parameters`.
 
         Raises:
             ModelError: As for :meth:`require_robot`.

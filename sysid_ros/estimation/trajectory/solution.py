@@ -24,7 +24,7 @@ class TrajectorySolution:
         status: How the solver ended.
         iterations: Its log.
         positions: Of every segment at its nodes in [rad] or [m], shape ``(N + 1, n)`` each.
-        velocities: Likewise.
+        velocities: Of every segment at its nodes in [rad/s] or [m/s], shape ``(N + 1, n)`` each.
         residuals: Measured less predicted in the sensor's units, by segment and observation,
             NaN where nothing was measured, shape ``(K, m)`` each.
         information: What the measurements tell of the k free parameters once every state has

@@ -41,7 +41,7 @@ class Workspace(NamedTuple):
         scale: Factors of rows, then of columns, shape ``(2, n)``.
         negative: Whether a value turned out negative, shape ``(n,)``.
         first: The tableau before all pivots, shape ``(n, 2 n + 2)``.
-        rest: What the tableau is off by, likewise.
+        rest: Residual of the tableau, shape ``(n, 2 n + 2)``.
     """
 
     reduced: np.ndarray

@@ -99,8 +99,8 @@ class MlcpSolutions:
 
     Attributes:
         values: As of one problem each, shape ``(K, n)``.
-        slack: Likewise.
-        active: Likewise.
+        slack: As of one problem each, shape ``(K, n)``.
+        active: As of one problem each, shape ``(K, n)``.
         statuses: How the solver ended, K of them.
         pivots: How many it took, shape ``(K,)``.
     """
@@ -149,7 +149,7 @@ def solve_mlcps(
         matrices: Shape ``(K, n, n)``.
         offsets: Shape ``(K, n)``.
         free: As for :func:`solve_mlcp`.
-        max_pivots: Likewise.
+        max_pivots: As for :func:`solve_mlcp`.
         guesses: Shape ``(K, n)``.
 
     Raises:
@@ -241,7 +241,7 @@ def solve(
         limit: Most pivots.
         guessed: Whether to look first if ``active`` is right as it is.
         values: Filled with λ, or NaN where there is no solution, shape ``(n,)``.
-        slack: Filled with w, likewise.
+        slack: Filled with w, or NaN where there is no solution, shape ``(n,)``.
         active: Filled: whether a variable is free or in the basis, shape ``(n,)``.
         work: Workspace, of :func:`~.active_equations.workspace_for`.
 

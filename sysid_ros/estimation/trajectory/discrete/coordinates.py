@@ -21,7 +21,7 @@ class RowValues(NamedTuple):
 
     Attributes:
         value: Shape ``(S, m)``.
-        speed: Likewise.
+        speed: Shape ``(S, m)``.
         by_state: Derivatives of values by the steps of states, shape ``(S, m, 12 b)``.
         speed_by_state: And of speeds.
     """

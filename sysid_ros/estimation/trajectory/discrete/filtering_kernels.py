@@ -39,8 +39,8 @@ class Filtered(NamedTuple):
         variances: Of every innovation, shape ``(R,)``.
         innovations: Shape ``(R, c)``.
         pair_gains: The same of readings between nodes, of both states, shape ``(S, 4 n)``.
-        pair_variances: Likewise, shape ``(S,)``.
-        pair_innovations: Likewise, shape ``(S, c)``.
+        pair_variances: Of readings between nodes, shape ``(S,)``.
+        pair_innovations: Of readings between nodes, shape ``(S, c)``.
         information: Sum of squared innovations, upper triangle, shape ``(c, c)``.
     """
 

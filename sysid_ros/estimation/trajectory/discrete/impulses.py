@@ -118,7 +118,7 @@ def add_impulses(
         weights: Shape ``(n,)``.
         h: Time between nodes in [s].
         chain: Is added to, as by :func:`~.chain_kernels.add_pairs`.
-        corner: Likewise.
+        corner: Is added to, as by :func:`~.chain_kernels.add_pairs`.
         dense: Workspace, shape ``(n, .)``, as wide as the chain.
     """
     n, root = len(weights), np.sqrt(2.0)

@@ -253,7 +253,7 @@ def steepest(
         segment: The segment.
         first: Gradient and curvature of what else there is of the first state, ``(2, 2 n)``.
         gradient: That by the parameters is added to, shape ``(p,)``.
-        curvature: Likewise.
+        curvature: That by the parameters is added to.
     """
     n, whole, largest = len(segment.weights), first.shape[1], 0.0
     here, after, own = first.copy(), np.zeros((2, whole)), np.zeros((2, len(gradient)))

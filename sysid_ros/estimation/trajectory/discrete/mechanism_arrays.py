@@ -101,7 +101,7 @@ class Workspace(NamedTuple):
         slip: Which way a drive slips, 0 where it sticks, shape ``(f,)``.
         active: Rows, and drives that stick, in the linear problem, shape ``(m + f,)``.
         by_lower: :math:`L^{-1} G^\top`, by rows, drives behind, shape ``(m + f, n)``.
-        by_upper: :math:`G U^{-1}`, likewise.
+        by_upper: :math:`G U^{-1}`, by rows, drives behind, shape ``(m + f, n)``.
         schur: LU factors of what is left of the problem, shape ``(m + f, m + f)``.
         pivot: Their pivots, shape ``(m + f,)``.
         impulse: Of rows and drives, shape ``(m + f,)``.

@@ -32,7 +32,7 @@ class Rows(NamedTuple):
         first: Body i of each, never the world, shape ``(m,)``.
         second: Body j of each, or the world, shape ``(m,)``.
         here: A point of body i, or its axis, in its own frame, shape ``(m, 3)``.
-        there: Likewise of body j.
+        there: A point of body j, or its axis, in its own frame, shape ``(m, 3)``.
         axis: Axis of a place, a slide or a turn, of unit length, shape ``(m, 3)``.
         offset: What is taken off the value, shape ``(m,)``.
     """

@@ -186,7 +186,7 @@ class Prior(LinearFactor):
         value: One value for all steps, shape ``(m,)`` or a number, or one for each step, shape
             ``(N, m)``, NaN where it is missing.
         sigma: See :class:`Factor`.
-        at: Likewise.
+        at: See :class:`Factor`.
         only: Which of its numbers, by their labels; all if left out.
         title: Name in reports and messages.
     """
@@ -247,7 +247,7 @@ class Selection(LinearFactor):
     Attributes:
         variable: ``q``, ``v`` or ``a``.
         sigma: See :class:`Factor`.
-        at: Likewise.
+        at: See :class:`Factor`.
     """
 
     variable: str

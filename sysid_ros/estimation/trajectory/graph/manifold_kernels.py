@@ -164,7 +164,7 @@ def reduced_pairs(
 
     Args:
         here: Their derivatives by the state, shape ``(m, n)``.
-        after: By the next one, likewise.
+        after: Their derivatives by the next state, shape ``(m, n)``.
         weight: Of each at each place, shape ``(K, m)``.
         constant: What is added, shape ``(K, m)``.
         states: Shape ``(N, n)``.

@@ -33,7 +33,7 @@ class Response(NamedTuple):
     Attributes:
         value: Accelerations, then multipliers, shape ``(S, n + m)``.
         by_position: Shape ``(S, n + m, n)``.
-        by_velocity: Likewise.
+        by_velocity: Shape ``(S, n + m, n)``.
         by_torque: By the u torques, shape ``(S, n + m, u)``.
         by_parameters: By the k parameters that are sought, shape ``(S, n + m, k)``.
     """

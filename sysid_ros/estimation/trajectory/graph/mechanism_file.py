@@ -87,9 +87,9 @@ class MechanismSettings(StrictSettings):
         name: Name in reports and messages.
         gravity: In [m/s²].
         points: By their names.
-        bodies: Likewise.
-        angles: Likewise.
-        sliders: Likewise.
+        bodies: By their names.
+        angles: By their names.
+        sliders: By their names.
         torques: Angles that motors drive.
         independent: Coordinates that are to determine all others; chosen if left out.
     """

@@ -48,7 +48,7 @@ class PlanarMechanism:
         parameters: Its p parameters: four of each body, then friction, springs and the like.
         assembly: A configuration that fulfils all constraints, shape ``(n,)``.
         loops: Its constraints for what is compiled.
-        forces: Its bodies and forces likewise.
+        forces: Its bodies and forces for what is compiled.
         points: Coordinates of every point, -1 where it is fixed, and where it is assembled.
         rods: Bodies of two points that no angle is measured of, by these: which body each is,
             and which constraint its length.

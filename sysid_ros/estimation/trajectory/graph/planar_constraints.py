@@ -124,8 +124,8 @@ def constrain(
     Args:
         arrays: The constraints.
         q: Coordinates, shape ``(S, n)``.
-        v: Velocities, likewise.
-        a: Accelerations, likewise.
+        v: Velocities, shape ``(S, n)``.
+        a: Accelerations, shape ``(S, n)``.
         gap: Filled with the constraints, shape ``(S, m)``.
         jacobian: Filled with their derivatives J, shape ``(S, m, n)``.
         rate: Filled with the derivative of J v by q, which is that of J by time.

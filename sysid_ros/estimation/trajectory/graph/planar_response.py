@@ -45,10 +45,10 @@ class _Workspace(NamedTuple):
 
     Attributes:
         gap: The constraints, shape ``(1, m)``.
-        bias: What velocities make of their second derivatives, likewise.
+        bias: Their bias accelerations, shape ``(1, m)``.
         jacobian: Their derivatives, shape ``(1, m, n)``.
-        rate: Those of their rates, likewise.
-        slope: Those of their second derivatives, likewise.
+        rate: Derivatives of their rates, shape ``(1, m, n)``.
+        slope: Derivatives of their second derivatives, shape ``(1, m, n)``.
         still: Zeros, shape ``(1, n)``.
         saddle: The equations' matrix with space for its inverse behind it, shape ``(n + m, 2 (n +
             m))``.
@@ -57,7 +57,7 @@ class _Workspace(NamedTuple):
         right: The right-hand side, shape ``(n + m,)``.
         curvature: Derivative of the constraints' forces by positions, shape ``(n, n)``.
         force_q: Derivatives of forces by the coordinates that they act along, shape ``(n,)``.
-        force_v: Likewise by velocities.
+        force_v: Derivatives of forces by velocities along the coordinates they act along.
         rows: What a unit of each parameter takes, shape ``(n, p)``.
     """
 

@@ -54,7 +54,7 @@ class RobotMechanism:
 
     @property
     def torques(self) -> tuple[str, ...]:
-        """Likewise."""
+        """Names of the actuated joints, whose torques are variables."""
         return self.coordinates
 
     @property

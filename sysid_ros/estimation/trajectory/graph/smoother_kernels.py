@@ -81,7 +81,7 @@ def assemble(
         slope: Shape ``(d + k,)``.
         free: How many coordinates of each step are something, shape ``(N,)``.
         chain: As of ``chain_kernels``, shape ``(N, d, 2 d + k + 1)``; is added to.
-        corner: Likewise, shape ``(k, k + 1)``.
+        corner: As of ``chain_kernels``, shape ``(k, k + 1)``; is added to.
     """
     d, k = chain.shape[1], len(corner)
     for i in range(d):

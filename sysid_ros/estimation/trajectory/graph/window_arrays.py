@@ -18,20 +18,20 @@ class Program(NamedTuple):
     Attributes:
         place: Where positions, velocities and accelerations lie in a state, -1 for none, (3,).
         exact_kinds: Kind and first row of exact factors of the mechanism, shape ``(e, 2)``.
-        soft_kinds: Likewise of soft ones.
+        soft_kinds: Kind and first row of soft factors of the mechanism.
         dynamics: Where the accelerations of the dynamics lie, and torques, -1 if known, (2,).
         chosen: Coordinates that the dynamics are said for, shape ``(c,)``.
         exact: Linear exact rows, shape ``(h, s)``, zero for others.
         exact_target: Shape ``(N, h)``.
-        exact_weight: Zero where they are not said, one elsewhere, likewise.
+        exact_weight: Zero where they are not said, one elsewhere, shape ``(N, h)``.
         soft: Linear soft rows, shape ``(m, s)``.
         soft_target: Shape ``(N, m)``.
-        soft_weight: Likewise.
+        soft_weight: Zero where they are not said, shape ``(N, m)``.
         torque: Known torques, shape ``(N, u)``.
         here: Rows between steps, by the first, shape ``(l, s)``.
-        after: Likewise, by the second.
+        after: Rows between steps, by the second, shape ``(l, s)``.
         constant: What is added, shape ``(N - 1, l)``.
-        pair_weight: Likewise.
+        pair_weight: Weights of these rows, shape ``(N - 1, l)``.
         ranks: Of the exact rows, shape ``(N,)``.
         lightness: As for ``manifold_kernels.tangents``, shape ``(s,)``.
         prediction: A state from the last two, shape ``(s, 2 s)``.

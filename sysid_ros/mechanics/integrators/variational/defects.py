@@ -48,7 +48,7 @@ class Defects(NamedTuple):
     Attributes:
         values: Of the first equation, then of the second, shape ``(N, 2 n)``.
         here: By the state before, shape ``(N, 2 n, 2 n)``.
-        after: By the state after, likewise.
+        after: By the state after, shape ``(N, 2 n, 2 n)``.
         parameters: By k parameters, shape ``(N, 2 n, k)``.
     """
 

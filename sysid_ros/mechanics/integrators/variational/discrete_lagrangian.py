@@ -67,7 +67,7 @@ class Drive(NamedTuple):
         reference: Their reference at the nodes, linear in between, shape ``(N + 1, a)``.
         speed: Velocity of the reference in each interval, shape ``(N, a)``.
         stiffness: Gains on positions, of each interval or of all, shape ``(N or 1, a, a)``.
-        damping: Gains on velocities, likewise.
+        damping: Gains on velocities, of each interval or of all, as of ``stiffness``.
     """
 
     torque: np.ndarray
@@ -311,7 +311,7 @@ def differentiate_by_parameters(
         c: The place.
         w: Its weight.
         before: Share of the forces at the beginning, times the weight.
-        after: Share at the end, likewise.
+        after: Share of the forces at the end, times the weight.
     """
     terms, slots, free_bodies, at, v = (
         system.terms, values.slots, values.free_bodies, work.at, work.v)

@@ -41,7 +41,7 @@ class Hold:
         reference: Their positions at the nodes, linear in between, shape ``(N + 1, a)``.
         stiffness: Gains :math:`K_p` in [N·m/rad] or [N/m], shape ``(a, a)``, or one for each of
             the N intervals.
-        damping: Gains :math:`K_d` in [N·m·s/rad] or [N·s/m], likewise.
+        damping: Gains :math:`K_d` in [N·m·s/rad] or [N·s/m], shaped as ``stiffness``.
 
     Raises:
         RecordingError: The arrays do not belong together, or are not finite.

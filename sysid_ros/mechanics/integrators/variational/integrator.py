@@ -305,7 +305,7 @@ class VariationalIntegrator:
             trajectory: Its trajectory.
             motion: The motion, to its end.
             by_positions: Derivatives of the cost by the positions at the nodes, ``(N + 1, n)``.
-            by_momenta: Likewise by momenta; none by default.
+            by_momenta: Derivatives of the cost by the momenta at the nodes; none by default.
 
         Returns:
             Its derivatives.

@@ -232,10 +232,10 @@ def advance(
         rule: The quadrature.
         work: With the state at the beginning, and the constraints' Jacobian there; the state at
             the end is filled in.
-        node: As for :func:`~.discrete_lagrangian.discrete_euler_lagrange`, like the rest.
-        begin: As there.
-        part: As there.
-        h: As there.
+        node: See :func:`~.discrete_lagrangian.discrete_euler_lagrange`.
+        begin: See :func:`~.discrete_lagrangian.discrete_euler_lagrange`.
+        part: See :func:`~.discrete_lagrangian.discrete_euler_lagrange`.
+        h: See :func:`~.discrete_lagrangian.discrete_euler_lagrange`.
         level: ``ALL`` where derivatives will be asked for, else ``VALUES``.
     """
     inner, frames, closures, made_for = work.lagrangian, work.frames, work.closures, work.made_for
