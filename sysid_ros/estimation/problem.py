@@ -18,7 +18,7 @@ from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.bag.ahead import ahead
+from sysid_ros.recording.bag.prefetch import prefetched
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.processing.windows import AlignedWindows
@@ -155,7 +155,7 @@ class RegressionProblem:
         rows = RowBuilder(
             model, parallel_filter or ParallelFilter(), minimum_velocity, FileStore(shape))
         # A window is read and aligned while rows of the one before are built.
-        for part in ahead(windows):
+        for part in prefetched(windows):
             require_joints(model, part.dataset)
             rows.add(part.dataset, part.goes_on)
         return cls._from_rows(rows, part.dataset, parameters, windows.warnings)

@@ -47,7 +47,7 @@ _ROWS, _STEP = 2000, 0.02
 _SCALES = np.linspace(-2.4, 2.4, 13)
 
 
-class Wrong(enum.Enum):
+class FaultKind(enum.Enum):
     """Errors of a recording that are tested for; the values are the columns' names."""
 
     SCALE = 'scale'
@@ -68,7 +68,7 @@ class Contradiction:
         evidence: How much better the rows are explained with it, in squared standard deviations.
     """
 
-    kind: Wrong
+    kind: FaultKind
     joint: str
     value: float
     evidence: float
@@ -77,17 +77,17 @@ class Contradiction:
     def sentence(self) -> str:
         """The finding in words."""
         sure = f'by {self.evidence**0.5:.0f} standard deviations, whatever the masses are'
-        if self.kind is Wrong.SCALE:
+        if self.kind is FaultKind.SCALE:
             return (
                 f'{self.joint}: the efforts of the other joints agree with its own only if that '
                 f'is {self.value:.3g} times the torque ({sure}).')
-        if self.kind is Wrong.GAIN:
+        if self.kind is FaultKind.GAIN:
             grows = 'grows' if self.value > 0.0 else 'shrinks'
             return (
                 f'{self.joint}: the efforts of the other joints agree with its own only if its '
                 f'gain {grows} with the load, by about {100.0 * abs(self.value):.0f} % up to the '
                 f'largest torque ({sure}).')
-        if self.kind is Wrong.ZERO:
+        if self.kind is FaultKind.ZERO:
             return (
                 f'{self.joint}: the efforts agree with its positions only if about '
                 f'{self.value:+.2g} is added to these ({sure}).')
@@ -98,15 +98,15 @@ class Contradiction:
     @property
     def next_step(self) -> str:
         """The next step, in words."""
-        if self.kind is Wrong.SCALE:
+        if self.kind is FaultKind.SCALE:
             return (
                 'Check torque constant and gear of the joint: recording.effort.scale: '
                 f'{{{self.joint}: {1.0 / self.value:.3g}}} would agree.')
-        if self.kind is Wrong.GAIN:
+        if self.kind is FaultKind.GAIN:
             return (
                 'Check the torque constant of the joint at small and large loads and the limits '
                 'of its drive; record a smaller load or slower motion.')
-        if self.kind is Wrong.ZERO:
+        if self.kind is FaultKind.ZERO:
             return (
                 'Check the zero of the joint against the description, and whether the robot '
                 'stands as the description says.')
@@ -170,11 +170,11 @@ def _is_excluded(logarithm: float, found: float, deviation: float) -> bool:
 
 
 def _is_large(found: Contradiction) -> bool:
-    if found.kind is Wrong.ZERO:
+    if found.kind is FaultKind.ZERO:
         return abs(found.value) > _ZERO
-    if found.kind is Wrong.GAIN:
+    if found.kind is FaultKind.GAIN:
         return abs(found.value) > _GROWTH
-    least = _SCALE if found.kind is Wrong.SCALE else _CLOCK
+    least = _SCALE if found.kind is FaultKind.SCALE else _CLOCK
     return abs(np.log(found.value)) > np.log(least)
 
 
@@ -192,8 +192,8 @@ class _Evidence:
         self._names = problem.model.robot.joint_names
         joints, self._steps = len(self._names), problem.scale.shape[1]
         self._kinds = [
-            *((kind, joint) for kind in (Wrong.SCALE, Wrong.GAIN, Wrong.ZERO)
-              for joint in range(joints)), (Wrong.CLOCK, -1)]
+            *((kind, joint) for kind in (FaultKind.SCALE, FaultKind.GAIN, FaultKind.ZERO)
+              for joint in range(joints)), (FaultKind.CLOCK, -1)]
         rows = np.arange(0, len(problem.torque), -(-len(problem.torque) // _ROWS))
         assert problem.motion is not None
         data, parallel = problem.motion.dataset, problem.motion.parallel_filter
@@ -228,7 +228,7 @@ class _Evidence:
 
     def log_clock(self) -> tuple[float, float]:
         """Logarithm of the clock's rate by its own column alone, and its standard deviation."""
-        return self._alone(self._kinds.index((Wrong.CLOCK, -1)))
+        return self._alone(self._kinds.index((FaultKind.CLOCK, -1)))
 
     def log_scales(self) -> dict[str, tuple[float, float]]:
         """Logarithm of the scale of each effort by its own column alone, and its deviation."""
@@ -263,12 +263,12 @@ class _Evidence:
         for at, column in enumerate(column for column in found if column >= len(self._names)):
             kind, joint = self._kinds[column]
             yield Contradiction(
-                kind, '' if kind is Wrong.CLOCK else self._names[joint],
-                float(np.exp(moved[at]) if kind is Wrong.CLOCK else moved[at]), found[column])
+                kind, '' if kind is FaultKind.CLOCK else self._names[joint],
+                float(np.exp(moved[at]) if kind is FaultKind.CLOCK else moved[at]), found[column])
         for column, explained in found.items():
             if column < len(self._names) and scales[column] != 1.0:
                 yield Contradiction(
-                    Wrong.SCALE, self._names[column], float(scales[column]), explained)
+                    FaultKind.SCALE, self._names[column], float(scales[column]), explained)
 
     def _scales(self, found: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
         """Scales of all efforts, with those that were selected free, and values of the others."""

@@ -11,7 +11,7 @@ from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
-from sysid_ros.evaluation.unsaid_load import UnsaidLoad
+from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality
@@ -33,7 +33,7 @@ class DataFindings:
         coarse: Joints whose accelerations the positions do not tell.
         qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
-        unsaid: A load by which the recording to judge by differs from those that were fitted.
+        undeclared_load: A load by which the recording to judge by differs from the fitted ones.
         contradictions: What of the fitted recordings contradicts the rest of them.
         trusts_description: Whether the description counts where the rows tell nothing.
         departures: Where what was found leaves the description, and the rows cannot tell which
@@ -46,7 +46,7 @@ class DataFindings:
     coarse: tuple[str, ...] = ()
     qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
-    unsaid: UnsaidLoad | None = None
+    undeclared_load: UndeclaredLoad | None = None
     contradictions: tuple[Contradiction, ...] = ()
     trusts_description: bool = True
     departures: tuple[Departure, ...] = ()

@@ -11,7 +11,7 @@ from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
-from sysid_ros.evaluation.unsaid_load import UnsaidLoad
+from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.processing.delay import TorqueDelays
@@ -39,7 +39,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _contradictions(data)
     yield from _delays(data.delays)
     yield from _load(data.load)
-    yield from _unsaid(data.unsaid)
+    yield from _undeclared_load(data.undeclared_load)
 
 
 def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
@@ -150,7 +150,7 @@ def _load(load: LoadFinding | None) -> Iterator[Objection]:
         )
 
 
-def _unsaid(load: UnsaidLoad | None) -> Iterator[Objection]:
+def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:
     """A load in one of the recordings alone, which makes them recordings of two robots."""
     if load is not None:
         yield Objection(

@@ -20,7 +20,7 @@ from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
-from sysid_ros.evaluation.unsaid_load import unsaid_load
+from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.bag.storage import UNCHECKED
 from sysid_ros.recording.checks.motion_range import MotionRange
@@ -123,7 +123,7 @@ def evaluate(
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error
         if prediction.candidate.relative_error > OVERFIT * trained:
-            data = replace(data, unsaid=unsaid_load(
+            data = replace(data, undeclared_load=undeclared_load(
                 training, held_out.problem, estimate.parameters.values, trained))
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,

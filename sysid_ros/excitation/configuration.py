@@ -19,7 +19,7 @@ from sysid_ros.excitation.geometry.clearance import Box, BoxClearance, KeepIn
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
 from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.configuration import RobotSettings, load_settings_file
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.description.srdf import AllowedCollisions
@@ -236,7 +236,7 @@ class ExcitationPlan:
         limits = MotionLimits.of(model.robot, settings.limits)
         noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
         closed = model.robot.loops is not None
-        usual = resting_place(model.robot) if closed else limits.centre
+        usual = neutral_configuration(model.robot) if closed else limits.centre
         rest = _by_joint(model, 'rest', settings.rest, usual)
         for name, position, low, high in zip(
             limits.joint_names, rest, limits.lower, limits.upper, strict=True

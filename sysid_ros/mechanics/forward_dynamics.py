@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.errors import ModelError
-from sysid_ros.mechanics.closures.closed_chain import closed_chain, resting_place
+from sysid_ros.mechanics.closures.closed_chain import closed_chain, neutral_configuration
 from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxis
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
@@ -188,7 +188,7 @@ class ForwardDynamics:
         """
         if self.model.robot.loops is None:
             return q, np.zeros(len(q), dtype=bool)
-        chain, assembled = closed_chain(self.model.robot), resting_place(self.model.robot)
+        chain, assembled = closed_chain(self.model.robot), neutral_configuration(self.model.robot)
         torn = ~np.isfinite(q).all(axis=1)
         q = np.where(torn[:, None], assembled, q)
         # The way to a sample begins at that before: only the first that is not reached is judged.

@@ -22,7 +22,7 @@ from sysid_ros.errors import ConfigurationError, SysidError, UnreachableError
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.playback.follower import Follower, FollowerPhase, Reference
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, StopRequest
@@ -88,7 +88,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         self._law = self._law_of(self._model.parameters.values)
         # Compiled before the robot depends on it.
         still = np.zeros(len(names))
-        self._law.torque(resting_place(self._model.robot), still, still, still)
+        self._law.torque(neutral_configuration(self._model.robot), still, still, still)
         self._follower = Follower(
             self._limits, timeout=settings.reference_timeout, tolerance=settings.tolerance)
         kinds = zip(names, self._model.robot.joint_types, strict=True)

@@ -25,7 +25,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_ros.demo.true_robot import Deviations
 from sysid_ros.errors import ConfigurationError, SysidError
-from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.msg import StopRequest
 from sysid_ros.nodes.node import STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
@@ -169,7 +169,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
             raise ConfigurationError(
                 f'the robot cannot be simulated: {error}',
                 fix="Install MuJoCo: pip install 'sysid-ros[demo]'") from error
-        start = self._by_joint('initial_position', resting_place(robot))
+        start = self._by_joint('initial_position', neutral_configuration(robot))
         braking = self._by_joint('deceleration', robot.limits.velocity / _BRAKING_TIME)
         plant = Plant.of(
             robot, self._deviations(robot).of(robot), timestep=settings.timestep,

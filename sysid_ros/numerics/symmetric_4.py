@@ -64,7 +64,7 @@ def nesterov_todd_4(
 
 
 @njit(**_PART)
-def reach_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
+def step_length_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
     """Longest multiple of a step, up to ``most``, that keeps ``diag(values)`` positive definite."""
     moved, shifted, scratch = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
     for i in range(4):

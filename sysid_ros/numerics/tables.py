@@ -20,7 +20,7 @@ def clear(table: np.ndarray) -> None:
 
 
 @njit(**INSIDE)
-def clear_pile(tables: np.ndarray) -> None:
+def clear_tables(tables: np.ndarray) -> None:
     """Make tables zero, shape ``(k, m, n)``."""
     for k in range(tables.shape[0]):
         for i in range(tables.shape[1]):

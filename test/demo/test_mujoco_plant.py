@@ -6,7 +6,7 @@ import pytest
 from support import closed_robots as closed
 from sysid_ros.demo.true_robot import Deviations, JointDeviation
 from sysid_ros.errors import ModelError
-from sysid_ros.mechanics.closures.closed_chain import closed_chain, resting_place
+from sysid_ros.mechanics.closures.closed_chain import closed_chain, neutral_configuration
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
@@ -63,7 +63,7 @@ def test_joints_that_do_not_exist_are_refused(urdf):
 @pytest.mark.parametrize('name', ['four_bar', 'framed_four_bar', 'five_bar', 'spatial', 'leg'])
 def test_a_plant_with_closed_loops_moves_as_its_model_says_and_stays_closed(name):
     robot = closed.CLOSED[name]()
-    chain, start = closed_chain(robot), resting_place(robot)
+    chain, start = closed_chain(robot), neutral_configuration(robot)
     truth = Deviations.drawn(robot, np.random.default_rng(1)).of(robot)
     plant = Plant.of(robot, truth, timestep=1e-3)
     plant.reset(start)
@@ -95,6 +95,6 @@ def test_the_truth_of_a_passive_joint_may_differ_too():
     assert truth.armature[robot.opened.joint_index('left_tip_joint')] == 0.3
     plain, heavy = (Plant.of(robot, Deviations(joints=joints).of(robot)) for joints in ({}, drive))
     for plant in (plain, heavy):
-        plant.reset(resting_place(robot))
+        plant.reset(neutral_configuration(robot))
     a = np.array([1.0, 0.0])
     assert heavy.torque_for(a)[0] > plain.torque_for(a)[0] + 0.1

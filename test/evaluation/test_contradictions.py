@@ -11,7 +11,7 @@ from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest, Wrong, score_test
+from sysid_ros.evaluation.contradictions import Contradiction, FaultKind, ScoreTest, score_test
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.evaluation import evaluate
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -75,7 +75,7 @@ def test_efforts_of_one_scale_contradict_nothing(golden, seed, common):
 def test_the_scale_of_one_effort_is_found(golden, joint, scale, estimator):
     problem, estimate = fitted(golden, scaled(joint, scale), estimator)
     found, = score_test(problem, estimate).contradictions[:1]
-    assert found.kind is Wrong.SCALE
+    assert found.kind is FaultKind.SCALE
     assert found.joint == problem.model.robot.joint_names[joint]
     assert found.value == pytest.approx(scale, rel=0.1)
 
@@ -86,7 +86,7 @@ def test_a_gain_that_depends_on_the_load_is_found(golden, joint, growth):
     most = np.abs(golden.dataset(0.02).tau[:, joint]).max()
     problem, estimate = fitted(golden, nonlinear(joint, growth, most))
     found, = score_test(problem, estimate).contradictions[:1]
-    assert (found.kind, found.joint) == (Wrong.GAIN, problem.model.robot.joint_names[joint])
+    assert (found.kind, found.joint) == (FaultKind.GAIN, problem.model.robot.joint_names[joint])
     assert np.sign(found.value) == np.sign(growth)
     assert any(
         f'gain {"grows" if growth > 0.0 else "shrinks"} with the load' in reason
@@ -97,14 +97,14 @@ def test_a_gain_that_depends_on_the_load_is_found(golden, joint, growth):
 def test_the_zero_of_a_joint_is_found(golden, angle):
     problem, estimate = fitted(golden, shifted(1, angle))
     found, = score_test(problem, estimate).contradictions[:1]
-    assert (found.kind, found.joint) == (Wrong.ZERO, problem.model.robot.joint_names[1])
+    assert (found.kind, found.joint) == (FaultKind.ZERO, problem.model.robot.joint_names[1])
     assert found.value == pytest.approx(-angle, rel=0.3)
 
 
 @pytest.mark.parametrize('factor', [0.8, 1.25])
 def test_a_clock_is_found(golden, factor):
     found = score_test(*fitted(golden, timed(factor))).contradictions[0]
-    assert found.kind is Wrong.CLOCK
+    assert found.kind is FaultKind.CLOCK
     assert found.value == pytest.approx(factor, rel=0.1)
 
 
@@ -163,10 +163,10 @@ def test_the_verdict_refuses_with_the_line_that_mends_it(golden):
 
 
 @pytest.mark.parametrize(('kind', 'said'), [
-    (Wrong.ZERO, 'positions only if about -0.5 is added'),
-    (Wrong.CLOCK, 'the stamps count about 1.25 s in one second')])
+    (FaultKind.ZERO, 'positions only if about -0.5 is added'),
+    (FaultKind.CLOCK, 'the stamps count about 1.25 s in one second')])
 def test_each_kind_has_its_words(kind, said):
-    found = Contradiction(kind, 'elbow', -0.5 if kind is Wrong.ZERO else 1.25, 100.0)
+    found = Contradiction(kind, 'elbow', -0.5 if kind is FaultKind.ZERO else 1.25, 100.0)
     assert said in found.sentence
     assert 'by 10 standard deviations' in found.sentence
     assert found.next_step

@@ -65,11 +65,11 @@ def test_a_step_reaches_exactly_to_the_boundary(rng):
     values = np.array([0.1, 1.0, 2.0, 5.0])
     for _ in range(20):
         step = symmetric(rng)
-        reach = matrices.reach_4(values, step, 1e9)
+        reach = matrices.step_length_4(values, step, 1e9)
         moved = np.diag(values) + reach * step
         assert abs(np.linalg.eigvalsh(moved)[0]) < 1e-12 * np.abs(moved).max()
-        assert matrices.reach_4(values, step, 0.5 * reach) == 0.5 * reach
-    assert matrices.reach_4(values, np.eye(4), 7.0) == 7.0
+        assert matrices.step_length_4(values, step, 0.5 * reach) == 0.5 * reach
+    assert matrices.step_length_4(values, np.eye(4), 7.0) == 7.0
 
 
 def test_flattened_matrices_keep_their_products(rng):

@@ -16,7 +16,7 @@ from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
 from sysid_ros.excitation.safety.limit_monitor import LimitMonitor
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.loop_guard import LoopGuard
-from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.torque_model import TorqueModel
 
 # A motion whose commands are not heard for so long is not one to judge tracking by, in [s].
@@ -75,7 +75,7 @@ class TorqueResidual:
         self._last = -np.inf
         # What is compiled when it is first used is compiled now, not in mid-motion.
         zero = np.zeros((1, len(self._filtered)))
-        model.torque(self._values, resting_place(model.robot)[None], zero, zero)
+        model.torque(self._values, neutral_configuration(model.robot)[None], zero, zero)
 
     def use(self, values: np.ndarray) -> None:
         """Predict with other parameter values, shape ``(p,)``, from now on."""

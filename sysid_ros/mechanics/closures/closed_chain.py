@@ -50,8 +50,8 @@ def closed_chain(robot: RobotModel) -> ClosedChain:
     return robot.cached(ClosedChain)
 
 
-def resting_place(robot: RobotModel) -> np.ndarray:
-    """Positions that a robot can surely be in: zero, or where its loops are assembled, ``(n,)``.
+def neutral_configuration(robot: RobotModel) -> np.ndarray:
+    """Neutral configuration: zero positions, or where the loops are assembled, shape ``(n,)``.
 
     Raises:
         ModelError: As for :class:`ClosedChain`.

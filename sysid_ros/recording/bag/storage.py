@@ -14,9 +14,9 @@ from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, nearest_file
 from sysid_ros.recording.bag import mcap
-from sysid_ros.recording.bag.ahead import ahead
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.bag.mcap_messages import ChunkedFile, Messages
+from sysid_ros.recording.bag.prefetch import prefetched
 from sysid_ros.recording.bag.rosbag2_storage import METADATA, Rosbag2Reader, files_in, foreign_bag
 from sysid_ros.recording.file_kind import file_kind, format_fix
 
@@ -151,7 +151,7 @@ def messages_of(
             ChunkedFile(file, most) for file in files if not mode and file.suffix == '.mcap']
         if len(chunked) == len(files) and all(file.whole for file in chunked):
             for each in chunked:
-                yield from ahead(each.messages(topics, start, stop))
+                yield from prefetched(each.messages(topics, start, stop))
             return
     while block := list(islice(items, _BLOCK)):
         names, received, payloads = zip(*block, strict=True)

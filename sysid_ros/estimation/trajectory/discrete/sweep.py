@@ -218,7 +218,7 @@ def _missing(
 
 
 @njit(**_PART)
-def _stiffen(
+def _missing_impulse_derivatives(
     arrays: MechanismArrays, count: int, work: Workspace, table: np.ndarray, by_velocity: np.ndarray
 ) -> None:
     """Derivatives of missing impulses, those of the impulses of constraints included.
@@ -269,7 +269,7 @@ def _publication(sources: str) -> Callable[..., int]:
                     arrays, parameters, free_map, h, states[k], torques[k], u, u, count, work,
                     table)
                 _missing(u, work, residual, by_velocity)
-                _stiffen(arrays, count, work, table, by_velocity)
+                _missing_impulse_derivatives(arrays, count, work, table, by_velocity)
                 for r in range(n):
                     row = rows[k, part * n + r]
                     row[:] = 0.0

@@ -17,7 +17,7 @@ from sysid_ros.estimation.trajectory.graph.factors import Declared, SensorFactor
 from sysid_ros.estimation.trajectory.graph.mechanism import Constrained, Mechanism, Response
 from sysid_ros.estimation.trajectory.graph.variables import Point
 from sysid_ros.estimation.trajectory.sensors import Sensor
-from sysid_ros.mechanics.closures.closed_chain import resting_place
+from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations, require_smooth
 from sysid_ros.robot.parameters import ParameterSet
@@ -70,7 +70,7 @@ class RobotMechanism:
     @cached_property
     def assembly(self) -> np.ndarray:
         """Positions the robot can surely be in, shape ``(n,)``."""
-        return resting_place(self.model.robot)
+        return neutral_configuration(self.model.robot)
 
     def constrained(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Constrained:
         """No constraints; see :class:`~.mechanism.Mechanism`."""

@@ -49,7 +49,7 @@ def closure_workspace(system: DiscreteSystem) -> ClosureWorkspace:
 
 
 @njit(**INSIDE)
-def close(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace) -> None:
+def fill_closures(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
     Args:
@@ -70,7 +70,7 @@ def close(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace) -> Non
 
 
 @njit(**INSIDE)
-def stiffen(
+def fill_geometric_stiffness(
     system: DiscreteSystem, frames: Frames, work: ClosureWorkspace, multipliers: np.ndarray
 ) -> None:
     r"""Derivative of :math:`H^\top\lambda` by positions, where the loops are closed.

@@ -33,7 +33,7 @@ from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.numerics import by_reference, dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
-from sysid_ros.numerics.tables import clear_pile
+from sysid_ros.numerics.tables import clear_tables
 
 #: Files that are compiled into the call.
 SOURCES = (
@@ -70,7 +70,7 @@ def _add_momentum(
         at[j], v[j] = state[0, j], state[1, j]
     evaluate_lagrangian(system, values, tree, at, v)
     lagrangian_second_derivatives(system, values.amplitudes, tree, work.at)
-    clear_pile(own)
+    clear_tables(own)
     differentiate_by_parameters(system, values, work, 0.0, 0.0, 1.0, 0.0, 0.0)
     for i in range(joints):
         defect[first + i] += momentum[0, i]

@@ -36,7 +36,7 @@ from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.mechanics.tree.tree_terms import add_direction, add_outer_product, along
 from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.spatial_vectors import power, six
-from sysid_ros.numerics.tables import clear, clear_pile
+from sysid_ros.numerics.tables import clear, clear_tables
 
 #: What is to be found of a step: its values, also what Newton's method needs, or all.
 VALUES, NEWTON, ALL = range(3)
@@ -155,7 +155,7 @@ def discrete_euler_lagrange(
         for j in range(len(v)):
             at[j] = q[0, j] + c * (q[1, j] - q[0, j])
         evaluate_lagrangian(system, values, tree, at, v)
-        _feed(drive, at, v, force, node, begin + c * part)
+        _add_forces(drive, at, v, force, node, begin + c * part)
         for m in range(len(amplitudes)):
             if terms.laws.code[m, VARIABLE] == VELOCITY or terms.laws.code[m, VARIABLE] == CONSTANT:
                 add_direction(terms, m, -amplitudes[m] * _friction(terms, m, v), force)
@@ -189,11 +189,11 @@ def _begin(work: EulerLagrangeWorkspace, level: int) -> None:
     if level == ALL:
         for table in (work.first_by_start, work.second_by_end, work.second_by_start):
             clear(table)
-        clear_pile(work.by_parameters)
+        clear_tables(work.by_parameters)
 
 
 @njit(**INSIDE)
-def _feed(
+def _add_forces(
     drive: Drive, at: np.ndarray, v: np.ndarray, force: np.ndarray, node: int, part: float
 ) -> None:
     """Forces at a place: what is applied, and what holds to the reference."""
@@ -292,7 +292,7 @@ def differentiate_state(
     by_parameters, tree = work.by_parameters, work.tree
     evaluate_lagrangian(system, values, tree, work.at, work.v)
     lagrangian_second_derivatives(system, values.amplitudes, tree, work.at)
-    clear_pile(by_parameters)
+    clear_tables(by_parameters)
     differentiate_by_parameters(system, values, work, 1.0, 0.0, 1.0, 1.0, 0.0)
 
 

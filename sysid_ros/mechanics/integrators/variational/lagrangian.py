@@ -54,7 +54,7 @@ from sysid_ros.numerics.spatial_vectors import (
     spatial_plus,
     three,
 )
-from sysid_ros.numerics.tables import clear_pile
+from sysid_ros.numerics.tables import clear_tables
 
 
 class Frames(NamedTuple):
@@ -188,7 +188,7 @@ def lagrangian_second_derivatives(
     gravity, coupled = system.tree.gravity, system.coupled
     composite, axis, change, momenta = work.composite, work.axis, work.change, work.momenta
     pairs, tables = work.pairs, work.tables
-    clear_pile(pairs)
+    clear_tables(pairs)
     for i in range(len(parent)):
         _second_derivatives_backward(parent, gravity, composite, axis, change, momenta, pairs, i)
     if coupled:

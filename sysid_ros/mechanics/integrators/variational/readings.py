@@ -16,13 +16,17 @@ from sysid_ros.mechanics.integrators.variational import (
     step,
     system,
 )
-from sysid_ros.mechanics.integrators.variational.closures import stiffen
+from sysid_ros.mechanics.integrators.variational.closures import fill_geometric_stiffness
 from sysid_ros.mechanics.integrators.variational.discrete_lagrangian import differentiate_state
 from sysid_ros.mechanics.integrators.variational.lagrangian import (
     evaluate_lagrangian,
     lagrangian_second_derivatives,
 )
-from sysid_ros.mechanics.integrators.variational.step import StepWorkspace, close_at, fill_matrix
+from sysid_ros.mechanics.integrators.variational.step import (
+    StepWorkspace,
+    evaluate_closures,
+    fill_newton_matrix,
+)
 from sysid_ros.mechanics.integrators.variational.system import DiscreteSystem
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, TermArrays, law_value
@@ -55,8 +59,8 @@ def _velocity(
     right[:] = 0.0
     evaluate_lagrangian(system, values, tree, q, v)
     lagrangian_second_derivatives(system, values.amplitudes, tree, q)
-    close_at(system, work.frames, work.closures, q)
-    fill_matrix(tables[0], jacobian, jacobian, matrix)
+    evaluate_closures(system, work.frames, work.closures, q)
+    fill_newton_matrix(tables[0], jacobian, jacobian, matrix)
     for i in range(len(p)):
         right[0, i] = p[i]
     if not lu(matrix, order, PIVOT_TOLERANCE):
@@ -82,7 +86,7 @@ def _velocity_slopes(
         multipliers[k] = right[0, joints + k]
     differentiate_state(system, values, inner)
     # What the impulse that projects onto the constraints does where these turn.
-    stiffen(system, frames, closed, multipliers)
+    fill_geometric_stiffness(system, frames, closed, multipliers)
     for c in range(len(columns)):
         for i in range(joints):
             total = slopes[1, i, c]
@@ -94,7 +98,7 @@ def _velocity_slopes(
     for k in range(len(multipliers)):
         for m in range(len(multipliers)):
             multipliers[m] = 1.0 if m == k else 0.0
-        stiffen(system, frames, closed, multipliers)
+        fill_geometric_stiffness(system, frames, closed, multipliers)
         _turn(stiffness, v, right, slopes, columns, joints + k)
     solve_lu_rows(work.matrix, work.order, columns)
     for i in range(joints):

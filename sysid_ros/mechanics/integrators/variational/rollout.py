@@ -16,7 +16,7 @@ from sysid_ros.mechanics.integrators.variational import (
     step,
     system,
 )
-from sysid_ros.mechanics.integrators.variational.closures import stiffen
+from sysid_ros.mechanics.integrators.variational.closures import fill_geometric_stiffness
 from sysid_ros.mechanics.integrators.variational.discrete_lagrangian import (
     ALL,
     VALUES,
@@ -31,11 +31,11 @@ from sysid_ros.mechanics.integrators.variational.step import (
     UNSTABLE,
     StepWorkspace,
     advance,
-    close_at,
-    damp,
-    prepare,
+    damping_inertia,
+    evaluate_closures,
+    factorise_step,
+    is_stable,
     propagate_derivatives,
-    sound,
 )
 from sysid_ros.mechanics.integrators.variational.system import DiscreteSystem
 from sysid_ros.mechanics.joint_terms import dispatch
@@ -88,15 +88,15 @@ def _interval(
         if ended != DONE:
             return ended
         if len(held):
-            damp(terms, amplitudes, drive, rule, node, h * part, trial)
-            if not sound(tables[0], stiffness, held, trial, h * part, 0.5 * (last + h * part),
+            damping_inertia(terms, amplitudes, drive, rule, node, h * part, trial)
+            if not is_stable(tables[0], stiffness, held, trial, h * part, 0.5 * (last + h * part),
                          margin):
                 return UNSTABLE
         last, done = h * part, first + k
         for j in range(len(multipliers)):
             steps.multipliers[done, j] = multipliers[j]
         if level == ALL:
-            if not prepare(work, h * part):
+            if not factorise_step(work, h * part):
                 return SINGULAR
             propagate_derivatives(inner, work.matrix, work.order, work.columns, work.slopes)
         for j in range(len(v)):
@@ -115,8 +115,8 @@ def _evaluate_state(system: DiscreteSystem, values: TreeValues, work: StepWorksp
     for j in range(len(v)):
         at[j], v[j] = q[0, j], speed[0, j]
     differentiate_state(system, values, inner)
-    close_at(system, frames, closures, at)
-    stiffen(system, frames, closures, work.multipliers)
+    evaluate_closures(system, frames, closures, at)
+    fill_geometric_stiffness(system, frames, closures, work.multipliers)
     copy_table(closures.jacobian, work.held)
 
 
@@ -165,8 +165,8 @@ def _simulate(
         if count > 1:
             calm = True
             if len(held):
-                damp(terms, amplitudes, drive, rule, node, 2.0 * last, trial)
-                calm = sound(
+                damping_inertia(terms, amplitudes, drive, rule, node, 2.0 * last, trial)
+                calm = is_stable(
                     tables[0], stiffness, held, trial, 2.0 * last, last, _CALM * margin)
             if calm:
                 current = count // 2
@@ -221,11 +221,11 @@ def _adjoint_pass(
             discrete_euler_lagrange(
                 system, values, drive, rule, inner, node, k / count, 1.0 / count, h / count,
                 level)
-            close_at(system, frames, closed, q[0])
+            evaluate_closures(system, frames, closed, q[0])
             copy_table(closed.jacobian, work.held)
-            stiffen(system, frames, closed, multipliers)
-            close_at(system, frames, closed, q[1])
-            if not prepare(work, h / count):
+            fill_geometric_stiffness(system, frames, closed, multipliers)
+            evaluate_closures(system, frames, closed, q[1])
+            if not factorise_step(work, h / count):
                 return False
             _adjoint_solve(second, matrix, order, right, state)
             _torque_gradient(

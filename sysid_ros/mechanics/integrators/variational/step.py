@@ -26,9 +26,9 @@ from numba import njit
 
 from sysid_ros.mechanics.integrators.variational.closures import (
     ClosureWorkspace,
-    close,
     closure_workspace,
-    stiffen,
+    fill_closures,
+    fill_geometric_stiffness,
 )
 from sysid_ros.mechanics.integrators.variational.discrete_lagrangian import (
     NEWTON,
@@ -131,16 +131,16 @@ def step_workspace(system: DiscreteSystem, columns: int, width: int) -> StepWork
 
 
 @njit(**INSIDE)
-def close_at(
+def evaluate_closures(
     system: DiscreteSystem, frames: Frames, closures: ClosureWorkspace, q: np.ndarray
 ) -> None:
     """Place the bodies at positions ``(n,)``, and find gaps and their Jacobian there."""
     forward_kinematics(system, frames, q)
-    close(system, frames, closures)
+    fill_closures(system, frames, closures)
 
 
 @njit(**INSIDE)
-def fill_matrix(
+def fill_newton_matrix(
     newton: np.ndarray, before: np.ndarray, after: np.ndarray, matrix: np.ndarray
 ) -> None:
     """The matrix of Newton's method, from Jacobians at the beginning and the end of the step."""
@@ -157,16 +157,16 @@ def fill_matrix(
 
 
 @njit(**INSIDE)
-def _improve(system: DiscreteSystem, work: StepWorkspace, h: float) -> float:
+def _newton_step(system: DiscreteSystem, work: StepWorkspace, h: float) -> float:
     """One step towards the solution; its size, negative where the matrix is singular."""
     q, p, momentum, newton = (
         work.lagrangian.q, work.p, work.lagrangian.momentum, work.lagrangian.newton)
     matrix, order, right, made_for = work.matrix, work.order, work.right, work.made_for
     held, multipliers, jacobian = work.held, work.multipliers, work.closures.jacobian
     gap, joints = work.closures.gap, len(newton)
-    close_at(system, work.frames, work.closures, q[1])
+    evaluate_closures(system, work.frames, work.closures, q[1])
     if made_for[0] != h:
-        fill_matrix(newton, held, jacobian, matrix)
+        fill_newton_matrix(newton, held, jacobian, matrix)
         if not lu(matrix, order, PIVOT_TOLERANCE):
             return -1.0
         made_for[0] = h
@@ -202,7 +202,7 @@ def _solve_step(
     for k in range(_MOST_STEPS):
         level = VALUES if made_for[0] == h else NEWTON
         discrete_euler_lagrange(system, values, drive, rule, inner, node, begin, part, h, level)
-        size = _improve(system, work, h)
+        size = _newton_step(system, work, h)
         if size < 0.0:
             return SINGULAR
         if not size < _RUNAWAY:
@@ -261,8 +261,8 @@ def advance(
             return RAN_AWAY
     if len(gap):
         forward_kinematics(system, frames, q[0])
-        stiffen(system, frames, closures, multipliers)
-    close_at(system, frames, closures, q[1])
+        fill_geometric_stiffness(system, frames, closures, multipliers)
+    evaluate_closures(system, frames, closures, q[1])
     for k in range(len(gap)):
         if not abs(gap[k]) <= CLOSED:
             return UNSOLVED
@@ -270,7 +270,7 @@ def advance(
 
 
 @njit(**INSIDE)
-def sound(
+def is_stable(
     mass: np.ndarray, stiffness: np.ndarray, held: np.ndarray, trial: np.ndarray, h: float,
     span: float, margin: float,
 ) -> bool:
@@ -305,7 +305,7 @@ def sound(
 
 
 @njit(**INSIDE)
-def damp(
+def damping_inertia(
     terms: TermArrays, amplitudes: np.ndarray, drive: Drive, rule: Quadrature, node: int,
     h: float, trial: np.ndarray,
 ) -> None:
@@ -334,7 +334,7 @@ def damp(
 
 
 @njit(**INSIDE)
-def prepare(work: StepWorkspace, h: float) -> bool:
+def factorise_step(work: StepWorkspace, h: float) -> bool:
     """Decompose the matrix of the derivatives of a step; whether it is regular."""
     first, stiffness, made_for = (
         work.lagrangian.first_by_start, work.closures.stiffness, work.made_for)
@@ -342,7 +342,7 @@ def prepare(work: StepWorkspace, h: float) -> bool:
         for i in range(len(first)):
             for j in range(len(first)):
                 first[i, j] += stiffness[i, j]
-    fill_matrix(work.lagrangian.newton, work.held, work.closures.jacobian, work.matrix)
+    fill_newton_matrix(work.lagrangian.newton, work.held, work.closures.jacobian, work.matrix)
     regular = lu(work.matrix, work.order, PIVOT_TOLERANCE)
     made_for[0] = h if regular else 0.0
     return regular
@@ -353,7 +353,7 @@ def propagate_derivatives(
     inner: EulerLagrangeWorkspace, matrix: np.ndarray, order: np.ndarray, columns: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
-    """Propagate forward sensitivities of the state over a step, after :func:`prepare`.
+    """Propagate forward sensitivities of the state over a step, after :func:`factorise_step`.
 
     Args:
         inner: Workspace for its discrete Euler-Lagrange equations.

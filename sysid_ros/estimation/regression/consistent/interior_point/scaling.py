@@ -24,7 +24,7 @@ from sysid_ros.numerics.symmetric_4 import (
     invert_triangle_4,
     multiply_4,
     nesterov_todd_4,
-    reach_4,
+    step_length_4,
     unflatten_4,
 )
 
@@ -256,9 +256,9 @@ def _step_length(point: Point, step: Step, fraction: float) -> float:
     matrix = np.empty((4, 4))
     for c in range(len(point.values)):
         unflatten_4(step.primal[c], matrix)
-        reach = reach_4(point.values[c], matrix, reach)
+        reach = step_length_4(point.values[c], matrix, reach)
         unflatten_4(step.dual[c], matrix)
-        reach = reach_4(point.values[c], matrix, reach)
+        reach = step_length_4(point.values[c], matrix, reach)
     return fraction * reach
 
 

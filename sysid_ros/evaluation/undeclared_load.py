@@ -19,7 +19,7 @@ _HEAVY = 0.02
 
 
 @dataclass(frozen=True)
-class UnsaidLoad:
+class UndeclaredLoad:
     """A load on the last link that would explain prediction errors.
 
     Attributes:
@@ -46,9 +46,9 @@ class UnsaidLoad:
             f'{100.0 * self.error_with:.3g} %.')
 
 
-def unsaid_load(
+def undeclared_load(
     fitted: RegressionProblem, judged: RegressionProblem, values: np.ndarray, error: float
-) -> UnsaidLoad | None:
+) -> UndeclaredLoad | None:
     """The load by which two recordings differ, if one explains what a model misses.
 
     Args:
@@ -72,6 +72,6 @@ def unsaid_load(
         explains = load.error_with < min(_LEFT * load.error_without, _AS_FITTED * error)
         if load.status.ok and load.significant and explains and (
                 load.mass > _HEAVY * sum(masses)):
-            found.append(UnsaidLoad(
+            found.append(UndeclaredLoad(
                 load.body, load.mass, is_judged, load.error_without, load.error_with))
     return min(found, key=lambda load: load.error_with / load.error_without, default=None)

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from sysid_ros.recording.bag.ahead import ahead
+from sysid_ros.recording.bag.prefetch import prefetched
 
 
 def test_items_come_in_their_order():
-    assert list(ahead(range(100))) == list(range(100))
-    assert list(ahead([])) == []
-    assert list(ahead([None, None])) == [None, None]
+    assert list(prefetched(range(100))) == list(range(100))
+    assert list(prefetched([])) == []
+    assert list(prefetched([None, None])) == [None, None]
 
 
 def test_the_next_item_is_made_while_one_is_used():
@@ -23,7 +23,7 @@ def test_the_next_item_is_made_while_one_is_used():
             event.set()
             yield number
 
-    coming = ahead(items())
+    coming = prefetched(items())
     assert next(coming) == 0
     assert made[1].wait(10.0)
     # No more than one is made before it is wanted.
@@ -39,14 +39,14 @@ def test_an_error_comes_where_the_item_would_have():
 
     found = []
     with pytest.raises(ValueError, match='broken'):
-        for item in ahead(items()):
+        for item in prefetched(items()):
             found.append(item)
     assert found == [1, 2]
 
 
 def test_the_thread_ends_when_no_more_is_wanted():
     before = set(threading.enumerate())
-    coming = ahead(iter(int, 1))
+    coming = prefetched(iter(int, 1))
     assert next(coming) == 0
     assert set(threading.enumerate()) - before
     coming.close()

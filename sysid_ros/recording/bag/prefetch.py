@@ -13,7 +13,7 @@ from typing import TypeVar
 Item = TypeVar('Item')
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
+def prefetched(items: Iterable[Item]) -> Iterator[Item]:
     """Iterate over items, the next one made while one is used.
 
     Args:

@@ -10,7 +10,7 @@ import pytest
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
-from sysid_ros.evaluation.unsaid_load import unsaid_load
+from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 
 LOAD = np.array([0.6, 0.02, -0.01, 0.05, 0.01, 0.0, 0.01, 0.0, 0.0, 0.004])
@@ -73,7 +73,7 @@ def test_the_load_is_found_to_its_mass(simulated_arm):
     problem, other = (
         RegressionProblem.from_dataset(arm.model, data) for data in (first, loaded(arm, second)))
     estimate = make_estimator('entropic').fit(problem)
-    found = unsaid_load(
+    found = undeclared_load(
         problem, other, estimate.parameters.values, estimate.residuals.relative_error)
     assert found.judged
     assert found.mass == pytest.approx(LOAD[0], rel=0.2)
