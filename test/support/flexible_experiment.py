@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from support.variational_systems import closed_configuration
 from sysid_ros.estimation.trajectory.variational.costs import JointAngles
 from sysid_ros.estimation.trajectory.variational.problem import (
     FreeParameter,
@@ -17,7 +18,6 @@ from sysid_ros.estimation.trajectory.variational.problem import (
     Playback,
     playback_problem,
 )
-from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory, Hold
 from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
 from sysid_ros.mechanics.integrators.variational.system import discrete_system

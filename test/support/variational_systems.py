@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from support import golden_problems as golden
-from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration, constraints
+from sysid_ros.mechanics.integrators.variational.assembly import constraints
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory
 from sysid_ros.mechanics.integrators.variational.system import discrete_system
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -33,6 +33,20 @@ def closed_model(robot, *terms):
     closures = robot.loops.closures
     q = closed_configuration(discrete_system(model, closures), closures, robot.loops.assembly)
     return model, closures, q
+
+
+def closed_configuration(system, closures, guess, held=()):
+    """The closed configuration next to a guess, by Newton's method, some joints held."""
+    q = np.array(guess, dtype=float)
+    moving = np.setdiff1d(np.arange(len(q)), np.asarray(held, dtype=int))
+    for _ in range(100):
+        here = constraints(system, None, q)
+        change = np.linalg.lstsq(here.jacobian[:, moving], -here.gap, rcond=1e-7)[0]
+        q[moving] += change * min(1.0, 0.3 / max(np.abs(change).max(initial=0.0), 1e-300))
+        # The last step leaves rounding alone.
+        if np.abs(here.gap).max(initial=0.0) <= 1e-11:
+            return q
+    raise AssertionError(f'the closures {closures} do not close near {guess}')
 
 
 def within(model, closures, q, seed=0, size=1.0):

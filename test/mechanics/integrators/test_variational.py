@@ -13,6 +13,7 @@ from support import closed_robots as closed
 from support import golden_problems as golden
 from support import kernel_caches as caches
 from support.variational_systems import (
+    closed_configuration,
     closed_model,
     double_pendulum,
     free,
@@ -21,7 +22,7 @@ from support.variational_systems import (
 )
 from sysid_ros.errors import ConfigurationError, EstimationError, ModelError
 from sysid_ros.mechanics.integrators.variational import defects, readings, rollout
-from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration, constraints
+from sysid_ros.mechanics.integrators.variational.assembly import constraints
 from sysid_ros.mechanics.integrators.variational.defects import find_defects
 from sysid_ros.mechanics.integrators.variational.discrete_lagrangian import discrete_euler_lagrange
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import (

@@ -19,8 +19,8 @@ from sysid_ros.robot.loops import LoopClosure
 _IMPLIED = 1e-7
 # Where a neighbour is looked at, in [rad] or [m]: a singular configuration has regular ones.
 _NEAR, _SEED = 1e-2, 0
-# A gap in [m] or [rad] that counts as closed, the steps to close it, and the longest of them.
-_CLOSED, _MOST_STEPS, _LONGEST = 1e-11, 100, 0.3
+# A gap in [m] or [rad] that counts as closed.
+_CLOSED = 1e-8
 
 
 class Constraints(NamedTuple):
@@ -112,39 +112,11 @@ def _require_closed(
     system: DiscreteSystem, closures: Sequence[LoopClosure], gap: np.ndarray
 ) -> None:
     worst = np.abs(gap).max(initial=0.0)
-    if worst <= 1e3 * _CLOSED:
+    if worst <= _CLOSED:
         return
     row = int(np.argmax(np.abs(gap)))
     closure = closures[int(np.searchsorted(system.closures.row, row, side='right')) - 1]
     raise ModelError(
         'the loop is open where the motion begins', where=f'closure {closure.name!r}',
-        found=f'{worst:.3g} m or rad', allowed=f'{1e3 * _CLOSED:g}',
-        fix='Close it first, with closed_configuration')
-
-
-def closed_configuration(
-    system: DiscreteSystem, closures: Sequence[LoopClosure], guess: np.ndarray,
-    held: Sequence[int] | np.ndarray = (),
-) -> np.ndarray:
-    """The closed configuration next to a guess.
-
-    Args:
-        system: With all rows.
-        closures: What closes its loops.
-        guess: Joint positions, shape ``(n,)``.
-        held: Indices of joints that may not move.
-
-    Raises:
-        ModelError: The loops cannot be closed near the guess.
-    """
-    q = np.array(guess, dtype=float)
-    moving = np.setdiff1d(np.arange(len(q)), np.asarray(held, dtype=int))
-    for _ in range(_MOST_STEPS):
-        here = constraints(system, None, q)
-        change = np.linalg.lstsq(here.jacobian[:, moving], -here.gap, rcond=_IMPLIED)[0]
-        q[moving] += change * min(1.0, _LONGEST / max(np.abs(change).max(initial=0.0), 1e-300))
-        # The last step leaves rounding alone.
-        if np.abs(here.gap).max(initial=0.0) <= _CLOSED:
-            return q
-    _require_closed(system, closures, constraints(system, None, q).gap)
-    return q
+        found=f'{worst:.3g} m or rad', allowed=f'{_CLOSED:g}',
+        fix='Begin where it closes, as a ClosedChain has the positions of a robot with loops')

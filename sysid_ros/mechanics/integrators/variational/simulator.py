@@ -13,15 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from sysid_ros.errors import ModelError, UnreachableError
+from sysid_ros.errors import UnreachableError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, SimulatedMotion
-from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory
 from sysid_ros.mechanics.integrators.variational.integrator import Rule, VariationalIntegrator
-from sysid_ros.mechanics.integrators.variational.system import discrete_system
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.robot.loops import Loops
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +57,7 @@ class VariationalSimulator:
         closures = () if loops is None else loops.closures
         if loops is not None:
             tree = TorqueModel(robot.opened, self.model.terms)
-            assembly = closed_configuration(
-                discrete_system(tree, closures), closures, closed_chain(robot).assembly,
-                loops.actuated)
+            assembly = closed_chain(robot).assembly
         return VariationalIntegrator(
             tree, closures, assembly, tuple((int(k),) for k in self.columns), self.starts,
             self.rule, substeps=self.substeps, most_substeps=self.substeps)
@@ -108,8 +103,8 @@ class VariationalSimulator:
             return DrivenTrajectory(trajectory.start, trajectory.torque, float(trajectory.step),
                 None, starts)
         try:
-            start, turn = self._followed(loops, trajectory.start)
-        except (ModelError, UnreachableError):
+            start, turn = self._followed(trajectory.start)
+        except UnreachableError:
             return None
         torque = np.zeros((len(trajectory.torque), len(loops.joint_names)))
         torque[:, loops.actuated] = trajectory.torque
@@ -118,19 +113,17 @@ class VariationalSimulator:
             slopes[:, :, :self.starts] = turn
         return DrivenTrajectory(start, torque, float(trajectory.step), None, slopes)
 
-    def _followed(self, loops: Loops, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _followed(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where all m joints are and how they move, ``(2, m)``, by those of the n driven ones.
 
         Returns:
             The start, and its derivatives by the start of the driven joints, ``(2, m, 2 n)``.
 
         Raises:
-            ModelError: The loops do not close there.
             UnreachableError: The driven joints cannot be there.
         """
-        chain, system = closed_chain(self.model.robot), self._integrator.system
-        near = chain.positions(start[:1])[0]
-        q = closed_configuration(system, loops.closures, near, loops.actuated)[None]
+        chain = closed_chain(self.model.robot)
+        q = chain.positions(start[:1])
         joints, still = start.shape[1], np.zeros_like(start[:1])
         motion = chain.motion_at(q, start[1:], still)
         turn = np.zeros((2, q.shape[1], 2, joints))

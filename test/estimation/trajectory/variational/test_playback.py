@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 from scipy.spatial.transform import Rotation
 
 from support import flexible_experiment as experiment
-from support.variational_systems import geometric_ratio
+from support.variational_systems import closed_configuration, geometric_ratio
 from sysid_ros.errors import (
     ConfigurationError,
     EstimationError,
@@ -34,7 +34,7 @@ from sysid_ros.estimation.trajectory.variational.search import (
     lbfgs,
     steepest_descent,
 )
-from sysid_ros.mechanics.integrators.variational.assembly import closed_configuration, constraints
+from sysid_ros.mechanics.integrators.variational.assembly import constraints
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import (
     DrivenTrajectory,
     Hold,
