@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from sysid_ros.errors import EstimationError, SysidError, unreadable
 from sysid_ros.estimation.identifiability import Identifiability
+from sysid_ros.numerics.json_values import finite_or_null, null_as_infinite
 from sysid_ros.robot.parameters import ParameterSet
 
 FORMAT = 'sysid_ros estimate 1'
@@ -103,16 +104,16 @@ class BetweenRecordings:
         """Plain values, infinities as null."""
         return {
             'recordings': self.recordings, 'quantile': self.quantile,
-            'standard_deviation': _finite_or_null(self.standard_deviation),
-            'base_standard_deviation': _finite_or_null(self.base_standard_deviation),
+            'standard_deviation': finite_or_null(self.standard_deviation),
+            'base_standard_deviation': finite_or_null(self.base_standard_deviation),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> BetweenRecordings:
         """The inverse of :meth:`to_json`."""
         return cls(
-            int(data['recordings']), _null_as_infinite(data['standard_deviation']),
-            _null_as_infinite(data['base_standard_deviation']))
+            int(data['recordings']), null_as_infinite(data['standard_deviation']),
+            null_as_infinite(data['base_standard_deviation']))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,7 @@ class Estimate:
         """The estimate as JSON text, infinities written as null."""
         statistics = vars(self.residuals)
         residuals: dict[str, Any] = {
-            name: _finite_or_null(np.atleast_1d(value)) for name, value in statistics.items()
+            name: finite_or_null(np.atleast_1d(value)) for name, value in statistics.items()
         }
         # One number; it is not finite where no torque was measured at all.
         residuals['relative_error'] = residuals['relative_error'][0]
@@ -223,11 +224,11 @@ class Estimate:
             'status': self.status.name,
             'message': self.status.value,
             'parameters': self.parameters.to_json(),
-            'standard_deviation': _finite_or_null(self.standard_deviation),
+            'standard_deviation': finite_or_null(self.standard_deviation),
             'knowledge': [entry.name for entry in self.knowledge],
             'base_names': list(self.base_names),
             'base_values': self.base_values.tolist(),
-            'base_covariance': [_finite_or_null(row) for row in self.base_covariance],
+            'base_covariance': [finite_or_null(row) for row in self.base_covariance],
             'unidentified': list(self.unidentified),
             'margins': dict(self.margins),
             'residuals': residuals,
@@ -261,7 +262,7 @@ class Estimate:
                 settings=data['settings'],
                 status=Status[data['status']],
                 parameters=ParameterSet.from_json(data['parameters']),
-                standard_deviation=_null_as_infinite(data['standard_deviation']),
+                standard_deviation=null_as_infinite(data['standard_deviation']),
                 knowledge=tuple(Knowledge[name] for name in data['knowledge']),
                 base_names=tuple(data['base_names']),
                 base_values=np.array(data['base_values'], dtype=float),
@@ -334,16 +335,8 @@ def _require_whole(estimate: Estimate) -> None:
         raise ValueError('base_covariance is no covariance')
 
 
-def _finite_or_null(values: np.ndarray) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def _null_as_infinite(values: list[float | None]) -> np.ndarray:
-    return np.array([np.inf if value is None else value for value in values], dtype=float)
-
-
 def _table(rows: list[list[float | None]]) -> np.ndarray:
-    return np.array([_null_as_infinite(row) for row in rows]) if rows else np.zeros((0, 0))
+    return np.array([null_as_infinite(row) for row in rows]) if rows else np.zeros((0, 0))
 
 
 def _hashes(sha256: str) -> set[str]:

@@ -22,6 +22,7 @@ from sysid_ros.estimation.estimator import Estimator
 from sysid_ros.estimation.folds import time_folds
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.numerics.json_values import finite_or_null
 
 # A ratio of standard deviations above what one in so many honest ones reaches is an outlier.
 _ONE_IN = 1000.0
@@ -127,13 +128,14 @@ class CrossValidation:
         return {
             'folds': len(self.folds),
             'statuses': [fold.status.name for fold in self.folds],
-            'errors': _plain(self.errors), 'prior_errors': _plain(self.prior_errors),
-            'training_errors': _plain(np.array([fold.training_error for fold in self.folds])),
+            'errors': finite_or_null(self.errors),
+            'prior_errors': finite_or_null(self.prior_errors),
+            'training_errors': finite_or_null(fold.training_error for fold in self.folds),
             'joints': list(self.joint_names),
-            'joint_errors': [_plain(row) for row in self.joint_errors],
+            'joint_errors': [finite_or_null(row) for row in self.joint_errors],
             'base_parameters': list(self.base_names),
-            'sigma_ratio': _plain(self.sigma_ratio),
-            'overall_sigma_ratio': _plain(np.array([self.overall_sigma_ratio]))[0],
+            'sigma_ratio': finite_or_null(self.sigma_ratio),
+            'overall_sigma_ratio': finite_or_null([self.overall_sigma_ratio])[0],
             'outliers': list(self.outliers),
         }
 
@@ -195,7 +197,3 @@ def enough_folds(problem: RegressionProblem, count: int = 5) -> int:
     except (ConfigurationError, EstimationError):
         return 0
     return count if all(fold.held_out.usable.any() for fold in folds) else 0
-
-
-def _plain(values: np.ndarray) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]

@@ -30,6 +30,7 @@ from sysid_ros.evaluation.faster_motion import FasterMotion
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.forked import Arrays, forked_map
+from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.recording.processing.masks import faster_than
 from sysid_ros.robot.model import RobotModel
 
@@ -92,9 +93,10 @@ class FrictionChoice:
             'candidates': [
                 {
                     'model': each.name, 'parameters': each.parameters,
-                    'stretches': _plain(each.stretches), 'faster': _plain(each.faster),
-                    'excess_over_best': _plain(excess)[0],
-                    'standard_error': _plain(excess)[1],
+                    'stretches': finite_or_null(each.stretches),
+                    'faster': finite_or_null(each.faster),
+                    'excess_over_best': finite_or_null(excess)[0],
+                    'standard_error': finite_or_null(excess)[1],
                     'seconds': each.seconds, 'reason': self.reason(each.name),
                 }
                 for each, excess in zip(self.candidates, self.excess, strict=True)
@@ -196,7 +198,3 @@ def select_friction(
     return FrictionChoice(
         chosen, friction_candidate(terms, chosen), tuple(candidates), excess,
         FasterMotion.of(candidates[best].faster, robot.joint_names, speeds, usable))
-
-
-def _plain(values: np.ndarray) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]

@@ -7,7 +7,6 @@ a simulator is used for. Longer horizons measure how errors grow rather than how
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from sysid_ros.errors import RecordingError
 from sysid_ros.mechanics.forward_dynamics import ForwardDynamics
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.recording.dataset import Dataset
 
 HORIZON = 0.5
@@ -128,9 +128,9 @@ class Simulation:
             'moving': self.moving.tolist(),
             **{
                 name: {
-                    'relative_to_coasting': _plain([self.relative(errors)])[0],
-                    'position_rms': _plain(errors.position),
-                    'velocity_rms': _plain(errors.velocity),
+                    'relative_to_coasting': finite_or_null([self.relative(errors)])[0],
+                    'position_rms': finite_or_null(errors.position),
+                    'velocity_rms': finite_or_null(errors.velocity),
                     'diverged': errors.diverged, 'indefinite': errors.indefinite,
                 }
                 for name, errors in (
@@ -305,7 +305,3 @@ def _rms(error: np.ndarray) -> np.ndarray:
     with np.errstate(over='ignore'):
         rms = np.sqrt(np.mean(error[:, 1:] ** 2, axis=(0, 1)))
     return np.where(np.isnan(rms), np.inf, rms)
-
-
-def _plain(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]

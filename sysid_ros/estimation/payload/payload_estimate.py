@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.robot.inertia import (
     INERTIAL_FIELDS,
     central_inertia,
@@ -140,16 +141,12 @@ class PayloadEstimate:
         if self.status.ok:
             for name, (values, deviations) in self.quantities().items():
                 said[name] = {
-                    'value': values.tolist(), 'standard_deviation': _finite(deviations)}
+                    'value': values.tolist(), 'standard_deviation': finite_or_null(deviations)}
             said['parameters'] = {
                 field: {'value': float(value), 'standard_deviation': deviation}
                 for field, value, deviation in zip(
-                    INERTIAL_FIELDS, self.inertial, _finite(self.standard_deviation),
+                    INERTIAL_FIELDS, self.inertial, finite_or_null(self.standard_deviation),
                     strict=True,
                 )
             }
         return said
-
-
-def _finite(values: np.ndarray) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]

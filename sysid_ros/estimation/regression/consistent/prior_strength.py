@@ -25,6 +25,7 @@ from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import noise_level
 from sysid_ros.estimation.regression.weighting import weighted_directions
+from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.settings import StrictSettings
 
 #: Where a search is kept among the settings of an estimate.
@@ -119,7 +120,8 @@ class StrengthChoice:
         return {
             'rule': self.rule, 'chosen': self.strength,
             'least_error': self.strengths[self.least], 'strengths': list(self.strengths),
-            'errors': _plain(self.errors), 'relative_errors': _plain(self.relative_errors),
+            'errors': [finite_or_null(row) for row in self.errors],
+            'relative_errors': [finite_or_null(row) for row in self.relative_errors],
         }
 
     @classmethod
@@ -247,7 +249,3 @@ def _errors(
         relative = squares.sum() / torque if torque > 0.0 else np.inf
         errors.append(np.sqrt([weighted, relative]) if status.ok else np.full(2, np.inf))
     return np.reshape(errors[::-1], (-1, 2)).T
-
-
-def _plain(values: np.ndarray) -> list[list[float | None]]:
-    return [[float(value) if np.isfinite(value) else None for value in row] for row in values]
