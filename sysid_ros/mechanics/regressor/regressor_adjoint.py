@@ -24,6 +24,7 @@ from sysid_ros.mechanics.tree import forward_kinematics
 from sysid_ros.mechanics.tree.forward_kinematics import (
     TreeJoints,
     body_forward_kinematics,
+    body_velocity_and_acceleration,
     tree_joints,
 )
 from sysid_ros.numerics import jit as compiled
@@ -86,32 +87,30 @@ def _regressor_gradient(
 ) -> None:
     """Fill ``gradients`` ``(3, T, b)`` sample by sample by forward and adjoint passes."""
     (samples, bodies), parent, revolute = q.shape, tree.parent, tree.revolute
-    pose, screw = np.empty((bodies, 12)), np.empty((bodies, 3))
-    # Axis z, origin p, lever d from the parent, angular velocity, angular acceleration and
-    # acceleration of the origin; in the second array the derivatives with respect to them.
-    state, adjoint = np.empty((bodies, 6, 3)), np.empty((bodies, 6, 3))
-    turn = np.empty((bodies, 3))
+    pose, screw, twist = np.empty((bodies, 12)), np.empty((bodies, 3)), np.empty((bodies, 9))
+    # Derivatives by axis, origin, angular velocity and acceleration, and acceleration of the
+    # origin of each body, and by a rotation of it.
+    adjoint, turn = np.empty((bodies, 5, 3)), np.empty((bodies, 3))
     for t in range(samples):
         for i in range(bodies):
             body_forward_kinematics(tree, pose, screw, i, q[t, i])
-            _forward_pass(
-                i, parent[i], revolute[i], gravity, v[t, i], a[t, i], pose, screw, state)
+            body_velocity_and_acceleration(
+                tree, gravity, pose, screw, twist, i, v[t, i], a[t, i])
         adjoint[:] = 0.0
         turn[:] = 0.0
         for i in range(bodies):
             j = i
             while j >= 0:
                 _pair_derivatives(
-                    i, j, revolute[j], weights[t, j, 10 * i:10 * i + 10], pose[i], state, adjoint,
-                    turn)
+                    i, j, revolute[j], weights[t, j, 10 * i:10 * i + 10], pose, screw, twist,
+                    adjoint, turn)
                 j = parent[j]
         for i in range(bodies - 1, -1, -1):
             gradients[0, t, i], gradients[1, t, i], gradients[2, t, i] = _backward_pass(
-                i, parent[i], revolute[i], v[t, i], a[t, i], state, adjoint, turn
-            )
+                i, parent[i], revolute[i], v[t, i], a[t, i], pose, screw, twist, adjoint, turn)
 
 
-_Z, _P, _D, _OMEGA, _ALPHA, _ACC = range(6)
+_Z, _P, _OMEGA, _ALPHA, _ACC = range(5)
 
 
 @njit(**INSIDE)
@@ -142,11 +141,6 @@ def _get(row: np.ndarray) -> Vector:
 
 
 @njit(**INSIDE)
-def _put(row: np.ndarray, x: Vector) -> None:
-    row[0], row[1], row[2] = x[0], x[1], x[2]
-
-
-@njit(**INSIDE)
 def _add(row: np.ndarray, x: Vector, factor: float = 1.0) -> None:
     row[0] += factor * x[0]
     row[1] += factor * x[1]
@@ -154,38 +148,9 @@ def _add(row: np.ndarray, x: Vector, factor: float = 1.0) -> None:
 
 
 @njit(**INSIDE)
-def _forward_pass(
-    i: int, parent: int, revolute: bool, gravity: np.ndarray, v: float, a: float,
-    pose: np.ndarray, screw: np.ndarray, state: np.ndarray,
-) -> None:
-    """Forward pass: motion of body i from its parent's; gravity is acceleration of the base."""
-    z, p, d = three(screw, i, 0), three(pose, i, 9), three(pose, i, 9)
-    omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    acceleration = (-gravity[0], -gravity[1], -gravity[2])
-    if parent >= 0:
-        d = plus(p, three(pose, parent, 9), -1.0)
-        omega, alpha = _get(state[parent, _OMEGA]), _get(state[parent, _ALPHA])
-        acceleration = _get(state[parent, _ACC])
-    acceleration = plus(acceleration, cross(alpha, d), 1.0)
-    acceleration = plus(acceleration, cross(omega, cross(omega, d)), 1.0)
-    axis_rate = cross(omega, z)
-    if revolute:
-        alpha = plus(plus(alpha, z, a), axis_rate, v)
-        omega = plus(omega, z, v)
-    else:
-        acceleration = plus(plus(acceleration, z, a), axis_rate, 2.0 * v)
-    _put(state[i, _Z], z)
-    _put(state[i, _P], p)
-    _put(state[i, _D], d)
-    _put(state[i, _OMEGA], omega)
-    _put(state[i, _ALPHA], alpha)
-    _put(state[i, _ACC], acceleration)
-
-
-@njit(**INSIDE)
 def _pair_derivatives(
-    i: int, j: int, revolute: bool, phi: np.ndarray, pose: np.ndarray, state: np.ndarray,
-    adjoint: np.ndarray, turn: np.ndarray,
+    i: int, j: int, revolute: bool, phi: np.ndarray, pose: np.ndarray, screw: np.ndarray,
+    twist: np.ndarray, adjoint: np.ndarray, turn: np.ndarray,
 ) -> None:
     r"""Derivatives of the power of body i's wrench on joint j, with parameters ``phi``.
 
@@ -193,19 +158,19 @@ def _pair_derivatives(
     :math:`n = I\alpha + \omega \times I\omega + h \times a` the power is
     :math:`u \cdot f + w \cdot n`.
     """
-    m, h = phi[0], _times(pose, (phi[1], phi[2], phi[3]))
-    omega, alpha, a = _get(state[i, _OMEGA]), _get(state[i, _ALPHA]), _get(state[i, _ACC])
-    z = _get(state[j, _Z])
-    lever = plus(_get(state[i, _P]), _get(state[j, _P]), -1.0)
+    own, m, h = pose[i], phi[0], _times(pose[i], (phi[1], phi[2], phi[3]))
+    omega, alpha, a = three(twist, i, 0), three(twist, i, 3), three(twist, i, 6)
+    z = three(screw, j, 0)
+    lever = plus(three(pose, i, 9), three(pose, j, 9), -1.0)
     u, w = (cross(z, lever), z) if revolute else (z, (0.0, 0.0, 0.0))
-    spin = _inertia_times(phi, pose, omega)
+    spin = _inertia_times(phi, own, omega)
     along, across, square = dot(omega, h), dot(omega, u), dot(u, h)
     force = plus(cross(alpha, h), omega, along)
     force = plus(plus(force, h, -dot(omega, omega)), a, m)
-    moment = plus(plus(_inertia_times(phi, pose, alpha), cross(omega, spin), 1.0), cross(h, a), 1.0)
+    moment = plus(plus(_inertia_times(phi, own, alpha), cross(omega, spin), 1.0), cross(h, a), 1.0)
     d_a = plus(cross(w, h), u, m)
-    d_alpha = plus(cross(h, u), _inertia_times(phi, pose, w), 1.0)
-    d_omega = plus(_inertia_times(phi, pose, cross(w, omega)), cross(spin, w), 1.0)
+    d_alpha = plus(cross(h, u), _inertia_times(phi, own, w), 1.0)
+    d_omega = plus(_inertia_times(phi, own, cross(w, omega)), cross(spin, w), 1.0)
     d_omega = plus(plus(plus(d_omega, u, along), h, across), omega, -2.0 * square)
     _add(adjoint[i, _ACC], d_a)
     _add(adjoint[i, _ALPHA], d_alpha)
@@ -224,14 +189,15 @@ def _pair_derivatives(
 
 @njit(**INSIDE)
 def _backward_pass(
-    i: int, parent: int, revolute: bool, v: float, a: float, state: np.ndarray,
-    adjoint: np.ndarray, turn: np.ndarray,
+    i: int, parent: int, revolute: bool, v: float, a: float, pose: np.ndarray,
+    screw: np.ndarray, twist: np.ndarray, adjoint: np.ndarray, turn: np.ndarray,
 ) -> Vector:
     """Adjoint pass: add the derivatives of body i to its parent's; those by its q, v and a."""
-    z, d = _get(state[i, _Z]), _get(state[i, _D])
+    z, d = three(screw, i, 0), three(pose, i, 9)
     omega, alpha = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if parent >= 0:
-        omega, alpha = _get(state[parent, _OMEGA]), _get(state[parent, _ALPHA])
+        d = plus(d, three(pose, parent, 9), -1.0)
+        omega, alpha = three(twist, parent, 0), three(twist, parent, 3)
     d_a, d_alpha = _get(adjoint[i, _ACC]), _get(adjoint[i, _ALPHA])
     d_omega = _get(adjoint[i, _OMEGA])
     axis_rate = cross(omega, z)

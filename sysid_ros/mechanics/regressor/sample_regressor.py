@@ -17,7 +17,10 @@ from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.joint_terms.dispatch import TermArrays, law_value, term_arrays
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree import forward_kinematics, tree_terms
-from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics
+from sysid_ros.mechanics.tree.forward_kinematics import (
+    body_forward_kinematics,
+    body_velocity_and_acceleration,
+)
 from sysid_ros.mechanics.tree.tree_terms import add_direction, motion_variable
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics import spatial_vectors
@@ -59,7 +62,6 @@ class SampleWorkspace(NamedTuple):
     """Workspace for one sample, so that nothing is allocated.
 
     Attributes:
-        motion: Position, velocity and acceleration of every body's joint, shape ``(3, b)``.
         pose: Axes of every body in the world, row by row, then its origin, shape ``(b, 12)``.
         twist: Angular velocity and acceleration and linear acceleration of the origin against
             gravity, in the world's axes, shape ``(b, 9)``.
@@ -68,7 +70,6 @@ class SampleWorkspace(NamedTuple):
         ten: Columns of one body, shape ``(10,)``.
     """
 
-    motion: np.ndarray
     pose: np.ndarray
     twist: np.ndarray
     screw: np.ndarray
@@ -107,7 +108,7 @@ def sample_workspace(model: SampleModel) -> SampleWorkspace:
     """Workspace for the samples of a model."""
     bodies = len(model.parent)
     return SampleWorkspace(*(np.zeros(shape) for shape in (
-        (3, bodies), (bodies, 12), (bodies, 9), (bodies, 3), (bodies, 9), (10,))))
+        (bodies, 12), (bodies, 9), (bodies, 3), (bodies, 9), (10,))))
 
 
 @njit(**INSIDE)
@@ -122,40 +123,18 @@ def _forward_kinematics(
             if share != 0.0:
                 position, speed, rate = (
                     position + share * q[j], speed + share * v[j], rate + share * a[j])
-        work.motion[0, i], work.motion[1, i], work.motion[2, i] = position, speed, rate
         body_forward_kinematics(model, work.pose, work.screw, i, position)
-        _body_velocity_and_acceleration(model, work, i)
+        body_velocity_and_acceleration(
+            model, model.gravity, work.pose, work.screw, work.twist, i, speed, rate)
+        _to_body_axes(work, i)
 
 
 @njit(**INSIDE)
-def _body_velocity_and_acceleration(model: SampleModel, work: SampleWorkspace, i: int) -> None:
-    """Velocity and acceleration of a body from those of its parent, in both axes."""
-    before, turns = model.parent[i], 1.0 if model.revolute[i] else 0.0
-    pose, out, own = work.pose[i], work.twist[i], work.inward[i]
-    speed, rate = work.motion[1, i], work.motion[2, i]
-    z0, z1, z2 = work.screw[i, 0], work.screw[i, 1], work.screw[i, 2]
-    o0, o1, o2, l0, l1, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    a0, a1, a2 = -model.gravity[0], -model.gravity[1], -model.gravity[2]
-    if before >= 0:
-        w, there = work.twist[before], work.pose[before]
-        o0, o1, o2, l0, l1, l2, a0, a1, a2 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]
-        d0, d1, d2 = pose[9] - there[9], pose[10] - there[10], pose[11] - there[11]
-        c0, c1, c2 = o1 * d2 - o2 * d1, o2 * d0 - o0 * d2, o0 * d1 - o1 * d0
-        a0 += l1 * d2 - l2 * d1 + o1 * c2 - o2 * c1
-        a1 += l2 * d0 - l0 * d2 + o2 * c0 - o0 * c2
-        a2 += l0 * d1 - l1 * d0 + o0 * c1 - o1 * c0
-    spin, slide = turns * speed, 2.0 * (1.0 - turns) * speed
-    spin_up, slide_up = turns * rate, (1.0 - turns) * rate
-    e0, e1, e2 = o1 * z2 - o2 * z1, o2 * z0 - o0 * z2, o0 * z1 - o1 * z0
-    out[0], out[1], out[2] = o0 + z0 * spin, o1 + z1 * spin, o2 + z2 * spin
-    out[3] = l0 + z0 * spin_up + e0 * spin
-    out[4] = l1 + z1 * spin_up + e1 * spin
-    out[5] = l2 + z2 * spin_up + e2 * spin
-    out[6] = a0 + z0 * slide_up + e0 * slide
-    out[7] = a1 + z1 * slide_up + e1 * slide
-    out[8] = a2 + z2 * slide_up + e2 * slide
+def _to_body_axes(work: SampleWorkspace, i: int) -> None:
+    """Angular velocity and both accelerations of a body in its own axes."""
+    pose, twist, own = work.pose[i], work.twist[i], work.inward[i]
     for part in range(0, 9, 3):
-        x0, x1, x2 = out[part], out[part + 1], out[part + 2]
+        x0, x1, x2 = twist[part], twist[part + 1], twist[part + 2]
         for k in range(3):
             own[part + k] = pose[k] * x0 + pose[3 + k] * x1 + pose[6 + k] * x2
 

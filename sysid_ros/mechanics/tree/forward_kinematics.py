@@ -1,6 +1,7 @@
 """Forward kinematics of a tree, body after body for one sample, compiled.
 
-All kernels that work sample by sample take poses from here. There is one other form, in
+All kernels that work sample by sample take poses from here, and those of the regressor take
+velocities and accelerations as well. There is one other form, in
 :mod:`~sysid_ros.mechanics.regressor.regressor_kernels`: on blocks of samples in vector lanes, with
 sines that do not branch, which makes regressors of long recordings several times as fast as loops
 over samples.
@@ -115,6 +116,49 @@ def body_forward_kinematics(
         pose[i, 3 * row + 2] = part * z + p2 * c + (p0 * y - p1 * x) * s
         pose[i, 9 + row] = origin if turns else origin + along * position
         screw[i, row] = along
+
+
+@njit(**INSIDE)
+def body_velocity_and_acceleration(
+    tree: TreeGeometry, gravity: np.ndarray, pose: np.ndarray, screw: np.ndarray,
+    twist: np.ndarray, i: int, speed: float, rate: float,
+) -> None:
+    """Velocity and acceleration of body i from those of its parent, once it has a pose.
+
+    Args:
+        tree: The tree.
+        gravity: In [m/s²], shape ``(3,)``; it counts as acceleration of the base.
+        pose: See :func:`body_forward_kinematics`.
+        screw: See :func:`body_forward_kinematics`.
+        twist: Angular velocity and acceleration of every body, and linear acceleration of its
+            origin less gravity, in the world's axes, shape ``(b, 9)``; the row of body i is filled.
+        i: Which body.
+        speed: Velocity of its joint in [rad/s] or [m/s].
+        rate: Acceleration of its joint.
+    """
+    before, turns = tree.parent[i], 1.0 if tree.revolute[i] else 0.0
+    z0, z1, z2 = screw[i, 0], screw[i, 1], screw[i, 2]
+    o0, o1, o2, l0, l1, l2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a0, a1, a2 = -gravity[0], -gravity[1], -gravity[2]
+    if before >= 0:
+        w, out, there = twist[before], pose[i], pose[before]
+        o0, o1, o2, l0, l1, l2, a0, a1, a2 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]
+        d0, d1, d2 = out[9] - there[9], out[10] - there[10], out[11] - there[11]
+        c0, c1, c2 = o1 * d2 - o2 * d1, o2 * d0 - o0 * d2, o0 * d1 - o1 * d0
+        a0 += l1 * d2 - l2 * d1 + o1 * c2 - o2 * c1
+        a1 += l2 * d0 - l0 * d2 + o2 * c0 - o0 * c2
+        a2 += l0 * d1 - l1 * d0 + o0 * c1 - o1 * c0
+    spin, slide = turns * speed, 2.0 * (1.0 - turns) * speed
+    spin_up, slide_up = turns * rate, (1.0 - turns) * rate
+    e0, e1, e2 = o1 * z2 - o2 * z1, o2 * z0 - o0 * z2, o0 * z1 - o1 * z0
+    own = twist[i]
+    own[0], own[1], own[2] = o0 + z0 * spin, o1 + z1 * spin, o2 + z2 * spin
+    own[3] = l0 + z0 * spin_up + e0 * spin
+    own[4] = l1 + z1 * spin_up + e1 * spin
+    own[5] = l2 + z2 * spin_up + e2 * spin
+    own[6] = a0 + z0 * slide_up + e0 * slide
+    own[7] = a1 + z1 * slide_up + e1 * slide
+    own[8] = a2 + z2 * slide_up + e2 * slide
 
 
 @njit(**INSIDE)
