@@ -13,7 +13,7 @@ from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.nodes.excitation_settings import OUTPUTS, ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
     ControlLaw,
-    WholeTrajectory,
+    RollingTrajectory,
     effort_stream,
     position_stream,
     reference_stream,
@@ -44,7 +44,7 @@ def make_output(node: SysidNode[ExcitationNodeSettings], designer: Designer) -> 
     if settings.output == 'effort':
         return effort_stream(node, name, control_law(designer, settings))
     if settings.output == 'trajectory':
-        return WholeTrajectory(node, joints, name)
+        return RollingTrajectory(node, designer.limits, name, settings.horizon)
     return TrajectoryAction(node, joints, name, lambda: (
         np.full(len(joints), node.settings.tracking_error), node.settings.result_margin))
 

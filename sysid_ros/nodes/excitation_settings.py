@@ -33,8 +33,8 @@ class ExcitationNodeSettings(NodeSettings):
         'reference', 'position', 'effort', 'trajectory', 'follow_joint_trajectory'
     ] = Field(
         default='reference',
-        description='reference, position or effort: a stream; trajectory: the whole motion on a '
-        'topic; follow_joint_trajectory: the whole motion through the action')
+        description='reference, position or effort: a stream; trajectory: the motion on a '
+        'topic, piece by piece; follow_joint_trajectory: the whole motion through the action')
     command: str = Field(
         default='', description='Topic or action of the output; empty: the usual name')
     joint_states: str = Field(default='joint_states', description='Topic of the joint states')
@@ -73,6 +73,10 @@ class ExcitationNodeSettings(NodeSettings):
     result_margin: float = Field(
         default=2.0, gt=0.0, le=60.0,
         description='Longest delay of the result of follow_joint_trajectory in [s]')
+    horizon: float = Field(
+        default=0.4, ge=0.0, le=2.0,
+        description='How far ahead the output trajectory tells the controller in [s]; every piece '
+        'ends at rest, so that the robot stops when this computer dies; 0: all at once')
     natural_frequency: float = Field(
         default=10.0, gt=0.0, le=1000.0,
         description='Of the feedback behind the output effort in [rad/s]')

@@ -27,6 +27,7 @@ from sysid_ros.demo.true_robot import Deviations
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.msg import StopRequest
+from sysid_ros.nodes.conversions import to_nanoseconds
 from sysid_ros.nodes.node import STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.settings import NodeSettings
@@ -236,8 +237,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         if settings.encoder_steps:
             step = 2.0 * np.pi / settings.encoder_steps
             q = np.round(q / step) * step
-        elapsed = (self._steps + self._lost) * settings.timestep
-        seconds, nanoseconds = divmod(self._epoch + round(elapsed * 1e9), 10**9)
+        seconds, nanoseconds = divmod(self._now(), 10**9)
         message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
         message.position = array('d', q.tobytes())
         message.velocity = array('d', (v + settings.velocity_noise * noise[0]).tobytes())
@@ -259,14 +259,31 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
                     'a trajectory of other joints', found=', '.join(message.joint_names),
                     allowed=', '.join(self._names))
             order = [message.joint_names.index(self._names[k]) for k in self._place if points]
-            times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
-            drives.take_trajectory(times, [
+            late = self._late(message)
+            times = [1e-9 * to_nanoseconds(p.time_from_start) - late for p in points]
+            # What was to be reached before is past.
+            first = sum(time <= 0.0 for time in times) if late else 0
+            if points and first == len(times):
+                raise SysidError(
+                    'the trajectory is over', found=f'{-times[-1]:.3g} s ago',
+                    fix='See that the clocks of both computers agree')
+            drives.take_trajectory(times[first:], [
                 [np.array(values)[order] for values in (p.positions, p.velocities, p.accelerations)
                  if len(values) == len(order)]
-                for p in points
+                for p in points[first:]
             ])
 
         self._take(follow)
+
+    def _late(self, message: JointTrajectory) -> float:
+        """Time in [s] since a trajectory began by its stamp; 0 without: it begins now."""
+        begin = to_nanoseconds(message.header.stamp)
+        return 1e-9 * (self._now() - begin) if begin else 0.0
+
+    def _now(self) -> int:
+        """The time of the simulation in [ns] since 1970."""
+        elapsed = (self._steps + self._lost) * self.settings.timestep
+        return int(self._epoch + round(elapsed * 1e9))
 
     def _take(self, follow: Callable[[Drives], None]) -> None:
         """Hand a command to the drives; what they refuse is said, and nothing moves by it."""

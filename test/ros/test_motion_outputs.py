@@ -26,7 +26,7 @@ from sysid_ros.nodes.conversions import to_seconds
 from sysid_ros.nodes.excitation_outputs import control_law
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
-    WholeTrajectory,
+    RollingTrajectory,
     effort_stream,
     position_stream,
     reference_stream,
@@ -70,8 +70,8 @@ def stop() -> BrakingStop:
     return BrakingStop(limits, SEEN.q, SEEN.v, np.zeros(2))
 
 
-def path(seconds: float = 1.0) -> Motion:
-    t = np.linspace(0.0, seconds, 11)
+def path(seconds: float = 1.0, samples: int = 11) -> Motion:
+    t = np.linspace(0.0, seconds, samples)
     q = np.outer(t, [0.1, 0.2])
     return Motion(t, q, np.gradient(q, t, axis=0), np.zeros_like(q), np.zeros_like(q))
 
@@ -148,24 +148,80 @@ def test_torques_are_made_for_where_the_robot_is_by_now(tmp_path):
     assert np.abs(late - torque(q, v, 0.0)).max() > 1.0
 
 
-def test_40_a_whole_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(ros, node):
-    output = WholeTrajectory(node, JOINTS, 'joint_trajectory')
+LIMITS = MotionLimits(
+    JOINTS, *(sign * np.full(2, 3.0) for sign in (-1.0, 1.0)), *(
+        np.full(2, value) for value in (3.0, 10.0, 100.0, 1.0)))
+
+
+def times_of(message):
+    return np.array([
+        point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+        for point in message.points])
+
+
+@pytest.mark.parametrize('horizon', [0.0, 0.4])
+def test_40_a_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(
+    ros, node, horizon
+):
+    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', horizon)
     heard = ros.hear(JointTrajectory, 'joint_trajectory')
     ros.wait(lambda: not output.problem())
     output.begin(0.0, path())
     ros.wait(lambda: len(heard) == 1)
-    assert len(heard[0].points) == 11 and list(heard[0].points[-1].positions) == [0.1, 0.2]
-    output.stop(0.5, None)
+    if horizon == 0.0:
+        assert len(heard[0].points) == 11
+        assert list(heard[0].points[-1].positions) == [0.1, 0.2]
     for _ in range(3):
         output.stop(0.5, stop())
+        output.send(0.9, POINT, SEEN)
     ros.wait(lambda: len(heard) == 2)
     braking = heard[1].points
     assert list(braking[-1].velocities) == [0.0, 0.0]
     np.testing.assert_allclose(braking[-1].positions, stop().rest)
-    time = braking[-1].time_from_start
-    assert time.sec + 1e-9 * time.nanosec == pytest.approx(stop().duration)
+    assert times_of(heard[1])[-1] == pytest.approx(stop().duration)
     ros.spin(0.1)
     assert len(heard) == 2 and not output.streams
+
+
+def test_pieces_of_a_trajectory_overlap_end_at_rest_and_lead_to_its_end(ros, node):
+    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', 0.4)
+    heard = ros.hear(JointTrajectory, 'joint_trajectory', 100)
+    ros.wait(lambda: not output.problem())
+    whole = path(2.0, 401)
+    output.begin(10.0, whole)
+    for now in 10.0 + np.arange(0.0, 2.0, 0.005):
+        output.send(now, POINT, SEEN)
+    ros.wait(lambda: heard and times_of(heard[-1])[-1] == pytest.approx(2.0))
+    stamp = heard[0].header.stamp
+    assert stamp.sec > 0 and all(message.header.stamp == stamp for message in heard)
+    # Renewed four times in its length, as long as there is more to come.
+    assert len(heard) == pytest.approx((2.0 - 0.4) / 0.1, abs=2)
+    for number, message in enumerate(heard[:-1]):
+        times = times_of(message)
+        begun = times[0] - 0.01 if number else 0.0
+        assert begun == pytest.approx(0.1 * number, abs=0.015 * number)
+        assert times[-1] < begun + 0.4 + 0.1
+        assert (np.diff(times) > 0.0).all()
+        last = message.points[-1]
+        assert not any(last.velocities) and not any(last.accelerations)
+        # Until it brakes, it is the motion.
+        held = times <= begun + 0.2
+        np.testing.assert_allclose(
+            [message.points[k].positions for k in np.flatnonzero(held)],
+            np.outer(times[held], [0.1, 0.2]), atol=1e-12)
+    assert list(heard[-1].points[-1].positions) == [0.2, 0.4]
+
+
+def test_40_pieces_are_not_renewed_where_nobody_knows_where_the_robot_is(ros, node):
+    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', 0.4)
+    heard = ros.hear(JointTrajectory, 'joint_trajectory')
+    ros.wait(lambda: not output.problem())
+    output.begin(0.0, path())
+    output.stop(0.2, None)
+    output.send(0.3, POINT, SEEN)
+    ros.wait(lambda: len(heard) == 1)
+    ros.spin(0.2)
+    assert len(heard) == 1
 
 
 def test_times_are_exact_to_the_nanosecond():

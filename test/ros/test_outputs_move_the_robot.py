@@ -1,5 +1,7 @@
 """Every way in which an excitation moves a robot, with the simulated robot at the other end."""
 
+import signal
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
@@ -8,7 +10,7 @@ from std_srvs.srv import SetBool
 from support import ideal_robot
 from sysid_ros.action import Excite
 from sysid_ros.excitation.files import load_excitation
-from sysid_ros.msg import Heartbeat, ResultCode
+from sysid_ros.msg import ExcitationStatus, Heartbeat, ResultCode
 
 pytest.importorskip('mujoco')
 
@@ -59,3 +61,44 @@ def test_a_motion_is_played_to_its_end(ros, project, output, near):
     assert (np.ptp(q, axis=0) > 0.5 * np.ptp(wave.grid(100.0).q, axis=0)).all()
     np.testing.assert_allclose(q[-1], last, atol=near)
     assert list(states[-1].name) == list(designer.limits.joint_names)
+
+
+def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(ros, project):
+    urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
+    plan, _ = ideal_robot.write_plan(ros.folder, urdf.read_text())
+    first = load_excitation(ros.folder / 'motions' / 'wave.yaml').sample(np.zeros(1)).q[0]
+    ros.start('simulated_robot', {
+        'description': str(urdf), 'initial_position': first.tolist(),
+        'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
+    states = ros.hear(JointState, 'joint_states', 100)
+    statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
+    monitor = ideal_robot.PaperMonitor(ros).begin()
+    try:
+        beats = ros.hear(Heartbeat, 'sysid/heartbeat')
+        ros.start('excitation_node', {
+            'plan': str(plan), 'data_folder': str(ros.folder), 'output': 'trajectory',
+            'realtime_priority': 20, **PATIENT})
+        ros.wait(lambda: states and beats)
+        ros.go_first()
+
+        def started():
+            assert ros.call(SetBool, 'excitation_node/arm', data=True).success
+            handle = ros.send_goal(
+                Excite, 'excitation_node/excite', motion='wave', speed_scale=0.25)
+            ended = handle.get_result_async()
+            ros.wait(lambda: ended.done() or (
+                statuses and statuses[-1].phase == ExcitationStatus.PLAYING
+                and 0.1 < statuses[-1].progress < 0.5
+                and np.abs(states[-1].velocity).max() > 0.1))
+            return not ended.done()
+
+        ros.wait(started)
+        ros.stop('excitation_node', signal.SIGKILL)
+        died = len(states)
+    finally:
+        monitor.end()
+    ros.spin(3.0)
+    q = np.array([message.position for message in states[died:]])
+    far = np.flatnonzero(np.abs(q - q[-1]).max(axis=1) > 0.01)
+    # A piece of 0.4 s, and the time to brake, of the 4 s and more that were left.
+    assert len(far) and far[-1] / 250.0 < 1.0
