@@ -50,7 +50,7 @@ _UNIT_WORDS = (
 
 # Keys that say something about one format only.
 _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
-    'csv': frozenset({'time', 'delimiter'}),
+    'csv': frozenset({'time', 'delimiter', 'decimal'}),
     'npz': frozenset({'time'}),
     'rosbag': frozenset({
         'topic', 'effort_topic', 'rename', 'stamps', 'clock_warning', 'clock_limit', 'salvage',
@@ -68,6 +68,8 @@ class TimeSettings(StrictSettings):
         rate: Samples per second of stamps that are a uniform clock, in [Hz].
         column: CSV column, by header name or index.
         array: NPZ array.
+        nanoseconds: Column or array of the nanoseconds beside one of whole seconds, as messages of
+            ROS have them.
         file: File of the column or array; the recording's ``file`` where left out.
         unit: ``s``, ``ms``, ``us`` or ``ns``.
     """
@@ -75,6 +77,7 @@ class TimeSettings(StrictSettings):
     rate: float | None = Field(default=None, gt=0)
     column: str | int | None = None
     array: str | None = None
+    nanoseconds: str | int | None = None
     file: str | None = None
     unit: Literal['s', 'ms', 'us', 'ns'] = 's'
 
@@ -86,6 +89,11 @@ class TimeSettings(StrictSettings):
                 'the time needs exactly one source', where='time',
                 found=', '.join(given) or 'none', allowed='one of rate, column, array',
             )
+        if self.nanoseconds is not None and (self.rate is not None or self.unit != 's'):
+            raise ConfigurationError(
+                'nanoseconds are added to a column or array of seconds', where='time.nanoseconds',
+                found='a rate' if self.rate is not None else f'unit: {self.unit}',
+                fix='Remove one of them')
         return self
 
 
@@ -93,7 +101,8 @@ class QuantitySettings(StrictSettings):
     """Where one quantity comes from, and how it becomes SI at the joints.
 
     A raw sample becomes ``sign · scale · unit · raw``, goes through the
-    transmission when ``side`` is ``motor``, and then gets ``offset`` added.
+    transmission when ``side`` is ``motor``, and then gets ``offset`` added. A position that is
+    ``wrapped`` is then taken from -π to π.
 
     Attributes:
         file: File name; the recording's ``file`` where left out.
@@ -106,6 +115,9 @@ class QuantitySettings(StrictSettings):
         scale: Factor on the recorded side, one or one per joint (a motor's
             torque constant in [N·m] per raw unit, say).
         offset: Added at the joint in SI units, one or one per joint.
+        wrapped: Whether positions are counted within one turn, as from 0 to 360 degrees, by joints
+            whose limits lie within half a turn of zero, or that turn without end; one or one per
+            joint.
         time: Stamps of this quantity alone; the recording's where left out.
     """
 
@@ -117,11 +129,17 @@ class QuantitySettings(StrictSettings):
     sign: float | tuple[float, ...] = 1.0
     scale: float | tuple[float, ...] = 1.0
     offset: float | tuple[float, ...] = 0.0
+    wrapped: bool | tuple[bool, ...] = False
     time: TimeSettings | None = None
 
 
 class TransmissionSettings(StrictSettings):
-    """Motor turns per joint turn: a full matrix, or the ratios on its diagonal."""
+    """Motor turns per joint turn: a full matrix, or the ratios on its diagonal.
+
+    Attributes:
+        motor_per_joint: Rows by motor, columns by joint.
+        ratios: One for each joint whose motor turns with it alone.
+    """
 
     motor_per_joint: tuple[tuple[float, ...], ...] | None = None
     ratios: tuple[float, ...] | None = None
@@ -160,6 +178,7 @@ class RecordingSettings(StrictSettings):
             the wanted joints, all where left out.
         file: Default file of every quantity; for a bag its folder or file.
         delimiter: Separator of CSV columns.
+        decimal: Decimal mark of the numbers in a CSV file.
         time: Stamps of tables.
         position: Joint positions; needed for tables.
         velocity: Joint velocities, optional.
@@ -184,6 +203,7 @@ class RecordingSettings(StrictSettings):
     joints: tuple[str, ...] = ()
     file: str | None = None
     delimiter: str = Field(default=',', min_length=1, max_length=1)
+    decimal: Literal['.', ','] = '.'
     time: TimeSettings | None = None
     position: QuantitySettings | None = None
     velocity: QuantitySettings | None = None
@@ -215,6 +235,10 @@ class RecordingSettings(StrictSettings):
     @model_validator(mode='after')
     def _check(self) -> RecordingSettings:
         _check_format_keys(self)
+        if self.decimal == self.delimiter:
+            raise ConfigurationError(
+                'separator and decimal mark are the same', where='decimal', found=self.decimal,
+                fix="Set delimiter: ';', or what stands between the cells")
         if len(set(self.joints)) != len(self.joints):
             raise ConfigurationError('a joint is named twice', where='joints', found=self.joints)
         for quantity, settings in self.quantities.items():
@@ -279,7 +303,7 @@ def _check_format_keys(settings: RecordingSettings) -> None:
 def _check_quantity(
     recording: RecordingSettings, quantity: str, settings: QuantitySettings
 ) -> None:
-    lists = ('columns', 'unit', 'sign', 'scale', 'offset')
+    lists = ('columns', 'unit', 'sign', 'scale', 'offset', 'wrapped')
     for key in lists:
         value = getattr(settings, key)
         if isinstance(value, tuple):
@@ -289,6 +313,10 @@ def _check_quantity(
             'a sign is not +1 or -1', where=f'{quantity}.sign', found=settings.sign,
             fix='Put other factors into scale',
         )
+    if quantity != 'position' and settings.wrapped:
+        raise ConfigurationError(
+            'positions alone are counted within one turn', where=f'{quantity}.wrapped',
+            found=settings.wrapped, fix='Remove it')
     if settings.side == 'motor' and recording.transmission is None:
         raise ConfigurationError(
             'a motor-side signal needs the transmission', where=f'{quantity}.side',

@@ -210,7 +210,7 @@ def _read_quantity(
 ) -> np.ndarray:
     path = base / (quantity.file or settings.file or '')
     if settings.format == 'csv':
-        values = read_csv_columns(path, quantity.columns, settings.delimiter)
+        values = read_csv_columns(path, quantity.columns, settings.delimiter, settings.decimal)
     else:
         values = read_npz_array(path, quantity.array or '', quantity.columns)
     if values.shape[1] != len(settings.joints):
@@ -229,10 +229,16 @@ def _read_time(
     if time.rate is None:
         path = base / (time.file or settings.file or '')
         if settings.format == 'csv':
-            stamps = read_csv_columns(path, (time.column or 0,), settings.delimiter)
+            columns = [time.column or 0, *(
+                () if time.nanoseconds is None else (time.nanoseconds,))]
+            stamps = read_csv_columns(path, columns, settings.delimiter, settings.decimal)
         else:
-            stamps = read_npz_array(path, time.array or '')
+            stamps = np.hstack([
+                read_npz_array(path, str(array)) for array in (time.array, time.nanoseconds)
+                if array is not None])
         t = stamps[:, 0] * TIME_UNITS[time.unit]
+        if time.nanoseconds is not None:
+            t = t + TIME_UNITS['ns'] * stamps[:, 1]
         lengths['time'] = len(t)
     else:
         t = np.arange(max(lengths.values())) / time.rate

@@ -61,11 +61,23 @@ def to_joint_side(samples: Samples, settings: RecordingSettings) -> Samples:
         if described.side == 'motor':
             scaled = _through_transmission(scaled, quantity, samples.names, settings)
         values[quantity] = scaled + np.array(per_joint(described.offset, len(joints)))[pick]
+        wrapped = np.array(per_joint(described.wrapped, len(joints)), dtype=bool)[pick]
+        if wrapped.any():
+            values[quantity][:, wrapped] = within_half_a_turn(values[quantity][:, wrapped])
         untyped = settings.format == 'rosbag' and described.unit is None
         units[quantity] = tuple(
             _untyped_unit(quantity) if untyped else names[index] for index in pick
         )
     return replace(samples, values=values, units=units)
+
+
+def within_half_a_turn(q: np.ndarray) -> np.ndarray:
+    """Angles from -π to π.
+
+    Args:
+        q: Angles of any number of turns in [rad], any shape.
+    """
+    return q - 2.0 * np.pi * np.rint(q / (2.0 * np.pi))
 
 
 def clean_channels(samples: Samples, counts: Counter[str]) -> tuple[Channel, ...]:

@@ -61,7 +61,7 @@ TABLES = [
      "Set recording: {delimiter: ';'}."),
     (replaced(',', '\t'), r"""separated by "\t", not by ','""", r'recording: {delimiter: "\t"}.'),
     (lambda text: text.replace(',', ';').replace('.', ','), 'numbers have decimal commas',
-     "delimiter: ';'}, and replace the commas by points."),
+     "Set recording: {delimiter: ';', decimal: ','}."),
     (lambda text: text.splitlines()[0], 'the table has no rows (found a header alone: t, q1',
      'Record again, or name another file.'),
     (lambda text: '', 'the file is empty', 'Record again, or name another file.'),

@@ -39,8 +39,8 @@ def require_separator(
                 f'cells look separated by {written}, not by {_SEPARATORS.get(delimiter, delimiter)}'
                 + (', and numbers have decimal commas' if comma else ''),
                 where=where, found=repr(line[:_SHOWN]),
-                fix=f'Set recording: {{delimiter: {written}}}' + (
-                    ', and replace the commas by points' if comma else ''))
+                fix=f'Set recording: {{delimiter: {written}' + (
+                    ", decimal: ','}" if comma else '}'))
 
 
 def not_a_number(cell: str, delimiter: str, where: str) -> RecordingError:
@@ -55,8 +55,8 @@ def not_a_number(cell: str, delimiter: str, where: str) -> RecordingError:
     if _DECIMAL_COMMA.fullmatch(cell):
         return RecordingError(
             'a number has a comma', where=where, found=found, allowed='a decimal point, as 3.5',
-            fix='Replace the commas by points' + (
-                '' if delimiter == ',' else ", as by sed 's/,/./g' OLD.csv > NEW.csv"))
+            fix='Replace the commas by points' if delimiter == ',' else
+            "Set recording: {decimal: ','}")
     written = next((
         text for mark, text in _SEPARATORS.items()
         if mark != delimiter and _NUMBERS.fullmatch(cell.replace(mark, '\n'))), None)

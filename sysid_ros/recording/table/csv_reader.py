@@ -20,7 +20,8 @@ _MARKS = ('%', '#')
 
 
 def read_csv_columns(
-    path: Path, columns: Sequence[str | int] | None = None, delimiter: str = ','
+    path: Path, columns: Sequence[str | int] | None = None, delimiter: str = ',',
+    decimal: str = '.',
 ) -> np.ndarray:
     """Read columns of a CSV file, row by row.
 
@@ -32,6 +33,7 @@ def read_csv_columns(
         path: File to read.
         columns: Columns by header name or 0-based index; all where None.
         delimiter: Separator of the cells.
+        decimal: Decimal mark of the numbers, a point or a comma.
 
     Returns:
         Samples, shape ``(T, k)``, with T > 0.
@@ -43,7 +45,7 @@ def read_csv_columns(
     require_format(path, 'csv')
     try:
         with path.open(encoding='utf-8-sig', newline='') as file:
-            return _Table(file, delimiter, str(path)).read(columns)
+            return _Table(file, delimiter, decimal, str(path)).read(columns)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise unreadable(RecordingError, path, error) from error
 
@@ -54,11 +56,12 @@ class _Table:
     Args:
         file: Its lines.
         delimiter: Separator of the cells.
+        decimal: Decimal mark of the numbers.
         where: Its name, for messages.
     """
 
-    def __init__(self, file: Iterator[str], delimiter: str, where: str) -> None:
-        self._delimiter, self._where = delimiter, where
+    def __init__(self, file: Iterator[str], delimiter: str, decimal: str, where: str) -> None:
+        self._delimiter, self._decimal, self._where = delimiter, decimal, where
         self._comments: deque[list[str]] = deque(maxlen=_COMMENTS)
         self._rows = self._read_rows(file)
 
@@ -68,7 +71,7 @@ class _Table:
         if not first:
             raise RecordingError(
                 'the file is empty', where=self._where, fix='Record again, or name another file')
-        numeric = all(map(is_number, first))
+        numeric = self._are_numbers(first)
         header = self._commented_header(len(first)) if numeric else _stripped(first)
         try:
             indices = _find_columns(columns, header, len(first), self._where)
@@ -100,9 +103,12 @@ class _Table:
         """Names of the columns in the last comment that has one for each."""
         for comment in reversed(self._comments):
             cells = _stripped([comment[0].lstrip(' \t%#'), *comment[1:]])
-            if len(cells) == count and not all(map(is_number, cells)):
+            if len(cells) == count and not self._are_numbers(cells):
                 return cells
         return None
+
+    def _are_numbers(self, cells: Sequence[str]) -> bool:
+        return all(is_number(cell, self._decimal) for cell in cells)
 
     def _append(
         self, values: array[float], row: list[str], indices: list[int], number: int
@@ -116,7 +122,7 @@ class _Table:
                 )
             cell = row[index].strip()
             try:
-                values.append(float(cell) if cell else float('nan'))
+                values.append(number_of(cell, self._decimal))
             except ValueError as error:
                 raise not_a_number(
                     cell, self._delimiter, f'{self._where}, line {number}, column {index}',
@@ -153,10 +159,30 @@ def _find_column(column: str | int, header: list[str] | None, count: int, where:
     return matches[0]
 
 
-def is_number(cell: str) -> bool:
-    """Whether a cell holds a number, or is empty."""
+def number_of(cell: str, decimal: str = '.') -> float:
+    """The number in a cell; NaN where it is empty.
+
+    Args:
+        cell: Its text.
+        decimal: Decimal mark, a point or a comma; the other one is no part of a number.
+
+    Raises:
+        ValueError: It holds something else.
+    """
+    if decimal == ',':
+        cell = cell.replace('.', '?').replace(',', '.')
+    return float(cell or 'nan')
+
+
+def is_number(cell: str, decimal: str = '.') -> bool:
+    """Whether a cell holds a number, or is empty.
+
+    Args:
+        cell: Its text.
+        decimal: Decimal mark, a point or a comma.
+    """
     try:
-        float(cell or 'nan')
+        number_of(cell, decimal)
     except ValueError:
         return False
     return True

@@ -93,6 +93,42 @@ def test_stamps_come_from_a_rate_or_another_file_in_other_units(base):
     assert by_file.start == 1.0
 
 
+def test_nanoseconds_are_added_to_seconds(base):
+    (base / 'x.csv').write_text('sec,nanosec,a\n7,999000000,0\n8,1000000,1\n')
+    recording = load_recording(settings(
+        joints=['a'], time={'column': 'sec', 'nanoseconds': 'nanosec'},
+        position={'columns': ['a']}, effort=None), base)
+    np.testing.assert_allclose(recording.channel('position').t, [0.0, 0.002], atol=1e-9)
+    np.savez(base / 'x.npz', s=[7, 8], ns=[999000000, 1000000], q=[[0.0], [1.0]])
+    recording = load_recording(settings(
+        format='npz', file='x.npz', joints=['a'], time={'array': 's', 'nanoseconds': 'ns'},
+        position={'array': 'q'}, effort=None), base)
+    np.testing.assert_allclose(recording.channel('position').t, [0.0, 0.002], atol=1e-9)
+    with pytest.raises(ConfigurationError, match='nanoseconds are added.*found unit: ms'):
+        settings(time={'column': 'sec', 'nanoseconds': 'nanosec', 'unit': 'ms'})
+
+
+def test_decimal_commas_are_read_where_they_are_said(base):
+    (base / 'x.csv').write_text(
+        't;a;b;ta;tb\n0,0;1,5;2;3;4\n0,1;5;6e-1;7,25;8\n')
+    recording = load_recording(settings(delimiter=';', decimal=','), base)
+    assert recording.channel('position').values.tolist() == [[1.5, 2], [5, 0.6]]
+    np.testing.assert_allclose(recording.channel('effort').t, [0.0, 0.1])
+    with pytest.raises(ConfigurationError, match='separator and decimal mark are the same'):
+        settings(decimal=',')
+
+
+def test_positions_within_one_turn_go_from_minus_half_a_turn_to_half(base):
+    (base / 'x.csv').write_text('t,a,b\n0,350,350\n1,10,10\n2,170,190\n')
+    recording = load_recording(settings(
+        position={'columns': ['a', 'b'], 'unit': 'deg', 'wrapped': [True, False]},
+        effort=None), base)
+    np.testing.assert_allclose(
+        np.degrees(recording.channel('position').values), [[-10, 350], [10, 10], [170, 190]])
+    with pytest.raises(ConfigurationError, match='positions alone'):
+        settings(effort={'columns': ['ta', 'tb'], 'wrapped': True})
+
+
 def test_rows_without_a_stamp_are_dropped_and_counted(base):
     (base / 'x.csv').write_text(CSV.replace('0.1,', ','))
     recording = load_recording(settings(), base)
@@ -159,10 +195,15 @@ def test_no_separator_is_named_by_which_the_columns_are_missing_too(tmp_path):
 
 def test_decimal_commas_are_told_from_other_text(tmp_path):
     (tmp_path / 'x.csv').write_text('t;a\n0,5;1,25e-3\n')
-    with pytest.raises(RecordingError, match="separated by ';'.*decimal commas.*commas by points"):
+    with pytest.raises(RecordingError, match="separated by ';'.*decimal commas.*decimal: ','"):
         read_csv_columns(tmp_path / 'x.csv', ['t', 'a'])
     with pytest.raises(RecordingError, match="line 2, column 0: a number has a comma.*'0,5'"):
         read_csv_columns(tmp_path / 'x.csv', ['t', 'a'], ';')
+    values = read_csv_columns(tmp_path / 'x.csv', ['t', 'a'], ';', ',')
+    np.testing.assert_array_equal(values, [[0.5, 1.25e-3]])
+    (tmp_path / 'x.csv').write_text('t;a\n0,5;1.250,5\n')
+    with pytest.raises(RecordingError, match='column 1: a cell is not a number'):
+        read_csv_columns(tmp_path / 'x.csv', ['t', 'a'], ';', ',')
     (tmp_path / 'x.csv').write_text('0,0;1\n2,0;3\n')
     with pytest.raises(RecordingError, match="line 2, column 1: .*separates.*delimiter: ';'"):
         read_csv_columns(tmp_path / 'x.csv', [0, 1])
