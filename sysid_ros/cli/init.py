@@ -14,23 +14,10 @@ from pathlib import Path
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.recording.guess.evidence import OpenQuestionsError, Question
+from sysid_ros.recording.guess.options import OPTIONS
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.initial_settings import InitialSettings, initial_settings
 
-_OPTIONS = {
-    'joints': ('JOINT,…', 'joints of the robot, in the order of the columns'),
-    'time': ('COLUMN', 'column or array of the stamps'),
-    'rate': ('HZ', 'rows a second, where there are no stamps'),
-    'time-unit': ('UNIT', 's, ms, us or ns'),
-    'position': ('COLUMNS', "columns of the positions: names, a pattern ('q_*') or numbers (1-7)"),
-    'velocity': ('COLUMNS', 'columns of the velocities'),
-    'effort': ('COLUMNS', 'columns of the torques, or of the currents'),
-    'position-unit': ('UNIT', 'rad or deg'),
-    'effort-unit': ('UNIT', 'N·m, N·mm, kgf·cm, …'),
-    'effort-scale': ('N·m,…', 'torque at the joint of one unit of effort, one or one for each '
-                     "joint; 'description': as its masses make it"),
-    'topic': ('TOPIC', "topic of a bag's joint states"),
-}
 _LONGEST = 100
 
 
@@ -42,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '-o', '--output', type=Path, metavar='FILE',
         help='settings file; by default the name of the recording, with .yaml')
     parser.add_argument('--force', action='store_true', help='write over an existing file')
-    for option, (metavar, text) in _OPTIONS.items():
+    for option, (metavar, text) in OPTIONS.items():
         parser.add_argument(f'--{option}', metavar=metavar, help=text)
 
 
@@ -54,7 +41,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             'the settings file is there already', where=str(output),
             fix='Name another one with -o, or write over it with --force')
     told = {
-        option: value for option in _OPTIONS
+        option: value for option in OPTIONS
         if (value := getattr(options, option.replace('-', '_'))) is not None}
     # File names in it are relative to this folder.
     output.parent.mkdir(parents=True, exist_ok=True)

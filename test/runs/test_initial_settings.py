@@ -258,13 +258,16 @@ def test_a_table_without_stamps_needs_its_rate(arm, recorded, robot, tmp_path):
     require_read(identification, recorded, arm.joint_names)
 
 
-def test_seconds_and_nanoseconds_apart_are_no_stamps(arm, recorded, robot, tmp_path):
+def test_seconds_and_nanoseconds_apart_are_put_together(arm, recorded, robot, tmp_path):
     t, q, _, tau = recorded
     header = ['header.stamp.sec', 'header.stamp.nanosec', *numbered('position'),
               *numbered('effort')]
-    file = write_csv(tmp_path / 'a.csv', header, [np.floor(t), 1e9 * (t % 1.0), q, tau])
-    with pytest.raises(OpenQuestionsError, match='--rate'):
-        guessed(robot, file)
+    nanoseconds = np.rint(1e9 * t).astype(np.int64)
+    file = write_csv(tmp_path / 'a.csv', header, [
+        nanoseconds // 10**9, nanoseconds % 10**9, q, tau])
+    _, identification = guessed(robot, file)
+    assert identification.settings.recording.time.nanoseconds == 'header.stamp.nanosec'
+    require_read(identification, recorded, arm.joint_names)
 
 
 def test_two_arms_in_one_table_are_asked_for(arm, recorded, robot, tmp_path):

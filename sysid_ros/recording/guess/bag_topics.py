@@ -92,7 +92,7 @@ def bag_topics(
     best = fitting[0]
     found = BagTopics(topic=best.topic, stamped=best.stamped)
     mapping = named[best.topic]
-    if not mapping:
+    if not mapping or 'joints' in told:
         mapping = _in_order(found, best, moving, told.get('joints', ''))
     found.joints = tuple(joint for joint in moving if joint in mapping.values())
     found.rename = {name: joint for name, joint in mapping.items() if name != joint}

@@ -21,7 +21,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
         'tau', 'taus', 'torque', 'torques', 'trq', 'eff', 'effort', 'efforts', 'moment',
         'moments', 'force', 'forces', 'load'),
     'current': ('current', 'currents', 'cur', 'curr', 'amps', 'ampere', 'amperes', 'iq', 'i'),
-    'time': ('t', 'time', 'times', 'timestamp', 'timestamps', 'stamp', 'stamps', 'clock'),
+    'time': (
+        't', 'time', 'times', 'timestamp', 'timestamps', 'stamp', 'stamps', 'clock', 'duration',
+        'elapsed'),
 }
 _QUANTITY = {word: quantity for quantity, words in _WORDS.items() for word in words}
 # What is in recordings, but not asked for.
@@ -34,13 +36,14 @@ _MEASURED = frozenset({
     'actual', 'act', 'meas', 'measured', 'msr', 'fb', 'feedback', 'real', 'sensor', 'sensed'})
 _COMMANDED = frozenset({
     'target', 'desired', 'des', 'cmd', 'command', 'commands', 'commanded', 'ref', 'reference',
-    'setpoint', 'goal', 'd', 'nominal'})
+    'setpoint', 'goal', 'd', 'nominal', 'action', 'actions', 'control'})
 _UNITS = {
     'deg': 'deg', 'degree': 'deg', 'degrees': 'deg', 'rad': 'rad', 'radian': 'rad',
     'radians': 'rad', 'mm': 'mm', 'm': 'm', 's': 's', 'sec': 's', 'secs': 's', 'seconds': 's',
     'ms': 'ms', 'msec': 'ms', 'millis': 'ms', 'milliseconds': 'ms', 'us': 'us', 'usec': 'us',
     'micros': 'us', 'microseconds': 'us', 'ns': 'ns', 'nsec': 'ns', 'nsecs': 'ns',
-    'nanosec': 'ns', 'nanoseconds': 'ns', 'nm': 'N·m', 'nmm': 'N·mm', 'mnm': 'mN·m',
+    'nanosec': 'ns', 'nanosecs': 'ns', 'nanos': 'ns', 'nanoseconds': 'ns',
+    'nm': 'N·m', 'nmm': 'N·mm', 'mnm': 'mN·m',
     'ncm': 'N·cm', 'a': 'A', 'ma': 'mA', 'rpm': 'rpm'}
 _GENERIC = frozenset({'joint', 'joints', 'j', 'jnt', 'axis', 'motor', 'state', 'states', 'data'})
 _TOKEN = re.compile(r'[a-z]+|\d+')
@@ -79,7 +82,8 @@ class ColumnName:
 
 def words_of(name: str) -> list[str]:
     """Words and numbers of a name, in lower case: ``'qPos_12'`` is q, pos and 12."""
-    apart = re.sub(r'([a-z])([A-Z])', r'\1_\2', name.replace('Nm', 'nm').replace('N·m', 'nm'))
+    whole = re.sub(r'(?i)(nano|micro|milli)_?(?=s)', r'\1', name.replace('°', 'deg'))
+    apart = re.sub(r'([a-z])([A-Z])', r'\1_\2', whole.replace('Nm', 'nm').replace('N·m', 'nm'))
     return _TOKEN.findall(apart.lower())
 
 

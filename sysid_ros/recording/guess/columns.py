@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
+from sysid_ros.recording.description import TIME_UNITS
 from sysid_ros.recording.guess.column_names import (
     ColumnName,
     column_names,
@@ -33,6 +34,7 @@ class TableColumns:
     Attributes:
         joints: Joints of the robot that were recorded.
         time: Column of the stamps; None where there is none.
+        nanoseconds: Column of the nanoseconds where that one has whole seconds.
         quantities: Columns by quantity, one for each joint, and their unit by name or ''.
         findings: What was guessed.
         questions: What is open.
@@ -40,6 +42,7 @@ class TableColumns:
 
     joints: tuple[str, ...] = ()
     time: ColumnName | None = None
+    nanoseconds: ColumnName | None = None
     quantities: dict[str, tuple[ColumnName, ...]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
@@ -117,7 +120,8 @@ class _Search:
             if column.quantity == 'time' and column.column in self._head.values]
         running = [column for column in stamps if _runs(self._head.values[column.column])]
         if stamps and not running and 'rate' not in self._told:
-            # As where seconds and nanoseconds have a column each.
+            if self._find_seconds(stamps):
+                return
             self._found.questions.append(Question(
                 'rate', 'How many rows were recorded in a second?',
                 f'no column that grows from row to row: {_short(stamps)}', '1000'))
@@ -129,6 +133,19 @@ class _Search:
         self._found.findings.append(Finding(
             'time', f'column {stamps[0].name!r}',
             'by its name' + (f'; not {others}' if others else '')))
+
+    def _find_seconds(self, stamps: Sequence[ColumnName]) -> bool:
+        """Whether seconds and nanoseconds have a column each, which together run."""
+        values = self._head.values
+        for seconds in (column for column in stamps if column.unit == 's'):
+            for rest in (column for column in stamps if column.unit == 'ns'):
+                if _runs(values[seconds.column] + TIME_UNITS['ns'] * values[rest.column]):
+                    self._found.time, self._found.nanoseconds = seconds, rest
+                    self._found.findings.append(Finding(
+                        'time', f'{seconds.name!r} and {rest.name!r}',
+                        'seconds and nanoseconds, by their names; together they run'))
+                    return True
+        return False
 
     def _columns_of(self, quantity: str) -> tuple[ColumnName, ...] | None:
         """Columns of a quantity, one for each joint; None where there are none."""

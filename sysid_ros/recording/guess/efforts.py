@@ -17,6 +17,12 @@ BY_DESCRIPTION = 'description'
 # Digits of scales that the description gives, and how near a unit of torque has to be.
 _DIGITS, _NEAR = 3, 1.3
 _UNKNOWN_SCALE = (EffortKind.SCALED, EffortKind.MOTOR_SIDE)
+# What shows of an effort that it is a torque.
+_TORQUES = frozenset({
+    EffortKind.JOINT_TORQUE, EffortKind.WRONG_SIGN, EffortKind.OTHER_UNIT,
+    EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED, EffortKind.INCONSISTENT})
+# Units of torques and of currents that names of columns have.
+_TORQUE_UNITS, _CURRENT_UNITS = ('N·m', 'N·mm', 'mN·m', 'N·cm'), ('A', 'mA')
 
 
 @dataclass
@@ -40,7 +46,7 @@ class EffortGuess:
 
 def effort_guess(
     found: Sequence[EffortFinding], joints: Sequence[str], *, current: bool, named: str,
-    told: str = '',
+    said: bool = False, told: str = '',
 ) -> EffortGuess:
     """Guess what turns recorded efforts into torques.
 
@@ -49,6 +55,7 @@ def effort_guess(
         joints: Joints in the order of the columns.
         current: Whether the names of the columns say that they are currents.
         named: Unit in the names of the columns, or empty.
+        said: Whether that unit was said by who knows it.
         told: Torque for one unit of effort, one or one for each joint, separated by commas, or
             :data:`BY_DESCRIPTION`.
 
@@ -68,17 +75,20 @@ def effort_guess(
         for joint in joints]
     if told:
         _take_scales(guess, told, implied, len(joints))
-    elif current or any(one.kind in _UNKNOWN_SCALE for one in found):
-        what = 'currents' if current else 'no torques at the joints in a usual unit'
+    elif said or (named in _TORQUE_UNITS and not current):
+        guess.unit = '' if named == 'N·m' else named
+        guess.findings.append(Finding(
+            'effort', f'in {named}', 'as told' if said else 'by the names of the columns'))
+    elif current or named in _CURRENT_UNITS or not _are_torques(found):
+        what = (
+            'currents' if current or named in _CURRENT_UNITS
+            else 'no torques at the joints in a usual unit')
         guess.questions.append(Question(
             'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort '
             '(torque constant times gear ratio)?',
             f'the efforts are {what}; the masses of the description would make it '
             f'{", ".join(f"{scale:g}" for scale in implied)}',
             ','.join('0.1' for _ in joints) + f", or '{BY_DESCRIPTION}' to let its masses decide"))
-    elif named.startswith(('N', 'm')) and named != 'N·m':
-        guess.unit = named
-        guess.findings.append(Finding('effort', f'in {named}', 'by the names of the columns'))
     else:
         _take_unit(guess, found)
     for one in found:
@@ -86,6 +96,12 @@ def effort_guess(
                         EffortKind.FILTERED):
             guess.findings.append(Finding('effort', 'look at it before the fit', one.sentence))
     return guess
+
+
+def _are_torques(found: Sequence[EffortFinding]) -> bool:
+    """Whether an effort is a torque, in whatever usual unit, and none is one of unknown scale."""
+    kinds = {one.kind for one in found}
+    return bool(kinds & _TORQUES) and not kinds & set(_UNKNOWN_SCALE)
 
 
 def _take_scales(

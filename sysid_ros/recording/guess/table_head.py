@@ -19,6 +19,8 @@ from sysid_ros.recording.table.npz_reader import read_npz_array
 _SEPARATORS = ('\t', ';', '|', ',', ' ')
 _LINES, _MARKS = 60, ('%', '#')
 _LEAST_ROWS = 2
+# Where a print of joint states has the frame, behind seconds and nanoseconds.
+_FRAME = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,9 @@ class TableHead:
         names: Names of the columns; empty strings where there is no header. An array of several
             columns is named ``array[0]``, ``array[1]`` and so on.
         delimiter: Separator of a CSV file.
+        decimal: Decimal mark of its numbers.
+        in_file: Whether the names stand in the file; where it is the print of messages, they are
+            those of the messages.
         numeric: Numbers of the columns that hold numbers.
         arrays: Array and column of each name in an archive.
     """
@@ -39,6 +44,8 @@ class TableHead:
     format: str
     names: tuple[str, ...]
     delimiter: str = ','
+    decimal: str = '.'
+    in_file: bool = True
     numeric: tuple[int, ...] = ()
     arrays: tuple[tuple[str, int], ...] = ()
 
@@ -47,11 +54,17 @@ class TableHead:
         """Whether columns have names."""
         return any(self.names)
 
+    def key_of(self, column: int) -> str | int:
+        """What settings call a column: its name where that is unique, or its number."""
+        name = self.names[column]
+        unique = self.in_file and name and self.names.count(name) == 1
+        return name if unique else column
+
     @cached_property
     def values(self) -> dict[int, np.ndarray]:
         """Samples of each column that holds numbers, shape ``(T,)`` each."""
         if self.format == 'csv':
-            table = read_csv_columns(self.path, self.numeric, self.delimiter)
+            table = read_csv_columns(self.path, self.numeric, self.delimiter, self.decimal)
             return dict(zip(self.numeric, table.T, strict=True))
         whole = {name: read_npz_array(self.path, name) for name, _ in self.arrays}
         return {k: whole[name][:, column] for k, (name, column) in enumerate(self.arrays)}
@@ -82,37 +95,69 @@ def _csv_head(path: Path) -> TableHead:
         raise RecordingError(
             'the table has no rows', where=str(path), found=f'{len(plain)} lines',
             fix='Record again, or name another file')
-    delimiter = _separator(plain, path)
+    delimiter, decimal = _separator(plain, path)
     rows = [[cell.strip() for cell in row] for row in csv.reader(plain, delimiter=delimiter)]
     first, *following = rows
     names: Sequence[str] = first
-    if all(map(is_number, first)):
-        names = _commented_names(lines, delimiter, len(first)) or [''] * len(first)
+    printed = printed_joint_states(rows)
+    if printed or all(is_number(cell, decimal) for cell in first):
+        names = printed or _commented_names(lines, delimiter, len(first)) or [''] * len(first)
         following = rows
     numeric = tuple(
         k for k in range(len(names))
-        if all(is_number(row[k]) for row in following if k < len(row)))
-    return TableHead(path, 'csv', tuple(names), delimiter, numeric)
+        if all(is_number(row[k], decimal) for row in following if k < len(row)))
+    return TableHead(path, 'csv', tuple(names), delimiter, decimal, not printed, numeric)
 
 
-def _separator(lines: Sequence[str], path: Path) -> str:
-    """The separator that makes all lines equally long, and most cells numbers."""
-    found: dict[str, float] = {}
+def printed_joint_states(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Names of the columns that ``ros2 topic echo --csv`` prints of joint states.
+
+    Every row has seconds, nanoseconds, the frame, the joints' names and their positions; velocities
+    and efforts where there are any, which tells all three apart from positions alone.
+
+    Args:
+        rows: Cells of the first rows.
+
+    Returns:
+        A name for each column; none where it is another table.
+    """
+    first = rows[0]
+    text = [k for k, cell in enumerate(first) if k > _FRAME and not is_number(cell)]
+    joints = first[_FRAME + 1:_FRAME + 1 + len(text)]
+    numbers = len(first) - _FRAME - 1 - len(joints)
+    same = all(
+        len(row) == len(first) and [row[k] for k in text] == joints
+        and all(map(is_number, [*row[:_FRAME], *row[_FRAME + 1 + len(joints):]])) for row in rows)
+    consecutive = text == list(range(_FRAME + 1, _FRAME + 1 + len(text)))
+    if not (joints and same and consecutive and numbers in (len(joints), 3 * len(joints))):
+        return []
+    quantities = ('position', 'velocity', 'effort')[:numbers // len(joints)]
+    return [
+        'stamp_sec', 'stamp_nanosec', 'frame', *('' for _ in joints),
+        *(f'{joint} {quantity}' for quantity in quantities for joint in joints)]
+
+
+def _separator(lines: Sequence[str], path: Path) -> tuple[str, str]:
+    """Separator and decimal mark that make all lines equally long, and most cells numbers."""
+    found: dict[tuple[str, str], float] = {}
     for mark in _SEPARATORS:
         rows = list(csv.reader(lines, delimiter=mark))
         lengths = {len(row) for row in rows}
         if lengths == {1} or len(lengths) > 1:
             continue
         cells = [cell.strip() for row in rows[1:] for cell in row]
-        found[mark] = sum(map(is_number, cells)) / len(cells)
+        for decimal in '.,':
+            if decimal != mark:
+                found[mark, decimal] = sum(is_number(cell, decimal) for cell in cells) / len(cells)
     if not found:
         if all(is_number(line) for line in lines[1:]):
-            return ','
+            return ',', '.'
         raise RecordingError(
             'it is no table with one separator', where=str(path), found=repr(lines[0][:60]),
             allowed='commas, semicolons, tabs, bars or single blanks between cells',
             fix='Save it as CSV, with a header')
-    return max(found, key=lambda mark: (found[mark], -_SEPARATORS.index(mark)))
+    return max(found, key=lambda marks: (
+        found[marks], -_SEPARATORS.index(marks[0]), marks[1] == '.'))
 
 
 def _commented_names(lines: Sequence[str], delimiter: str, count: int) -> list[str] | None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.errors import listed
 from sysid_ros.recording.description import DEGREE, TIME_UNITS
 from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.recording.samples import within_half_a_turn
 from sysid_ros.robot.model import RobotModel
 
+#: Units of angles and of slides, the likelier first, with their factors to SI.
+ANGLES: Mapping[str, float] = {'rad': 1.0, 'deg': DEGREE}
+SLIDES: Mapping[str, float] = {'m': 1.0, 'mm': 1e-3}
 # Positions are within their limits up to this factor and so many radians or metres.
 _WITHIN, _MARGIN = 1.1, 0.1
 # Joints without limits may turn so far, in [rad].
@@ -25,44 +31,116 @@ _USUAL = 2.0
 _ALIKE, _CORRELATED = 1.25, 0.8
 
 
-def position_units(
-    q: np.ndarray, joints: Sequence[str], robot: RobotModel, named: str
-) -> tuple[list[str] | None, Finding | Question]:
-    """Units of recorded positions.
+@dataclass(frozen=True)
+class PositionGuess:
+    """What positions are, in words of settings.
+
+    Attributes:
+        units: Unit of each joint; empty where that stays open.
+        wrapped: Whether each joint is counted within one turn.
+        findings: What was guessed.
+        questions: What is open.
+    """
+
+    units: tuple[str, ...] = ()
+    wrapped: tuple[bool, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+def position_guess(
+    q: Sequence[np.ndarray], joints: Sequence[str], robot: RobotModel, named: str
+) -> PositionGuess:
+    """Guess the units of recorded positions, and whether they are counted within one turn.
 
     Args:
-        q: Positions as they were recorded, shape ``(T, n)``.
-        joints: Their joints.
+        q: Positions of each joint as they were recorded, shape ``(T,)`` each.
+        joints: The joints.
         robot: The robot, whose limits say which are possible.
         named: Unit in the names of the columns, or empty.
-
-    Returns:
-        A unit for each joint, None where it stays open; the finding or the question.
     """
     kinds = [robot.joint_types[robot.joint_index(joint)] for joint in joints]
     turning = np.array([kind != 'prismatic' for kind in kinds])
-    if named in ('rad', 'deg'):
-        units = [named if turns else 'm' for turns in turning]
-        return units, Finding('position', f'in {named}', 'by the names of the columns')
-    reach = np.nanmax(np.abs(q), axis=0)
     limits = np.array([_limit(robot, joint) for joint in joints])
-    fits = {
-        unit: bool((reach * factor <= _WITHIN * limits + _MARGIN)[of].all())
-        for unit, factor, of in (
-            ('rad', 1.0, turning), ('deg', DEGREE, turning), ('m', 1.0, ~turning),
-            ('mm', 1e-3, ~turning))}
-    angle = next((unit for unit in ('rad', 'deg') if fits[unit]), None)
-    slide = next((unit for unit in ('m', 'mm') if fits[unit]), None)
+    reach = np.array([np.nanmax(np.abs(own)) for own in q])
+    slide = 'm' if named in ANGLES else _first_fitting(reach, limits, ~turning, SLIDES)
+    angle = named if named in ANGLES else _first_fitting(reach, limits, turning, ANGLES)
+    wrapped = np.zeros(len(joints), dtype=bool)
+    if named in ANGLES or angle is None:
+        tried = {named: ANGLES[named]} if named in ANGLES else ANGLES
+        for unit, factor in tried.items():
+            turned = _within_one_turn(q, limits, turning, factor)
+            if turned is not None:
+                angle, wrapped = unit, turned
+                break
     if angle is None or slide is None:
-        worst = int(np.argmax(reach / limits))
-        return None, Question(
-            'position-unit', 'In which unit are the positions, and are they those of the motors?',
-            f'{joints[worst]} goes to {reach[worst]:.4g}, its limit is {limits[worst]:.4g}, '
-            'far beyond it in radians and in degrees alike', 'deg')
-    units = [angle if turns else slide for turns in turning]
-    said = sorted(set(units), key=units.index)
-    return units, Finding(
-        'position', f'in {" and ".join(said)}', _limit_evidence(reach, limits, joints, units))
+        return PositionGuess(questions=_open_units(q, reach, limits, joints))
+    units = tuple(angle if turns else slide for turns in turning)
+    said = ' and '.join(dict.fromkeys(units))
+    evidence = _limit_evidence(reach, limits, joints, units)
+    if named in ANGLES:
+        evidence = 'by the names of the columns'
+    elif wrapped.any():
+        evidence = 'counted from 0 to a whole turn'
+    findings = [Finding('position', f'in {said}', evidence)]
+    if wrapped.any():
+        names = [joint for joint, is_so in zip(joints, wrapped, strict=True) if is_so]
+        findings.append(Finding(
+            'position', f'{listed(names)} counted within one turn',
+            'beyond their limits, which they keep if a turn is taken off'))
+    return PositionGuess(units, tuple(map(bool, wrapped)), tuple(findings))
+
+
+def _first_fitting(
+    reach: np.ndarray, limits: np.ndarray, of: np.ndarray, units: Mapping[str, float]
+) -> str | None:
+    """The first unit in which all of some joints stay within their limits."""
+    return next((
+        unit for unit, factor in units.items()
+        if (reach * factor <= _WITHIN * limits + _MARGIN)[of].all()), None)
+
+
+def _within_one_turn(
+    q: Sequence[np.ndarray], limits: np.ndarray, turning: np.ndarray, factor: float
+) -> np.ndarray | None:
+    """Which joints keep their limits only if a turn is taken off what lies beyond half a turn.
+
+    Returns:
+        Shape ``(n,)``; None where not all angles lie between 0 and a turn, or one keeps its limits
+        in no way.
+    """
+    wrapped = np.zeros(len(q), dtype=bool)
+    for k in map(int, np.flatnonzero(turning)):
+        angle = factor * q[k][np.isfinite(q[k])]
+        if angle.min() < -_MARGIN or angle.max() > 2.0 * np.pi + _MARGIN:
+            return None
+        most = _WITHIN * limits[k] + _MARGIN
+        wrapped[k] = angle.max() > most
+        if np.abs(within_half_a_turn(angle)).max() > most:
+            return None
+    return wrapped if wrapped.any() else None
+
+
+def _open_units(
+    q: Sequence[np.ndarray], reach: np.ndarray, limits: np.ndarray, joints: Sequence[str]
+) -> tuple[Question, ...]:
+    """What to ask of positions that keep the limits in no unit."""
+    worst = int(np.argmax(reach / limits))
+    found = (
+        f'{joints[worst]} goes to {reach[worst]:.4g}, its limit is {limits[worst]:.4g}, '
+        'far beyond it in radians and in degrees alike')
+    if not all(np.array_equal(own, np.rint(own), equal_nan=True) for own in q):
+        return (Question(
+            'position-unit', 'In which unit are the positions, and are they those of the motors? '
+            '(--position-scale takes radians or metres for one unit, too)', found, 'deg'),)
+    middle = float(np.nanmedian(np.concatenate(q)))
+    return (
+        Question(
+            'position-scale', 'How many radians (or metres) is one count of the positions?',
+            f'whole numbers; {found}', f'{2.0 * np.pi / 4096:.6g} for 4096 counts a turn'),
+        Question(
+            'position-offset', 'What is to be added to them, in radians (or metres), for the zero '
+            'of the description?', f'counts around {middle:.5g}', '-3.14159'))
 
 
 def _limit(robot: RobotModel, joint: str) -> float:

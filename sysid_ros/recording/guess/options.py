@@ -1,0 +1,67 @@
+"""Options of ``sysid init``: what a recording does not tell, and values as options say them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sysid_ros.errors import RecordingError
+
+#: What may be known of a recording, by the name of the option of ``sysid init``: placeholder of its
+#: value, and what it is.
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    'joints': ('JOINT,…', 'joints of the robot, in the order of the columns'),
+    'time': ('COLUMN', 'column or array of the stamps'),
+    'rate': ('HZ', 'rows a second, where there are no stamps'),
+    'time-unit': ('UNIT', 's, ms, us or ns'),
+    'position': ('COLUMNS', "columns of the positions: names, a pattern ('q_*') or numbers (1-7)"),
+    'velocity': ('COLUMNS', 'columns of the velocities'),
+    'effort': ('COLUMNS', 'columns of the torques, or of the currents'),
+    'position-unit': ('UNIT', 'rad or deg'),
+    'position-scale': ('RAD,…', 'radians or metres of one count of the positions, one or one for '
+                       'each joint'),
+    'position-offset': ('RAD,…', 'what is added to positions, one or one for each joint'),
+    'effort-unit': ('UNIT', 'N·m, N·mm, kgf·cm, …'),
+    'effort-scale': ('N·m,…', 'torque at the joint of one unit of effort, one or one for each '
+                     "joint; 'description': as its masses make it"),
+    'topic': ('TOPIC', "topic of a bag's joint states"),
+}
+
+
+def one_or_each(values: Sequence[Any]) -> Any:
+    """Values as settings say them: one for all joints that have the same, or one for each."""
+    return values[0] if len(set(values)) == 1 else list(values)
+
+
+def positive_number(text: str, option: str) -> float:
+    """A number above zero, as an option says it.
+
+    Raises:
+        RecordingError: It is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value < math.inf:
+        raise RecordingError(f'--{option} is no number above 0', found=text)
+    return value
+
+
+def numbers(text: str, option: str, count: int) -> list[float]:
+    """One number, or one for each joint, as an option says them.
+
+    Raises:
+        RecordingError: They are no such numbers.
+    """
+    try:
+        values = [float(part) for part in text.split(',')]
+    except ValueError:
+        values = []
+    values = values * count if len(values) == 1 else values
+    if len(values) != count or not all(map(math.isfinite, values)):
+        raise RecordingError(
+            f'--{option} is not one number or one for each joint', found=text,
+            allowed=f'{count} numbers, separated by commas')
+    return values

@@ -1,0 +1,157 @@
+"""Order, sign, unit and scale of recorded efforts, by the torques of the description."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError, listed
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.recording.checks.column_order import OtherOrder, other_order
+from sysid_ros.recording.checks.effort import effort_findings
+from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.guess.efforts import EffortGuess, effort_guess
+from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.recording.guess.options import one_or_each
+from sysid_ros.recording.load import load_recording
+from sysid_ros.settings import parse_settings
+
+if TYPE_CHECKING:
+    from sysid_ros.runs.guessed_recording import GuessedRecording
+
+# How recordings are filtered while efforts are compared with the description, in [Hz].
+_CUTOFF = 8.0
+# A joint that moves less than this, in [rad] or [m], stands still.
+_MOVES = 0.01
+
+
+def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> None:
+    """Complete settings by sign, unit and scale of the efforts.
+
+    Args:
+        guess: The settings, with all else described.
+        current: Whether the names of the columns say that they are currents.
+        named: Unit in these names, or empty.
+
+    Raises:
+        OpenQuestionsError: The recording leaves open what no default may decide.
+        RecordingError: No torque was recorded.
+    """
+    section, told = guess.section, guess.told
+    if section['format'] != 'rosbag' and 'effort' not in section:
+        guess.note(Question(
+            'effort', 'Which columns are the torques of the joints?',
+            'no column is called torque, effort, tau or current; if another file has them, add '
+            'recording: {effort: {file: …}} by hand', '8-14'))
+    guess.require_answers()
+    unit = told.get('effort-unit', named)
+    if 'effort-unit' in told:
+        section.setdefault('effort', {})['unit'] = unit
+        guess.parsed()
+        del section['effort']['unit']
+    _leave_out_idle_joints(guess)
+    _lock_others(guess)
+    setup, dataset = _aligned(guess)
+    if not (dataset.tau[dataset.mask] != 0.0).any():
+        raise RecordingError(
+            'no torque was recorded', where=str(guess.recording),
+            found='efforts that are empty or zero', fix='Record efforts, too; joints that '
+            'nothing drives are named by recording: {unpowered: […]}')
+    _check_order(guess, setup, dataset)
+    guess.require_answers()
+    found = effort_guess(
+        effort_findings(dataset, setup.model), section['joints'], current=current, named=unit,
+        said='effort-unit' in told, told=told.get('effort-scale', ''))
+    guess.note(*found.findings, *found.questions)
+    guess.require_answers()
+    _add_effort(section, found)
+    _aligned(guess)
+
+
+def _leave_out_idle_joints(guess: GuessedRecording) -> None:
+    """Leave out joints that stood still without an effort, as grippers do, where others had one."""
+    recording = load_recording(guess.parsed(), guess.folder)
+    joints = guess.section['joints']
+    idle = []
+    for joint in joints:
+        q, tau = (
+            None if channel is None else channel.column(joint)
+            for channel in (recording.channel_of('position', joint),
+                            recording.channel_of('effort', joint)))
+        driven = tau is not None and bool((np.nan_to_num(tau) != 0.0).any())
+        if not driven and (q is None or float(np.ptp(q[np.isfinite(q)])) < _MOVES):
+            idle.append(joint)
+    if not idle or len(idle) == len(joints) or 'joints' in guess.told:
+        return
+    kept = [k for k, joint in enumerate(joints) if joint not in idle]
+    guess.section['joints'] = [joints[k] for k in kept]
+    for quantity in ('position', 'velocity', 'effort'):
+        own = guess.section.get(quantity, {})
+        if 'array' in own:
+            own.setdefault('columns', list(range(len(joints))))
+        for key, value in own.items():
+            if isinstance(value, list):
+                own[key] = [value[k] for k in kept]
+    guess.note(Finding('joints', f'{listed(idle)} left out', 'no motion and no effort'))
+
+
+def _lock_others(guess: GuessedRecording) -> None:
+    """Hold joints that were not recorded."""
+    rest = [joint for joint in guess.model.joint_names if joint not in guess.section['joints']]
+    if rest:
+        guess.robot['locked_joints'] = 'rest'
+        guess.note(Finding('locked', 'held fixed', f'{listed(rest)} not recorded, or idle'))
+
+
+def _aligned(guess: GuessedRecording) -> tuple[FitSetup, Dataset]:
+    """The recording as a fit reads it, filtered for a look at its efforts."""
+    processing = {'position_filter': {'cutoff': _CUTOFF}, 'effort_check': 'warn'}
+    sections = {'robot': guess.robot, 'recording': guess.section, 'processing': processing}
+    settings = parse_settings(IdentificationSettings, sections, 'settings')
+    setup = FitSetup.of(Identification(settings, guess.folder))
+    return setup, setup.align(load_recording(settings.recording, guess.folder))
+
+
+def _check_order(guess: GuessedRecording, setup: FitSetup, dataset: Dataset) -> None:
+    """Ask where efforts or positions look like those of other joints."""
+    other = other_order(dataset, setup.model)
+    if other is None:
+        return
+    quantities = other.quantities.split(' and ')
+    if guess.section['format'] == 'rosbag':
+        quantities = ['joints']
+    if set(quantities) & set(guess.told):
+        guess.note(Finding('effort', 'in the order that was told', f'but {other.sentence}'))
+        return
+    for quantity in quantities:
+        guess.note(Question(
+            quantity, f'Are the columns of {other.quantities} those of other joints?',
+            other.sentence, _reordered(guess, quantity, other)))
+
+
+def _reordered(guess: GuessedRecording, quantity: str, other: OtherOrder) -> str:
+    """An answer: the order that the description speaks for, as it is written by the option."""
+    joints = guess.section['joints']
+    own = dict(zip(other.joints, other.columns, strict=True))
+    source = [joints.index(own.get(joint, joint)) for joint in joints]
+    if quantity == 'joints':
+        return ','.join(joints[source.index(k)] for k in range(len(joints)))
+    columns = guess.section[quantity].get('columns')
+    if columns is None:
+        array = guess.section[quantity]['array']
+        columns = [f'{array}[{k}]' for k in range(len(joints))]
+    return ','.join(str(columns[k]) for k in source)
+
+
+def _add_effort(section: dict[str, Any], guess: EffortGuess) -> None:
+    said: dict[str, Any] = {}
+    if guess.unit:
+        said['unit'] = guess.unit
+    if any(sign < 0 for sign in guess.signs):
+        said['sign'] = one_or_each(guess.signs)
+    if guess.scales:
+        said['scale'] = one_or_each(guess.scales)
+    if said:
+        section['effort'] = {**section.get('effort', {}), **said}

@@ -1,0 +1,285 @@
+"""The ``recording:`` section of settings, guessed from a recording and a robot's description."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_ros.errors import RecordingError, listed
+from sysid_ros.mechanics.configuration import RobotSettings
+from sysid_ros.recording.description import TIME_UNITS, RecordingSettings, per_joint, unit_factors
+from sysid_ros.recording.file_kind import file_kind
+from sysid_ros.recording.guess.bag_topics import bag_topics
+from sysid_ros.recording.guess.columns import TableColumns, table_columns
+from sysid_ros.recording.guess.evidence import Finding, OpenQuestionsError, Question
+from sysid_ros.recording.guess.options import numbers, one_or_each, positive_number
+from sysid_ros.recording.guess.table_head import TableHead, read_head
+from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
+from sysid_ros.recording.load import load_recording
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.guessed_efforts import describe_efforts
+from sysid_ros.settings import parse_settings
+
+
+@dataclass
+class GuessedRecording:
+    """Settings of a recording on their way.
+
+    Attributes:
+        robot: The ``robot:`` section; joints that were not recorded are locked in it.
+        model: The robot.
+        recording: The recording.
+        folder: Folder that file names of the settings are relative to.
+        told: What is known, by the names of
+            :data:`~sysid_ros.recording.guess.options.OPTIONS`.
+        section: The ``recording:`` section.
+        findings: What was guessed, and why.
+        questions: What is open.
+    """
+
+    robot: dict[str, Any]
+    model: RobotModel
+    recording: Path
+    folder: Path
+    told: Mapping[str, str]
+    section: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, robot: Mapping[str, Any], recording: Path, folder: Path, told: Mapping[str, str]
+    ) -> GuessedRecording:
+        """Guess what a recording holds.
+
+        Args:
+            robot: The ``robot:`` section of settings.
+            recording: CSV or NPZ file, or bag.
+            folder: Folder that file names of the settings are relative to.
+            told: What is known, by the names of
+            :data:`~sysid_ros.recording.guess.options.OPTIONS`.
+
+        Raises:
+            OpenQuestionsError: The recording leaves open what no default may decide.
+            SysidError: Robot or recording cannot be read.
+        """
+        # Which joints are locked because they were not recorded is what is sought.
+        known = {key: value for key, value in robot.items()
+                 if (key, value) != ('locked_joints', 'rest')}
+        model = parse_settings(RobotSettings, known, 'robot').build(folder).robot
+        form = _format_of(recording)
+        guess = cls(dict(robot), model, recording, folder, told)
+        if form == 'rosbag':
+            guess._describe_bag()
+        else:
+            guess._describe_table(form)
+        return guess
+
+    def parsed(self) -> RecordingSettings:
+        """The section as it is now."""
+        return parse_settings(RecordingSettings, self.section, 'recording')
+
+    def note(self, *told: Finding | Question) -> None:
+        """Keep what was guessed or is open."""
+        for one in told:
+            if isinstance(one, Finding):
+                self.findings.append(one)
+            else:
+                self.questions.append(one)
+
+    def require_answers(self) -> None:
+        """Refuse to go on with open questions.
+
+        Raises:
+            OpenQuestionsError: There are some.
+        """
+        if self.questions:
+            raise OpenQuestionsError(self.questions, str(self.recording))
+
+    def _describe_table(self, form: str) -> None:
+        """Settings of a CSV or NPZ file."""
+        head, moving = read_head(self.recording, form), self.model.joint_names
+        sliding = [joint for joint in moving if self._slides(joint)]
+        columns = table_columns(head, moving, sliding, self.told)
+        self.note(*columns.findings, *columns.questions)
+        self.require_answers()
+        self.section = {'format': form, 'file': self._file(), 'joints': [*columns.joints]}
+        if head.delimiter != ',':
+            self.section['delimiter'] = head.delimiter
+        if head.decimal != '.':
+            self.section['decimal'] = head.decimal
+            self.note(Finding('decimal', 'a comma', 'cells are numbers then'))
+        stamps = self._add_stamps(head, columns)
+        for quantity, own in columns.quantities.items():
+            self.section[quantity] = _source(head, [column.column for column in own])
+        raw = _samples(head, columns, 'position')
+        self._set_positions([*raw.T], columns.unit_of('position'))
+        self.require_answers()
+        q = self._angles(raw)
+        self._set_time_unit(stamps, q, columns, _samples(head, columns, 'velocity'))
+        self.require_answers()
+        if 'velocity' in self.section and stamps is not None:
+            t = stamps * TIME_UNITS[self.section['time'].get('unit', 's')]
+            self._check_velocity(t, q, _samples(head, columns, 'velocity'))
+        efforts = columns.quantities.get('effort', ())
+        describe_efforts(
+            self, current=any(one.quantity == 'current' for one in efforts),
+            named=columns.unit_of('effort') if efforts else '')
+
+    def _describe_bag(self) -> None:
+        """Settings of a bag."""
+        plain = RecordingSettings(format='rosbag', file=str(self.recording.resolve()))
+        topics = bag_topics(
+            self.recording, self.model.joint_names, plain.most_unpacked, self.told)
+        self.note(*topics.findings, *topics.questions)
+        self.require_answers()
+        self.section = {
+            'format': 'rosbag', 'file': self._file(), 'topic': topics.topic,
+            'joints': [*topics.joints]}
+        if topics.effort_topic:
+            self.section['effort_topic'] = topics.effort_topic
+        if topics.rename:
+            self.section['rename'] = topics.rename
+        if not topics.stamped:
+            self.section['stamps'] = 'receive'
+        self._set_positions(self._positions_of_bag(), '')
+        self.require_answers()
+        describe_efforts(self, current=False, named='')
+
+    def _positions_of_bag(self) -> list[np.ndarray]:
+        """Positions of each joint as recorded, shape ``(T,)`` each."""
+        recording = load_recording(self.parsed(), self.folder)
+        channels = [
+            (recording.channel_of('position', joint), joint) for joint in self.section['joints']]
+        return [
+            np.zeros(1) if channel is None else channel.column(joint)
+            for channel, joint in channels]
+
+    def _add_stamps(self, head: TableHead, columns: TableColumns) -> np.ndarray | None:
+        """Where stamps come from; the stamps themselves, or None where only a rate is known."""
+        if 'rate' in self.told:
+            self.section['time'] = {'rate': positive_number(self.told['rate'], 'rate')}
+            return None
+        if columns.time is None:
+            self.note(Question(
+                'rate', 'How many rows were recorded in a second?', 'no column of the time',
+                '1000'))
+            return None
+        key = 'column' if head.format == 'csv' else 'array'
+        self.section['time'] = {key: head.key_of(columns.time.column)}
+        stamps = head.values[columns.time.column]
+        if columns.nanoseconds is not None:
+            rest = columns.nanoseconds.column
+            self.section['time']['nanoseconds'] = head.key_of(rest)
+            stamps = stamps + TIME_UNITS['ns'] * head.values[rest]
+        return stamps
+
+    def _set_positions(self, q: Sequence[np.ndarray], named: str) -> None:
+        """Unit, scale and offset of the positions, and which are counted within one turn."""
+        joints = self.section['joints']
+        said: dict[str, Any] = {}
+        for option, key in (('position-scale', 'scale'), ('position-offset', 'offset')):
+            if option in self.told:
+                said[key] = one_or_each(numbers(self.told[option], option, len(joints)))
+        if 'scale' not in said:
+            guess = position_guess(
+                q, joints, self.model, self.told.get('position-unit') or named)
+            self.note(*guess.findings, *guess.questions)
+            if set(guess.units) - {'rad', 'm'}:
+                said['unit'] = one_or_each(guess.units)
+            if any(guess.wrapped):
+                said['wrapped'] = one_or_each(guess.wrapped)
+        if said:
+            self.section['position'] = {**self.section.get('position', {}), **said}
+
+    def _angles(self, raw: np.ndarray) -> np.ndarray:
+        """Positions in SI units without jumps of a turn, shape ``(T, n)``."""
+        settings = self.parsed().position
+        assert settings is not None
+        joints = self.section['joints']
+        factors = unit_factors('position', settings, len(joints))[0]
+        q = raw * factors * np.array(per_joint(settings.scale, len(joints)))
+        turning = np.array([not self._slides(joint) for joint in joints])
+        q[:, turning] = np.unwrap(q[:, turning], axis=0)
+        return q
+
+    def _set_time_unit(
+        self, stamps: np.ndarray | None, q: np.ndarray, columns: TableColumns, v: np.ndarray
+    ) -> None:
+        if stamps is None or columns.time is None or columns.nanoseconds is not None:
+            return
+        limits = np.array([
+            self.model.limits.velocity[self.model.joint_index(joint)]
+            for joint in columns.joints])
+        unit, told = time_unit(
+            stamps, q, limits, self.told.get('time-unit') or columns.time.unit,
+            v if v.size else None)
+        self.note(told)
+        if unit is not None and unit != 's':
+            self.section['time']['unit'] = unit
+
+    def _check_velocity(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Keep recorded velocities that are the derivative of the positions."""
+        factor, finding = velocity_unit(t, q, v, 'these columns')
+        self.note(finding)
+        if not np.isfinite(factor):
+            del self.section['velocity']
+        elif factor != 1.0:
+            self.section['velocity']['unit'] = one_or_each([
+                'm/s' if self._slides(joint) else 'deg/s' for joint in self.section['joints']])
+
+    def _slides(self, joint: str) -> bool:
+        return self.model.joint_types[self.model.joint_index(joint)] == 'prismatic'
+
+    def _file(self) -> str:
+        return os.path.relpath(self.recording.resolve(), self.folder.resolve())
+
+
+def _format_of(recording: Path) -> str:
+    """The format of a recording.
+
+    Raises:
+        RecordingError: It is none.
+    """
+    kind = file_kind(recording)
+    if kind is None or kind[1] is None:
+        raise RecordingError(
+            'is no recording', where=str(recording),
+            found=kind[0] if kind is not None else (
+                'no such file' if not recording.exists() else 'a file of another kind'),
+            allowed='a CSV or NPZ file, or a bag (its folder, .mcap or .db3)',
+            fix='Save it as a table with a header: in MATLAB by writetable(T, "a.csv"), in Python '
+            'by numpy.savez("a.npz", t=t, q=q, tau=tau) or frame.to_csv("a.csv")'
+            if recording.is_file() else None)
+    return kind[1]
+
+
+def _source(head: TableHead, columns: Sequence[int]) -> dict[str, Any]:
+    """Where a quantity is, as settings say it."""
+    if head.format == 'csv':
+        keys = [head.key_of(k) for k in columns]
+        by_name = all(isinstance(key, str) for key in keys)
+        return {'columns': keys if by_name else list(columns)}
+    arrays = {head.arrays[k][0] for k in columns}
+    if len(arrays) > 1:
+        raise RecordingError(
+            'each joint has an array of its own', where=str(head.path),
+            found=listed(sorted(arrays)), allowed='one array of shape (T, joints)',
+            fix='Stack them: numpy.stack([…], axis=1)')
+    (array,) = arrays
+    width = sum(name == array for name, _ in head.arrays)
+    own = [head.arrays[k][1] for k in columns]
+    return {'array': array} | ({} if own == list(range(width)) else {'columns': own})
+
+
+def _samples(head: TableHead, columns: TableColumns, quantity: str) -> np.ndarray:
+    """Samples of a quantity, shape ``(T, n)``; of one that is not there, ``(0, 0)``."""
+    own = columns.quantities.get(quantity)
+    if own is None:
+        return np.empty((0, 0))
+    return np.column_stack([head.values[column.column] for column in own])
