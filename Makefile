@@ -10,7 +10,7 @@
 #   make test-random     its part that draws random problems, with new ones: SEED=7 TIMES=1000
 #   make test-installed  the test suite against `pip install .` in a fresh environment
 #   make test-oldest     the test suite with the oldest versions of what it depends on
-#   make test-jazzy      the test suite with the versions of Ubuntu 24.04, by the README's recipe
+#   make test-jazzy      the test suite with the versions of Ubuntu 24.04, by the recipe of docs/how-to/install.md
 #   make colcon-test     the test suite in a colcon workspace
 #   make clean           remove everything that make has made
 

@@ -54,7 +54,8 @@ def requirements():
     if platform.machine() != 'x86_64':
         sys.exit(
             f'{platform.machine()}: ROS 2 wheels exist for x86_64 Linux only; source a ROS '
-            'distribution first and build in its workspace: colcon build (README, Processors)')
+            'distribution first and build in its workspace: colcon build '
+            '(docs/how-to/install.md, Processors)')
     return install + listed('ros_wheels', 'runtime'), listed('ros_wheels', 'build')
 
 

@@ -7,7 +7,7 @@ missing=''
 # Before all else: on ARM, for example, nothing that could be installed would help.
 if [ "$(uname -sm)" != 'Linux x86_64' ]; then
     echo "$(uname -sm) is not supported by make: ROS 2 wheels exist for x86_64 Linux only." \
-        "Build with colcon in a ROS distribution instead (README, Processors)." >&2
+        "Build with colcon in a ROS distribution instead (docs/how-to/install.md, Processors)." >&2
     exit 2
 fi
 

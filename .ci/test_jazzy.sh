@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests as they would run on Ubuntu 24.04 with ROS 2 Jazzy: by its Python, with its versions
-# of what apt ships (constraints-jazzy.txt), in a colcon workspace, by the README's recipe. Arguments:
-# a Python 3.12, the folder to do it in, then those of pytest.
+# of what apt ships (constraints-jazzy.txt), in a colcon workspace, by the recipe of
+# docs/how-to/install.md. Arguments: a Python 3.12, the folder to do it in, then those of pytest.
 set -eu
 source=$(pwd)
 python=$1

@@ -80,7 +80,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 if (_found := _installed('pydantic')).startswith(('0.', '1.')):
     raise ImportError(
         f'pydantic {_found} was found, but 2.6 or later is needed. In a ROS distribution it is in '
-        'the environment of the README (Install): activate that, and for ros2 export '
+        'the environment of docs/how-to/install.md: activate that, and for ros2 export '
         "PYTHONPATH=$(python3 -c 'import site; print(site.getsitepackages()[0])'):$PYTHONPATH")
 
 __version__ = '0.1.0'

@@ -19,12 +19,13 @@ from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
 from sysid_ros.report.drawing import Drawing
 
-_VERBS = (
+#: Verbs, in the order of the workflow.
+VERBS = (
     'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'compare', 'pack',
     'payload', 'export', 'replay', 'compile', 'demo')
 
 
-def parser(verbs: Sequence[str] = _VERBS) -> argparse.ArgumentParser:
+def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     """The argument parser.
 
     Args:
@@ -58,7 +59,7 @@ def add_verbs(command: argparse.ArgumentParser, verbs: Sequence[str]) -> None:
 
 def named_verbs(words: Sequence[str]) -> Sequence[str]:
     """The verb that a command line begins with; all of them if it begins with none."""
-    return words[:1] if words and words[0] in _VERBS else _VERBS
+    return words[:1] if words and words[0] in VERBS else VERBS
 
 
 @cache
@@ -119,13 +120,13 @@ def _early_drawing(words: Sequence[str]) -> Drawing | None:
 
 
 def _require_verb(words: Sequence[str]) -> None:
-    if not words or words[0].startswith('-') or words[0] in _VERBS:
+    if not words or words[0].startswith('-') or words[0] in VERBS:
         return
     is_file = '.' in words[0] or os.path.exists(words[0])
     raise ConfigurationError(
-        'there is no such verb', found=repr(words[0]), allowed=', '.join(_VERBS),
+        'there is no such verb', found=repr(words[0]), allowed=', '.join(VERBS),
         fix=f'Put the verb before it, as sysid fit {words[0]}' if is_file
-        else did_you_mean(words[0], _VERBS) or 'See sysid --help')
+        else did_you_mean(words[0], VERBS) or 'See sysid --help')
 
 
 def _require_known(options: argparse.Namespace, unknown: Sequence[str]) -> None:
