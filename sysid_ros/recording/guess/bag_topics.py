@@ -14,7 +14,7 @@ from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecod
 from sysid_ros.recording.bag.reader import one_clear_error
 from sysid_ros.recording.bag.rosbag2_storage import Rosbag2Reader, open_bag
 from sysid_ros.recording.bag.storage import bag_files, check_bag, messages_of
-from sysid_ros.recording.guess.column_names import column_names
+from sysid_ros.recording.guess.column_names import column_names, is_commanded
 from sysid_ros.recording.guess.evidence import Finding, Question
 
 _USUAL = '/joint_states'
@@ -88,7 +88,8 @@ def bag_topics(
     fitting = sorted(
         (head for head in heads if wanted in (None, head.topic)),
         key=lambda head: (
-            -len(named[head.topic]), not head.has_effort, head.topic != _USUAL, head.topic))
+            -len(named[head.topic]), is_commanded(head.topic), not head.has_effort,
+            head.topic != _USUAL, head.topic))
     best = fitting[0]
     found = BagTopics(topic=best.topic, stamped=best.stamped)
     mapping = named[best.topic]
@@ -98,13 +99,19 @@ def bag_topics(
     found.rename = {name: joint for name, joint in mapping.items() if name != joint}
     found.findings.append(Finding(
         'topic', best.topic, f'{best.messages} messages, {len(found.joints)} of '
-        f'{len(moving)} joints of the robot'))
+        f'{len(moving)} joints of the robot' + _others(fitting[1:], named)))
     if not best.has_effort:
         _find_efforts(found, heads, named)
     if not best.stamped:
         found.findings.append(Finding(
             'stamps', 'those of reception', 'the headers have none'))
     return found
+
+
+def _others(heads: Sequence[TopicHead], named: Mapping[str, Mapping[str, str]]) -> str:
+    """Topics that have joints of the robot, too, for a finding."""
+    topics = [head.topic for head in heads if named[head.topic]]
+    return f'; not {listed(topics, 3)}' if topics else ''
 
 
 def _heads(path: Path, most: float) -> list[TopicHead]:

@@ -101,6 +101,11 @@ def column_names(names: Sequence[str], joints: Sequence[str]) -> Iterator[Column
         yield _parsed(column, name, by_words)
 
 
+def is_commanded(name: str) -> bool:
+    """Whether a name says that it is of what was commanded, not of what was measured."""
+    return bool(_COMMANDED.intersection(words_of(name)))
+
+
 def _own_words(joint: str) -> list[str]:
     words = words_of(joint)
     return [word for word in words if word not in ('joint', 'joints')] or words
@@ -118,8 +123,10 @@ def _parsed(
     role = (
         'commanded' if _COMMANDED.intersection(rest)
         else 'measured' if _MEASURED.intersection(rest) else '')
-    units = [_UNITS[word] for word in rest if word in _UNITS and word != 'm']
     numbers = [word for word in rest if word.isdigit()]
+    units = [_UNITS[word] for word in rest if word in _UNITS and word != 'm' and not (
+        # As in A1 … A7, which are axes and not amperes.
+        word == 'a' and numbers and words[words.index('a') + 1:][:1] == numbers[-1:])]
     if not joint:
         joint = _joint_of_words(
             [word for word in rest if word not in _QUANTITY and not _said_of_all(word)], by_words)

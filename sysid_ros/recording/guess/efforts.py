@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
-from sysid_ros.recording.description import torque_units_of
+from sysid_ros.recording.description import UNITS, torque_units_of
 from sysid_ros.recording.guess.evidence import Finding, Question
 
 #: What a user says who has no torque constants: the masses of the description decide.
@@ -134,11 +134,11 @@ def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding]) -> None:
         guess.findings.append(Finding(
             'effort', 'in N·m, or N', 'of the size that the description predicts'))
         return
+    # As many milliamperes may make as much torque.
     units = torque_units_of(other.scale, _NEAR)
-    evidence = f'{other.scale:.3g} times what the description predicts'
-    if len(units) == 1:
-        guess.unit = units[0]
-        guess.findings.append(Finding('effort', f'in {units[0]}', evidence))
-    else:
-        guess.questions.append(Question(
-            'effort-unit', 'In which unit are the efforts?', evidence, ' or '.join(units)))
+    like = f', as {" or ".join(units)} would be, or some currents' if units else ''
+    guess.questions.append(Question(
+        'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort?',
+        f'the efforts are {other.scale:.3g} times what the description predicts{like}; no name '
+        'says a unit',
+        ' or '.join(f'{UNITS["effort"][unit][0]:g} for {unit}' for unit in units) or '0.1'))
