@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_ros.api.guess_answers import answers_of, as_keyword
 from sysid_ros.errors import RecordingError, did_you_mean
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.settings import parse_settings
 
@@ -29,12 +31,17 @@ _SYMBOLS = {'position': 'q', 'velocity': 'v', 'acceleration': 'a', 'effort': 'ta
 class Recording:
     """What was recorded, and in which units; made by one of the ``from_…`` methods.
 
-    Joints that are not named are all that move, in the order of the robot description.
+    Joints that are not named are all that move, in the order of the robot description. Of a file
+    of which nothing is said, columns, joints and units are guessed when the robot is known, as by
+    ``sysid init``.
 
     Attributes:
         section: What a settings file says in its ``recording:`` section.
         arrays: Samples in memory: ``t`` of shape ``(T,)`` and ``q, v, a, tau``, ``(T, n)``.
         patterns: Columns of a table by quantity, where ``{joint}`` stands for the joint.
+        answers: Of a file whose section is to be guessed, what is known of it, by the options of
+            ``sysid init``; None where the section says all.
+        findings: What was guessed, and why.
 
     Raises:
         ConfigurationError: A key of the section is not known, or a value is not right.
@@ -43,12 +50,14 @@ class Recording:
     section: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     patterns: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] | None = None
+    findings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # A misspelt key is said where it was written, unless it takes the joints to know.
         if self.arrays:
             self.described([f'joint {k}' for k in range(self.arrays['q'].shape[1])])
-        elif not self.needs_joints:
+        elif not self.needs_joints and self.answers is None:
             self.described(())
 
     def __repr__(self) -> str:
@@ -137,6 +146,9 @@ class Recording:
     ) -> Recording:
         """A recording in a CSV file, which is read when it is needed.
 
+        Where nothing but the joints is said, or what the guess has asked for, what the columns are
+        is guessed.
+
         Args:
             path: The file.
             joints: Names of the joints.
@@ -146,11 +158,16 @@ class Recording:
             velocity: Columns of the velocities, if they were measured.
             acceleration: Columns of the accelerations, if they were measured.
             units: See :meth:`from_arrays`.
-            section: More keys of the ``recording:`` section, such as ``delimiter=';'``.
+            section: More keys of the ``recording:`` section, such as ``delimiter=';'``; or answers
+                to what the guess asks for, as ``rate=500`` and ``effort_scale=[13.3, 9.5]``.
 
         Raises:
             ConfigurationError: A key or a value is not right.
         """
+        said = (time, position, effort, velocity, acceleration, units)
+        plain = said == ('t', 'q_{joint}', 'tau_{joint}', None, None, None)
+        if plain and (answers := answers_of(joints, section)) is not None:
+            return cls({'format': 'csv', 'file': str(Path(path).absolute())}, answers=answers)
         given = {
             'position': position, 'velocity': velocity, 'acceleration': acceleration,
             'effort': effort}
@@ -168,16 +185,22 @@ class Recording:
     ) -> Recording:
         """A recording in a bag of ROS 2, which is read when it is needed.
 
+        Where nothing but the joints is said, or what the guess has asked for, topic, names and
+        units are guessed.
+
         Args:
             path: Folder of the bag, or its only file.
             joints: The joints that are wanted.
             section: More keys of the ``recording:`` section, such as ``topic='/joint_states'`` or
-                ``rename={'j1': 'shoulder'}``.
+                ``rename={'j1': 'shoulder'}``; or answers to what the guess asks for, as
+                ``effort_scale=[13.3, 9.5]``.
 
         Raises:
             ConfigurationError: A key or a value is not right.
         """
         described = {'format': 'rosbag', 'file': str(Path(path).absolute())}
+        if (answers := answers_of(joints, section)) is not None:
+            return cls(described, answers=answers)
         return cls(_completed(described, joints, None, section))
 
     @property
@@ -189,7 +212,36 @@ class Recording:
     @property
     def needs_joints(self) -> bool:
         """Whether the robot has to say what the columns are; a bag names its joints."""
-        return self.joints is None and self.section['format'] != 'rosbag'
+        known = self.section['format'] == 'rosbag' or self.answers is not None
+        return self.joints is None and not known
+
+    def guessed(self, robot: Mapping[str, Any], folder: str | Path = '.') -> Recording:
+        """The recording with a section that is guessed, where that is left to a guess.
+
+        Args:
+            robot: The ``robot:`` section of settings.
+            folder: Folder that its file names are relative to.
+
+        Returns:
+            The recording, whose ``findings`` say what speaks for each guess; the same one where its
+            section says all.
+
+        Raises:
+            RecordingError: The file leaves open what no default may decide; the keyword that
+                answers it is named.
+            SysidError: Robot or file cannot be read.
+        """
+        if self.answers is None:
+            return self
+        from sysid_ros.runs.guessed_recording import GuessedRecording
+
+        file = Path(self.section['file'])
+        try:
+            guess = GuessedRecording.of(robot, file, Path(folder), self.answers)
+        except OpenQuestionsError as error:
+            raise as_keyword(error, file) from error
+        return Recording(
+            guess.section | {'file': str(file)}, findings=tuple(map(str, guess.findings)))
 
     def described(self, joints: Sequence[str], file: str = 'recording.npz') -> dict[str, Any]:
         """The ``recording:`` section of settings.

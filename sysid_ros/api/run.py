@@ -242,12 +242,26 @@ class Run:
             raise ConfigurationError(
                 'is no name of a file', where='validate(…, name=…)', found=repr(name),
                 fix='Use letters, digits and underscores')
+        recording = self.guessed(recording)
         joints = self.robot.joint_names if recording.needs_joints else ()
         # The name differs from those of recordings that were fitted: the run has their only copy.
         file = self.folder / RECORDINGS / f'validated_{name}.npz'
         other = identification(recording, file, {}, joints)
         recording.write(file)
         return validate_run(self._run, other, name)
+
+    def guessed(self, recording: Recording) -> Recording:
+        """Another recording of the robot, with what is left to a guess.
+
+        Args:
+            recording: The recording.
+
+        Raises:
+            SysidError: See :meth:`Recording.guessed`.
+        """
+        known = self._run.setup().identification
+        robot = known.robot().model_dump(mode='json', exclude_unset=True)
+        return recording.guessed(robot, known.base)
 
     def save(self, folder: str | Path) -> Run:
         """Copy the run, with the arrays that were fitted.

@@ -167,7 +167,8 @@ def payload(
         sections = {} if processing is None else {'processing': dict(processing)}
         if isinstance(empty, Run):
             joints = empty.robot.joint_names if loaded.needs_joints else ()
-            settings = identification(loaded, folder / 'loaded.npz', sections, joints)
+            settings = identification(
+                empty.guessed(loaded), folder / 'loaded.npz', sections, joints)
             return find_payload(settings, RunFolder.open(empty.folder), link)[1]
         assert robot is not None  # refused above
         first, second = _described(sources, sections | {'robot': robot_section(robot, folder)})
@@ -201,8 +202,12 @@ def _described(
 ) -> list[Identification]:
     """Settings of each recording; the first says what robot they are of, and how to fit it."""
     joints: tuple[str, ...] = ()
+    sources = {file: one.guessed(sections['robot']) for file, one in sources.items()}
     if any(one.needs_joints for one in sources.values()):
         joints = joint_names(sections['robot'])
+    if any(one.findings for one in sources.values()):
+        # Joints that the files do not have, or that stood still in them, are held.
+        sections = {**sections, 'robot': {'locked_joints': 'rest', **sections['robot']}}
     further = {
         key: value for key, value in sections.items() if key not in ('robot', 'fit', 'known')}
     return [

@@ -93,7 +93,8 @@ def _leave_out_idle_joints(guess: GuessedRecording) -> None:
             own.setdefault('columns', list(range(len(joints))))
         for key, value in own.items():
             if isinstance(value, list):
-                own[key] = [value[k] for k in kept]
+                left = [value[k] for k in kept]
+                own[key] = left if key == 'columns' else one_or_each(left)
     guess.note(Finding('joints', f'{listed(idle)} left out', 'no motion and no effort'))
 
 

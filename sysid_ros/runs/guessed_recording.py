@@ -12,7 +12,13 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.mechanics.configuration import RobotSettings
-from sysid_ros.recording.description import TIME_UNITS, RecordingSettings, per_joint, unit_factors
+from sysid_ros.recording.description import (
+    TIME_UNITS,
+    QuantitySettings,
+    RecordingSettings,
+    per_joint,
+    unit_factors,
+)
 from sysid_ros.recording.file_kind import file_kind
 from sysid_ros.recording.guess.bag_topics import bag_topics
 from sysid_ros.recording.guess.columns import TableColumns, table_columns
@@ -21,6 +27,7 @@ from sysid_ros.recording.guess.options import numbers, one_or_each, positive_num
 from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
 from sysid_ros.recording.load import load_recording
+from sysid_ros.recording.recording import Recording
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.guessed_efforts import describe_efforts
 from sysid_ros.settings import parse_settings
@@ -147,18 +154,30 @@ class GuessedRecording:
             self.section['rename'] = topics.rename
         if not topics.stamped:
             self.section['stamps'] = 'receive'
-        self._set_positions(self._positions_of_bag(), '')
+        recording = load_recording(self.parsed(), self.folder)
+        found = [
+            (recording.channel_of('position', joint), joint) for joint in self.section['joints']]
+        self._set_positions([
+            np.zeros(1) if channel is None else channel.column(joint) for channel, joint in found],
+            '')
         self.require_answers()
+        self._check_velocity_of_bag(recording)
         describe_efforts(self, current=False, named='')
 
-    def _positions_of_bag(self) -> list[np.ndarray]:
-        """Positions of each joint as recorded, shape ``(T,)`` each."""
-        recording = load_recording(self.parsed(), self.folder)
+    def _check_velocity_of_bag(self, recording: Recording) -> None:
+        """Unit of the velocities, where all joints have some at the stamps of the positions."""
+        joints = self.section['joints']
         channels = [
-            (recording.channel_of('position', joint), joint) for joint in self.section['joints']]
-        return [
-            np.zeros(1) if channel is None else channel.column(joint)
-            for channel, joint in channels]
+            (recording.channel_of('position', joint), recording.channel_of('velocity', joint))
+            for joint in joints]
+        t = channels[0][0].t if channels and channels[0][0] is not None else np.zeros(0)
+        samples = [
+            (q.column(joint), v.column(joint))
+            for joint, (q, v) in zip(joints, channels, strict=True)
+            if q is not None and v is not None and len(q.t) == len(v.t) == len(t)]
+        if len(t) > 1 and len(samples) == len(joints):
+            q, v = np.transpose(np.array(samples), (1, 2, 0))
+            self._check_velocity(t, self._angles(q), v)
 
     def _add_stamps(self, head: TableHead, columns: TableColumns) -> np.ndarray | None:
         """Where stamps come from; the stamps themselves, or None where only a rate is known."""
@@ -199,8 +218,7 @@ class GuessedRecording:
 
     def _angles(self, raw: np.ndarray) -> np.ndarray:
         """Positions in SI units without jumps of a turn, shape ``(T, n)``."""
-        settings = self.parsed().position
-        assert settings is not None
+        settings = self.parsed().position or QuantitySettings()
         joints = self.section['joints']
         factors = unit_factors('position', settings, len(joints))[0]
         q = raw * factors * np.array(per_joint(settings.scale, len(joints)))
@@ -228,9 +246,9 @@ class GuessedRecording:
         factor, finding = velocity_unit(t, q, v, 'these columns')
         self.note(finding)
         if not np.isfinite(factor):
-            del self.section['velocity']
+            self.section.pop('velocity', None)
         elif factor != 1.0:
-            self.section['velocity']['unit'] = one_or_each([
+            self.section.setdefault('velocity', {})['unit'] = one_or_each([
                 'm/s' if self._slides(joint) else 'deg/s' for joint in self.section['joints']])
 
     def _slides(self, joint: str) -> bool:

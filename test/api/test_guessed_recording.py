@@ -1,0 +1,86 @@
+"""Files of which nothing is said: columns and units are guessed, or asked for by keyword."""
+
+import numpy as np
+import pytest
+import yaml
+
+import sysid_ros as si
+from support import drivers
+from support.drivers import driver, named, write_states, write_table
+
+OWN = driver(drivers.SERVOS, ('gripper',))
+PLAIN = driver(drivers.SERVOS)
+
+
+@pytest.fixture(scope='module')
+def measured():
+    """Stamps, positions, velocities and torques."""
+    return OWN.measured()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with the descriptions of the arm with and without its gripper."""
+    (tmp_path / 'robot.urdf').write_text(OWN.urdf)
+    (tmp_path / 'plain.urdf').write_text(PLAIN.urdf)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def table(folder, t, q, tau, effort='tau'):
+    return write_table(folder / 'log.csv', [
+        (['ms'], 1e3 * t), (named('angle_{}', 4), np.degrees(q)), (named(effort + '_{}', 4), tau)],
+        delimiter=';', decimal=',')
+
+
+def test_a_table_is_guessed_with_the_robot(folder, measured):
+    t, q, _, tau = measured
+    recording = si.Recording.from_csv(table(folder, t, q, tau))
+    assert not recording.findings
+    guessed = recording.guessed({'urdf': 'robot.urdf'})
+    assert guessed.section['decimal'] == ',' and guessed.section['time']['unit'] == 'ms'
+    assert guessed.section['position']['unit'] == 'deg'
+    assert any('in deg' in finding for finding in guessed.findings)
+    assert guessed.guessed({'urdf': 'robot.urdf'}) is guessed
+
+
+def test_what_is_open_is_said_with_its_keyword(folder, measured):
+    t, q, _, tau = measured
+    file = table(folder, t, q, tau / PLAIN.constants, effort='current')
+    with pytest.raises(si.RecordingError, match=r'effort_scale=\[…\], one for each joint'):
+        si.Recording.from_csv(file).guessed({'urdf': 'plain.urdf'})
+    guessed = si.Recording.from_csv(file, effort_scale=list(PLAIN.constants)).guessed(
+        {'urdf': 'plain.urdf'})
+    assert guessed.section['effort']['scale'] == list(PLAIN.constants)
+    write_table(file, [(named('a{}', 8), np.hstack([q, tau]))])
+    with pytest.raises(si.RecordingError, match=r"Name the columns: time='…', position=\[…\]"):
+        si.Recording.from_csv(file).guessed({'urdf': 'plain.urdf'})
+    write_table(file, [(named('q{}', 4), q), (named('tau{}', 4), tau)])
+    with pytest.raises(si.RecordingError, match='Say it: rate=1000'):
+        si.Recording.from_csv(file).guessed({'urdf': 'plain.urdf'})
+    guessed = si.Recording.from_csv(file, rate=125).guessed({'urdf': 'plain.urdf'})
+    assert guessed.section['time'] == {'rate': 125.0}
+
+
+def test_keys_of_the_section_leave_nothing_to_a_guess(folder):
+    said = si.Recording.from_csv('log.csv', delimiter=';')
+    assert said.guessed({'urdf': 'plain.urdf'}) is said
+    assert si.Recording.from_csv('log.csv').answers == {}
+    assert si.Recording.from_bag('bag', topic='/joint_states').answers is None
+    with pytest.raises(si.ConfigurationError, match='rte'):
+        si.Recording.from_csv('log.csv', rte=500, joints=['a']).described(['a'])
+
+
+def test_a_fit_of_a_bag_takes_what_was_guessed(folder, measured):
+    t, q, v, tau = measured
+    bag = write_states(folder / 'bag', OWN, t, np.degrees(q), np.degrees(v), tau)
+    fit = si.fit('robot.urdf', si.Recording.from_bag(bag), automatic=False, folder='run')
+    assert fit.verdict.committable, fit.verdict.reasons
+    settings = yaml.safe_load((fit.folder / 'settings.yaml').read_text())
+    assert settings['recording']['position'] == {'unit': 'deg'}
+    assert settings['recording']['velocity'] == {'unit': 'deg/s'}
+    assert settings['recording']['joints'] == list(OWN.joints)
+    # The gripper stood still without effort.
+    assert settings['robot']['locked_joints'] == 'rest'
+    validation = si.validate(fit, si.Recording.from_bag(bag))
+    assert not validation.verdict.committable  # it is what was fitted
