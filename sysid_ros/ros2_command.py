@@ -27,6 +27,7 @@ class SysidCommand(CommandExtension):
         """
         words = list(sys.argv[1:] if argv is None else argv)
         # A shell that completes a line gives it elsewhere.
+        words = os.environ.get('COMP_LINE', '').split() or words
         self._words = words[words.index('sysid') + 1:] if 'sysid' in words else []
         add_verbs(parser, named_verbs(self._words))
 

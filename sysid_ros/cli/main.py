@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import gc
 import os
 import re
@@ -11,25 +12,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import sysid_ros
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean
-from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
-from sysid_ros.report.drawing import Drawing
+
+if TYPE_CHECKING:
+    from sysid_ros.report.drawing import Drawing
 
 #: Verbs, in the order of the workflow.
 VERBS = (
     'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'compare', 'pack',
     'payload', 'export', 'replay', 'compile', 'demo')
+# Options that ask for the command itself.
+_ASKS = frozenset({'-h', '--help', '--version'})
 
 
 def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     """The argument parser.
 
     Args:
-        verbs: Verbs that it knows; only what these need is imported.
+        verbs: Verbs that it knows. Only what a single one needs is imported; where there are
+            several, they are named with what they do, and without their arguments.
     """
     root = argparse.ArgumentParser(
         prog='sysid',
@@ -46,20 +54,30 @@ def add_verbs(command: argparse.ArgumentParser, verbs: Sequence[str]) -> None:
 
     Args:
         command: Parser of the command.
-        verbs: Names; only what these need is imported.
+        verbs: Names; see :func:`parser`.
     """
     subparsers = command.add_subparsers(dest='verb', metavar='VERB', required=True)
     for name in verbs:
-        module = _module(name)
-        text = (module.__doc__ or '').strip()
+        text = _docstring(name)
         verb = subparsers.add_parser(name, help=text.splitlines()[0], description=text)
-        module.add_arguments(verb)
-        verb.set_defaults(run=module.run, describe=verb.format_help)
+        if len(verbs) == 1:
+            module = _module(name)
+            module.add_arguments(verb)
+            verb.set_defaults(run=module.run, describe=verb.format_help)
 
 
 def named_verbs(words: Sequence[str]) -> Sequence[str]:
-    """The verb that a command line begins with; all of them if it begins with none."""
-    return words[:1] if words and words[0] in VERBS else VERBS
+    """The verb of a command line; all of them where it has none, or asks for those there are."""
+    before = list(takewhile(lambda word: word.startswith('-'), words))
+    verb = words[len(before):len(before) + 1]
+    asks = _ASKS.intersection(before)
+    return verb if verb and verb[0] in VERBS and not asks else VERBS
+
+
+def _docstring(verb: str) -> str:
+    """What a verb says of itself, without importing it."""
+    source = Path(__file__).with_name(f'{verb}.py').read_text(encoding='utf-8')
+    return (ast.get_docstring(ast.parse(source)) or '').strip()
 
 
 @cache
@@ -114,6 +132,8 @@ def _early_drawing(words: Sequence[str]) -> Drawing | None:
     """What draws the figures of a fit: it loads Matplotlib while this process imports the rest."""
     if not words or words[0] != 'fit' or {'-h', '--help'}.intersection(words):
         return None
+    from sysid_ros.report.drawing import Drawing
+
     drawing = Drawing()
     drawing.start()
     return drawing
@@ -135,10 +155,14 @@ def _require_known(options: argparse.Namespace, unknown: Sequence[str]) -> None:
         raise ConfigurationError(
             f'{options.verb} has no such argument', found=' '.join(unknown),
             allowed=', '.join(known),
-            fix=did_you_mean(unknown[0], known) or f'See sysid {options.verb} --help')
+            fix=f'Put it behind the verb: sysid {options.verb} … {unknown[0]}'
+            if unknown[0] in known
+            else did_you_mean(unknown[0], known) or f'See sysid {options.verb} --help')
 
 
 def _run(options: argparse.Namespace) -> int:
+    from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
+
     remove_unreadable_indexes()
     try:
         return int(options.run(options))

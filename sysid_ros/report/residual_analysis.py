@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.signal
 
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.joint_terms.terms import friction_fields
+from sysid_ros.numerics.spectrum import welch
 
 # Longest lag in [s] and in rows, and longest stretch of a periodogram in rows.
 _LAG, _LAG_ROWS, _STRETCH = 2.0, 400, 512
@@ -65,8 +65,7 @@ def amplitude_spectrum(
     start, stop = max(segments, key=lambda each: each[1] - each[0])
     if stop - start < 16:
         return np.zeros(0), np.zeros(0)
-    frequency, power = scipy.signal.welch(
-        values[start:stop], rate, nperseg=min(_STRETCH, stop - start))
+    frequency, power = welch(values[start:stop], rate, min(_STRETCH, stop - start))
     return frequency[1:], np.sqrt(power[1:])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.numerics.spectrum import welch
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.resolution import resolution
 
@@ -66,8 +67,6 @@ def _density(
     dataset: Dataset, values: np.ndarray, differences: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Spectral density of a signal without its mean, averaged over all segments (Welch 1967)."""
-    from scipy.signal import welch  # slow to import, and not always needed
-
     longest = max(stop - start for start, stop in dataset.segments) - differences
     length = min(round(_PIECE * dataset.rate), round(_SHARE * longest))
     length = min(max(length, _FEWEST), longest)
@@ -75,8 +74,7 @@ def _density(
     for start, stop in dataset.segments:
         piece = np.diff(values[start:stop], differences)
         if len(piece) >= length:
-            frequency, density = welch(
-                piece, dataset.rate, window='blackmanharris', nperseg=length)
+            frequency, density = welch(piece, dataset.rate, length, 'blackmanharris')
             total += density[1:1 + length // 2] * len(piece)
             weight += len(piece)
     return frequency[1:1 + length // 2], total / weight

@@ -1,0 +1,53 @@
+"""``sysid --help`` names every verb and imports none; a verb's help has its arguments."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sysid_ros.cli.main import VERBS, main
+
+LIBRARIES = ('numpy', 'pydantic', 'scipy', 'numba', 'pinocchio', 'matplotlib')
+
+
+def test_the_help_names_every_verb_and_loads_no_library():
+    program = (
+        'import sys\n'
+        'from sysid_ros.cli.main import main\n'
+        'try:\n'
+        '    main(["--help"])\n'
+        'finally:\n'
+        f'    print("loaded", [name for name in {LIBRARIES} if name in sys.modules])\n')
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith('loaded []\n')
+    assert all(f'\n    {verb} ' in done.stdout for verb in VERBS)
+
+
+def test_the_help_of_a_verb_has_its_arguments(capsys):
+    with pytest.raises(SystemExit):
+        main(['check', '--help'])
+    assert '--settings' in capsys.readouterr().out
+
+
+def test_an_option_before_the_verb_is_refused_by_its_name(capsys):
+    assert main(['--holdout', 'fit', 'first.yaml']) == 2
+    assert 'Put it behind the verb: sysid fit … --holdout' in capsys.readouterr().err
+
+
+def test_who_asks_for_help_before_a_verb_is_told_of_all(capsys):
+    with pytest.raises(SystemExit):
+        main(['--help', 'fit'])
+    said = capsys.readouterr().out
+    assert all(f'\n    {verb} ' in said for verb in VERBS)
+
+
+def test_a_look_at_a_recording_loads_no_statistics():
+    program = (
+        'import sys\n'
+        'import sysid_ros.cli.check\n'
+        'import sysid_ros.recording.processing.bandwidth\n'
+        'print([name for name in ("scipy.signal", "scipy.stats", "cvxpy", "plotly", '
+        '"matplotlib") if name in sys.modules])\n')
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert done.stdout == '[]\n', done.stderr
