@@ -9,6 +9,7 @@ import numpy as np
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.checks.column_order import OtherOrder, other_order
 from sysid_ros.recording.checks.effort import effort_findings
 from sysid_ros.recording.dataset import Dataset
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # How recordings are filtered while efforts are compared with the description, in [Hz].
 _CUTOFF = 8.0
+# Part of an effort that the description has to explain before its size is compared.
+_EXPLAINED = 0.8
 # A joint that moves less than this, in [rad] or [m], stands still.
 _MOVES = 0.01
 
@@ -63,7 +66,8 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
     guess.require_answers()
     found = effort_guess(
         effort_findings(dataset, setup.model), section['joints'], current=current, named=unit,
-        said='effort-unit' in told, told=told.get('effort-scale', ''))
+        said='effort-unit' in told, told=told.get('effort-scale', ''),
+        size=_size(dataset, setup))
     guess.note(*found.findings, *found.questions)
     guess.require_answers()
     _add_effort(section, found)
@@ -130,6 +134,29 @@ def _check_order(guess: GuessedRecording, setup: FitSetup, dataset: Dataset) -> 
         guess.note(Question(
             quantity, f'Are the columns of {other.quantities} those of other joints?',
             other.sentence, _reordered(guess, quantity, other)))
+
+
+def _size(dataset: Dataset, setup: FitSetup) -> float:
+    """How many times as large as those of the description efforts are, by and large.
+
+    The slope of each effort on the torque of the bodies described, friction and offset of the joint
+    free; the median of the joints that this explains, and 1 where it explains none.
+    """
+    robot = setup.model.robot
+    torque = recursive_newton_euler(
+        robot, robot.reference_inertials.reshape(-1), dataset.q, dataset.v, dataset.a)
+    slopes = []
+    for joint in range(torque.shape[1]):
+        rows = dataset.mask[:, joint]
+        v, tau = dataset.v[rows, joint], dataset.tau[rows, joint]
+        known = np.column_stack([torque[rows, joint], v, np.sign(v), np.ones_like(v)])
+        size = float(np.sum((tau - tau.mean()) ** 2)) if len(tau) else 0.0
+        if size > 0.0:
+            found, *_ = np.linalg.lstsq(known, tau, rcond=None)
+            left = float(np.sum((tau - known @ found) ** 2))
+            if left < (1.0 - _EXPLAINED) * size:
+                slopes.append(abs(float(found[0])))
+    return float(np.median(slopes)) if slopes else 1.0
 
 
 def _reordered(guess: GuessedRecording, quantity: str, other: OtherOrder) -> str:

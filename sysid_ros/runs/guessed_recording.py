@@ -21,6 +21,7 @@ from sysid_ros.recording.description import (
 )
 from sysid_ros.recording.file_kind import file_kind
 from sysid_ros.recording.guess.bag_topics import bag_topics
+from sysid_ros.recording.guess.column_names import is_of_motor
 from sysid_ros.recording.guess.columns import TableColumns, table_columns
 from sysid_ros.recording.guess.evidence import Finding, OpenQuestionsError, Question
 from sysid_ros.recording.guess.options import numbers, one_or_each, positive_number
@@ -125,6 +126,7 @@ class GuessedRecording:
         for quantity, own in columns.quantities.items():
             self.section[quantity] = _source(head, [column.column for column in own])
         raw = _samples(head, columns, 'position')
+        self._ask_for_motors(columns)
         self._set_positions([*raw.T], columns.unit_of('position'))
         self.require_answers()
         q = self._angles(raw)
@@ -198,6 +200,17 @@ class GuessedRecording:
             stamps = stamps + TIME_UNITS['ns'] * head.values[rest]
         return stamps
 
+    def _ask_for_motors(self, columns: TableColumns) -> None:
+        """Ask what positions of motors are at the joints, which limits cannot tell from degrees."""
+        names = [column.name for column in columns.quantities['position']]
+        known = {'position-scale', 'position-unit'} & set(self.told)
+        if any(map(is_of_motor, names)) and not known:
+            self.note(Question(
+                'position-scale', 'How many radians (or metres) at the joint is one unit of the '
+                'positions (for radians of a motor, one over its gear ratio)?',
+                f'{listed(names)} are of the motors, by their names; with coupled gears write '
+                'recording: {position: {side: motor}, transmission: …} by hand', '0.01'))
+
     def _set_positions(self, q: Sequence[np.ndarray], named: str) -> None:
         """Unit, scale and offset of the positions, and which are counted within one turn."""
         joints = self.section['joints']
@@ -223,7 +236,9 @@ class GuessedRecording:
         factors = unit_factors('position', settings, len(joints))[0]
         q = raw * factors * np.array(per_joint(settings.scale, len(joints)))
         turning = np.array([not self._slides(joint) for joint in joints])
-        q[:, turning] = np.unwrap(q[:, turning], axis=0)
+        # Tables merged from several topics have rows without positions.
+        rows = np.isfinite(q).all(axis=1)
+        q[np.ix_(rows, turning)] = np.unwrap(q[np.ix_(rows, turning)], axis=0)
         return q
 
     def _set_time_unit(

@@ -305,6 +305,45 @@ def test_positions_beyond_all_limits_are_asked_for(arm, recorded, robot, tmp_pat
         guessed(robot, tmp_path / 'a.npz')
 
 
+def test_positions_of_motors_are_asked_for(arm, recorded, robot, tmp_path):
+    # Radians of a motor behind a gear of 50 look like degrees of the joint.
+    t, q, _, tau = recorded
+    header = ['t', *numbered('motor_position'), *numbered('tau')]
+    file = write_csv(tmp_path / 'a.csv', header, [t, 50.0 * q, tau])
+    with pytest.raises(OpenQuestionsError, match='--position-scale'):
+        guessed(robot, file)
+    _, identification = guessed(robot, file, position_scale='0.02')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_currents_of_about_the_size_of_torques_are_asked_for(arm, recorded, robot, tmp_path):
+    # 2.2 N·m/A: half the torques, which no single joint shows to be wrong.
+    t, q, _, tau = recorded
+    np.savez(tmp_path / 'a.npz', t=t, q=q, tau=tau / 2.2)
+    with pytest.raises(OpenQuestionsError, match='--effort-scale') as raised:
+        guessed(robot, tmp_path / 'a.npz')
+    assert 'times what the description predicts: currents' in raised.value.questions[0].found
+    _, identification = guessed(robot, tmp_path / 'a.npz', effort_scale='2.2')
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_rows_without_positions_between_those_of_a_topic_are_passed_over(
+    arm, recorded, robot, tmp_path
+):
+    t, q, v, tau = recorded
+    gaps = np.full_like(q, np.nan)
+    rows = np.arange(2 * len(t)) // 2
+    even = (np.arange(2 * len(t)) % 2 == 0)[:, None]
+    stamps = np.repeat(t, 2) + 1e-3 * ~even[:, 0]
+    lines = [','.join(['time', *numbered('q'), *numbered('tau')])]
+    for stamp, row, there in zip(stamps, rows, even[:, 0], strict=True):
+        cells = np.hstack([q[row], tau[row]]) if there else np.hstack([gaps[row], gaps[row]])
+        lines.append(f'{stamp:.6f},' + ','.join('' if np.isnan(x) else f'{x:.9g}' for x in cells))
+    (tmp_path / 'a.csv').write_text('\n'.join(lines) + '\n')
+    _, identification = guessed(robot, tmp_path / 'a.csv')
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_columns_of_text_are_passed_over(arm, recorded, robot, tmp_path):
     header, columns = plain(recorded)
     lines = [','.join(['frame', *header])]

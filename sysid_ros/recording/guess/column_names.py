@@ -46,6 +46,7 @@ _UNITS = {
     'nm': 'N·m', 'nmm': 'N·mm', 'mnm': 'mN·m',
     'ncm': 'N·cm', 'a': 'A', 'ma': 'mA', 'rpm': 'rpm'}
 _GENERIC = frozenset({'joint', 'joints', 'j', 'jnt', 'axis', 'motor', 'state', 'states', 'data'})
+_MOTOR = frozenset({'motor', 'motors', 'rotor', 'rotors'})
 _TOKEN = re.compile(r'[a-z]+|\d+')
 
 
@@ -99,6 +100,11 @@ def column_names(names: Sequence[str], joints: Sequence[str]) -> Iterator[Column
         key=lambda pair: -len(pair[0]))
     for column, name in enumerate(names):
         yield _parsed(column, name, by_words)
+
+
+def is_of_motor(name: str) -> bool:
+    """Whether a name says that it is of the motor, before the gears."""
+    return bool(_MOTOR.intersection(words_of(name)))
 
 
 def is_commanded(name: str) -> bool:

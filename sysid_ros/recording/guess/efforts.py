@@ -21,6 +21,8 @@ _UNKNOWN_SCALE = (EffortKind.SCALED, EffortKind.MOTOR_SIDE)
 _TORQUES = frozenset({
     EffortKind.JOINT_TORQUE, EffortKind.WRONG_SIGN, EffortKind.OTHER_UNIT,
     EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED, EffortKind.INCONSISTENT})
+# Masses of a description are hardly wrong by more, all of them; torque constants are.
+_SIZES = (0.6, 1.7)
 # Units of torques and of currents that names of columns have.
 _TORQUE_UNITS, _CURRENT_UNITS = ('N·m', 'N·mm', 'mN·m', 'N·cm'), ('A', 'mA')
 
@@ -46,7 +48,7 @@ class EffortGuess:
 
 def effort_guess(
     found: Sequence[EffortFinding], joints: Sequence[str], *, current: bool, named: str,
-    said: bool = False, told: str = '',
+    said: bool = False, told: str = '', size: float = 1.0,
 ) -> EffortGuess:
     """Guess what turns recorded efforts into torques.
 
@@ -58,6 +60,7 @@ def effort_guess(
         said: Whether that unit was said by who knows it.
         told: Torque for one unit of effort, one or one for each joint, separated by commas, or
             :data:`BY_DESCRIPTION`.
+        size: How many times as large as the description's torques they are, by and large.
 
     Raises:
         RecordingError: What was told are no such numbers.
@@ -79,10 +82,14 @@ def effort_guess(
         guess.unit = '' if named == 'N·m' else named
         guess.findings.append(Finding(
             'effort', f'in {named}', 'as told' if said else 'by the names of the columns'))
-    elif current or named in _CURRENT_UNITS or not _are_torques(found):
-        what = (
-            'currents' if current or named in _CURRENT_UNITS
-            else 'no torques at the joints in a usual unit')
+    elif current or named in _CURRENT_UNITS or not _are_torques(found) or (
+            not _SIZES[0] < size < _SIZES[1] and all(
+                one.kind is not EffortKind.OTHER_UNIT for one in found)):
+        what = 'no torques at the joints in a usual unit'
+        if current or named in _CURRENT_UNITS:
+            what = 'currents'
+        elif _are_torques(found):
+            what = f'{size:.2g} times what the description predicts: currents, or wrong masses'
         guess.questions.append(Question(
             'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort '
             '(torque constant times gear ratio)?',
@@ -90,7 +97,7 @@ def effort_guess(
             f'{", ".join(f"{scale:g}" for scale in implied)}',
             ','.join('0.1' for _ in joints) + f", or '{BY_DESCRIPTION}' to let its masses decide"))
     else:
-        _take_unit(guess, found)
+        _take_unit(guess, found, size)
     for one in found:
         if one.kind in (EffortKind.CONSTANT, EffortKind.UNRELATED, EffortKind.GRAVITY_COMPENSATED,
                         EffortKind.FILTERED):
@@ -128,11 +135,11 @@ def _take_scales(
         f'the description would make it {", ".join(f"{scale:g}" for scale in implied)}'))
 
 
-def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding]) -> None:
+def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding], size: float) -> None:
     other = next((one for one in found if one.kind is EffortKind.OTHER_UNIT), None)
     if other is None:
         guess.findings.append(Finding(
-            'effort', 'in N·m, or N', 'of the size that the description predicts'))
+            'effort', 'in N·m, or N', f'{size:.2g} times what the description predicts'))
         return
     # As many milliamperes may make as much torque.
     units = torque_units_of(other.scale, _NEAR)

@@ -62,7 +62,7 @@ def position_guess(
     kinds = [robot.joint_types[robot.joint_index(joint)] for joint in joints]
     turning = np.array([kind != 'prismatic' for kind in kinds])
     limits = np.array([_limit(robot, joint) for joint in joints])
-    reach = np.array([np.nanmax(np.abs(own)) for own in q])
+    reach = np.array([np.max(np.abs(own[np.isfinite(own)]), initial=0.0) for own in q])
     slide = 'm' if named in ANGLES else _first_fitting(reach, limits, ~turning, SLIDES)
     angle = named if named in ANGLES else _first_fitting(reach, limits, turning, ANGLES)
     wrapped = np.zeros(len(joints), dtype=bool)
@@ -112,6 +112,8 @@ def _within_one_turn(
     wrapped = np.zeros(len(q), dtype=bool)
     for k in map(int, np.flatnonzero(turning)):
         angle = factor * q[k][np.isfinite(q[k])]
+        if not len(angle):
+            continue
         if angle.min() < -_MARGIN or angle.max() > 2.0 * np.pi + _MARGIN:
             return None
         most = _WITHIN * limits[k] + _MARGIN
