@@ -44,6 +44,16 @@ _NODES = (
 # Modules whose calls of Objection are the reasons of a verdict.
 _REASONS = ('objections', 'data_objections')
 _UNKNOWN = '…'
+# What fields and constants are whose names say it all, so that their files have no comment.
+_PLAIN = {
+    'success': 'whether it was done', 'info': 'its entry in the store',
+    'parameters': 'what it holds', 'revisions': 'their entries in the store, newest first',
+    'joints': 'dynamics of each joint beyond the links it carries',
+    'PLAYING=3': 'along the motion', 'IDLE=0': 'neither of both',
+    'RECORDING=1': 'joint states go to a bag', 'FITTING=2': 'a process fits',
+    'RECORDING_AND_FITTING=3': 'both at once', 'ERROR=4': 'it needs a person: see message',
+    'COMMIT=1': 'an estimate that was committed',
+    'ROLLBACK=2': 'an earlier revision that was handed out again'}
 
 
 def pages() -> dict[str, str]:
@@ -150,8 +160,9 @@ def interface_fields(text: str) -> tuple[str, list[tuple[str, str, str]]]:
         words = declared.split(maxsplit=1)
         if words:
             head, fresh = False, True
-            said = ' '.join([*group, comment.strip()]).strip()
-            fields.append((words[0], words[1].strip(), said))
+            name = words[1].strip()
+            said = ' '.join([*group, comment.strip()]).strip() or _PLAIN.get(name, '')
+            fields.append((words[0], name, said))
         elif not line.strip():
             head, group, fresh = False, [], True
         elif line.startswith('#') and head:
