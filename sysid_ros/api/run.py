@@ -174,12 +174,12 @@ class Run:
         from sysid_ros.report.joint_axes import drawn  # Matplotlib
         from sysid_ros.runs.judgement import reopened_study
 
-        study, theta = reopened_study(self.folder), self.estimate.parameters.values
+        study = reopened_study(self.folder)
         if training or study.held_out is None:
             return drawn(torque_strips(
-                study.training, theta, title='Torques of the training data'))
+                study.training, self.estimate, title='torques of the training data'))
         return drawn(torque_strips(
-            study.held_out.problem, theta, title='Torques of data the fit has not seen'))
+            study.held_out.problem, self.estimate, title='torques of data the fit has not seen'))
 
     def report(self, path: str | Path | None = None) -> Path:
         """The page of the fit, for a browser without a network.

@@ -111,9 +111,7 @@ def report(folder: Path) -> tuple[str, bool]:
     numbers = {**figures, 'all_met': met, 'operator': results}
     write_atomically(out / 'report.json', json.dumps(numbers, indent=1).encode())
     draw(out / 'torque_held_out.png', torque_strips(
-        errors.problem,
-        np.array([estimate.parameters[name] for name in errors.problem.parameters.names]),
-        title='Torques of the motion that was not fitted'))
+        errors.problem, estimate, title='torques of the motion that was not fitted'))
     for name in _KEPT:
         file = folder / 'data' / 'estimates' / results['estimate'] / name
         if file.is_file():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.report.headline import percent
 from sysid_ros.report.joint_strips import (
     CANDIDATE,
     ERROR,
@@ -17,19 +19,27 @@ from sysid_ros.report.joint_strips import (
 
 # Points of a curve that can be told apart: some for each of a thousand dots.
 _SHOWN = 8000
+# Height of a strip of residuals, in parts of one of torques.
+_RESIDUALS = 0.5
+# Letters of a robot's name that leave room for the legend.
+_LONGEST = 24
 
 
-def torque_strips(problem: RegressionProblem, theta: np.ndarray, *, title: str) -> JointStrips:
-    """Measured, identified and prior torques of every joint, and what is left over.
+def torque_strips(
+    problem: RegressionProblem, estimate: Estimate, *, title: str
+) -> JointStrips:
+    """Measured, identified and prior torques of every joint, and below them what is left over.
 
-    Rows that did not count (masked, or too slow) are shaded.
+    Residuals have a scale of their own; twice the root mean square of those that were fitted is
+    shaded on either side. Rows that did not count (masked, or too slow) are shaded, too.
 
     Args:
         problem: Rows to show.
-        theta: Identified parameters, shape ``(p,)``.
+        estimate: The estimate.
         title: What the rows are.
     """
     robot = problem.model.robot
+    theta = np.array([estimate.parameters[name] for name in problem.parameters.names])
     units = ['N' if kind == 'prismatic' else 'N·m' for kind in robot.joint_types]
     time, breaks = _time(problem)
     stretches = _stretches(len(time))
@@ -39,17 +49,31 @@ def torque_strips(problem: RegressionProblem, theta: np.ndarray, *, title: str) 
     for joint, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
         candidate, prior = (prediction[:, joint] for prediction in predictions)
         measured = problem.torque[:, joint]
-        curves = tuple(
-            Curve(shown, _reach(_broken(values, breaks), stretches), colour, width, label)
-            for values, colour, width, label in (
-                (prior, PRIOR, 0.8, 'prior'),
-                (measured, MEASURED, 1.2, 'measured'),
-                (candidate, CANDIDATE, 0.9, 'identified'),
-                (measured - candidate, ERROR, 0.7, 'measured − identified'),
-            ))
+        torques, residual = (
+            tuple(Curve(shown, _reach(_broken(values, breaks), stretches), colour, width, label)
+                  for values, colour, width, label in curves)
+            for curves in (
+                ((prior, PRIOR, 0.8, 'prior'), (measured, MEASURED, 1.2, 'measured'),
+                 (candidate, CANDIDATE, 0.9, 'identified')),
+                ((measured - candidate, ERROR, 0.7, 'measured − identified, ±2 σ'),)))
         shaded = _runs(shown, _anywhere(~problem.usable[:, joint], stretches))
-        strips.append(Strip(name, unit, curves, shaded))
-    return JointStrips(title, 'time of the rows [s]', tuple(strips))
+        sigma = float(estimate.residuals.rms_per_joint[joint])
+        strips += [
+            Strip(name, unit, torques, shaded),
+            Strip('left over', unit, residual, shaded,
+                  band=2.0 * sigma if np.isfinite(sigma) else None, height=_RESIDUALS)]
+    after, before = (percent(_error(problem, prediction)) for prediction in predictions)
+    return JointStrips(
+        f'{robot.name[:_LONGEST]}: {title}, {after} off, {before} before', 'time of the rows [s]',
+        tuple(strips))
+
+
+def _error(problem: RegressionProblem, predicted: np.ndarray) -> float:
+    """Relative error of torque over the rows that count; NaN where there is no torque."""
+    residual, torque = (
+        float(np.linalg.norm(np.where(problem.usable, values, 0.0)))
+        for values in (problem.torque - predicted, problem.torque))
+    return residual / torque if torque > 0.0 else float('nan')
 
 
 def _time(problem: RegressionProblem) -> tuple[np.ndarray, np.ndarray]:

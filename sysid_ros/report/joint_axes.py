@@ -17,8 +17,8 @@ from sysid_ros.report.joint_strips import JointStrips, Strip
 
 # Sizes in [in]: the figure's width, the height of a strip and the gap below it, and the margins.
 _WIDTH, _STRIP, _GAP = 11.0, 1.6, 0.1
-_LEFT, _RIGHT, _TOP, _BOTTOM = 0.95, 0.15, 0.45, 0.5
-_EDGE = 0.1
+_LEFT, _RIGHT, _TOP, _BOTTOM = 0.95, 0.15, 0.65, 0.5
+_EDGE, _BELOW_TITLE = 0.1, 0.32
 _GRID: dict[str, Any] = {'color': '0.92', 'linewidth': 0.6}
 # Room that a name of the joint may take beside a strip, in characters of the small font.
 _LETTERS = 18
@@ -67,16 +67,18 @@ def drawn(shown: JointStrips) -> Figure:
 def _joint_axes(strips: Sequence[Strip]) -> tuple[Figure, list[Axes]]:
     """A figure with the axes of every strip."""
     count = len(strips)
-    height = _TOP + count * _STRIP + (count - 1) * _GAP + _BOTTOM
+    heights = [strip.height for strip in strips]
+    height = _TOP + sum(heights) * _STRIP + (count - 1) * _GAP + _BOTTOM
     figure = Figure(figsize=(_WIDTH, height))
     FigureCanvasAgg(figure)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False, gridspec_kw={
         'left': _LEFT / _WIDTH, 'right': 1.0 - _RIGHT / _WIDTH, 'top': 1.0 - _TOP / height,
-        'bottom': _BOTTOM / height, 'hspace': _GAP / _STRIP,
+        'bottom': _BOTTOM / height, 'hspace': _GAP / (_STRIP * sum(heights) / count),
+        'height_ratios': heights,
     })[:, 0]
     for axis, strip in zip(axes, strips, strict=True):
         name = strip.name if len(strip.name) <= _LETTERS else f'{strip.name[:_LETTERS - 1]}…'
-        axis.set_ylabel(f'{name}\n[{strip.unit}]', fontsize=8)
+        axis.set_ylabel(f'{name}\n[{strip.unit}]', fontsize=8, parse_math=False)
         axis.yaxis.set_label_coords(-0.6 / (_WIDTH - _LEFT - _RIGHT), 0.5)
         axis.grid(**_GRID)
         axis.tick_params(labelsize=8)
@@ -96,9 +98,16 @@ def _extend_grid(axes: Sequence[Axes]) -> None:
 
 
 def _entitle(figure: Figure, title: str) -> None:
-    """Add title and legend."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
+    """Add title and legend; what several strips show stands in the legend once."""
+    shown: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            shown.setdefault(name, handle)
+    labels = list(shown)
+    height = figure.get_figheight()
     figure.legend(
-        handles, labels, loc='upper right', ncols=len(labels), fontsize=8, frameon=False)
-    top = 1.0 - _EDGE / figure.get_figheight()
-    figure.suptitle(title, fontsize=11, x=0.01, y=top, ha='left', va='top')
+        list(shown.values()), labels, loc='upper left', ncols=len(labels), fontsize=8,
+        frameon=False, bbox_to_anchor=(0.0, 1.0 - _BELOW_TITLE / height), borderaxespad=0.0)
+    # A name of a robot is no formula, whatever is in it.
+    figure.suptitle(
+        title, fontsize=11, x=0.01, y=1.0 - _EDGE / height, ha='left', va='top', parse_math=False)

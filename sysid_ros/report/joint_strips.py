@@ -44,6 +44,7 @@ class Strip:
         shaded: Begin and length of stretches that are shaded over the whole height, ``(k, 2)``.
         band: Values up to which zero is shaded on either side, if it is.
         reach: Values up to which zero is shown on either side; as far as the curves go if None.
+        height: Of the strip, in parts of a whole one.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Strip:
     shaded: np.ndarray | None = None
     band: float | None = None
     reach: float | None = None
+    height: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class JointStrips:
             'ticks': None if self.ticks is None else [stored(self.ticks[0]), list(self.ticks[1])],
             'strips': [{
                 'name': strip.name, 'unit': strip.unit, 'shaded': stored(strip.shaded),
-                'band': strip.band, 'reach': strip.reach,
+                'band': strip.band, 'reach': strip.reach, 'height': strip.height,
                 'curves': [
                     [stored(one.x), stored(one.y), one.colour, one.width, one.label]
                     for one in strip.curves],
@@ -114,4 +116,5 @@ def _strip(layout: dict[str, Any], array: Callable[[int], np.ndarray]) -> Strip:
     return Strip(
         layout['name'], layout['unit'], tuple(
             Curve(array(x), array(y), *rest) for x, y, *rest in layout['curves']),
-        None if shaded is None else array(shaded), layout['band'], layout['reach'])
+        None if shaded is None else array(shaded), layout['band'], layout['reach'],
+        layout['height'])

@@ -173,12 +173,11 @@ class RunFolder:
             estimate: The estimate.
             drawing: What draws.
         """
-        theta = estimate.parameters.values
         drawing.add(self.path / 'torque_training.png', torque_strips(
-            study.training, theta, title='Torques of the training data'))
+            study.training, estimate, title='torques of the training data'))
         if study.held_out is not None:
             drawing.add(self.path / 'torque_held_out.png', torque_strips(
-                study.held_out.problem, theta, title='Torques of data the fit has not seen'))
+                study.held_out.problem, estimate, title='torques of data the fit has not seen'))
 
     def write_study(
         self, study: Study, evaluation: Evaluation, drawing: Drawing,
@@ -196,7 +195,8 @@ class RunFolder:
             The evaluation with notes on the export among its remarks, and the summary.
         """
         if evaluation.simulation is not None:
-            drawing.add(self.path / 'simulation.png', simulation_strips(evaluation.simulation))
+            drawing.add(self.path / 'simulation.png', simulation_strips(
+                evaluation.simulation, study.training.model.robot.name))
         if study.trajectory is not None and evaluation.motion is not None:
             drawing.add(
                 self.path / 'readings.png', motion_strips(study.trajectory, evaluation.motion))
@@ -259,10 +259,11 @@ class RunFolder:
         self._write_json(file, verdict.to_json())
         with Drawing() as drawing:
             drawing.add(self.path / f'torque_{name}.png', torque_strips(
-                problem, estimate.parameters.values, title=f'Torques of {name}'))
+                problem, estimate, title=f'torques of {name}'))
             if simulation is not None:
                 drawing.add(
-                    self.path / f'simulation_{name}.png', simulation_strips(simulation))
+                    self.path / f'simulation_{name}.png',
+                    simulation_strips(simulation, problem.model.robot.name))
         return self.path / file
 
     def _write_settings(self, name: str, settings: dict[str, Any]) -> None:
