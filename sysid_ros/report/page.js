@@ -42,6 +42,18 @@
 
   const hidden = (place) => place.closest('details:not([open])') !== null;
   const places = (root) => [...root.querySelectorAll('.plot')];
+
+  function startPlayers() {
+    for (const place of document.querySelectorAll('.player')) {
+      try {
+        RobotPlayer.start(place, figures[place.dataset.player]);
+      } catch (error) {
+        place.dataset.shown = 'no';
+        place.textContent = 'This motion cannot be played here: ' + error.message;
+      }
+    }
+  }
+
   const pause = () => new Promise((resolve) => setTimeout(resolve));
 
   async function drawShown(root) {
@@ -58,6 +70,7 @@
       if (event.target.open) drawShown(event.target);
     }, true);
     if (location.hash === '#all') document.querySelectorAll('details').forEach((each) => { each.open = true; });
+    startPlayers();
     await drawShown(document);
     document.documentElement.dataset.ready = 'yes';
   }).catch((error) => {

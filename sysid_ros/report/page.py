@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.headline import percent
+from sysid_ros.report.player import Player
 from sysid_ros.report.plots import Figure
 from sysid_ros.report.report import Report
 from sysid_ros.report.sections.section import Section
@@ -41,19 +42,20 @@ def render_page(report: Report) -> bytes:
         ConfigurationError: Plotly is not installed.
     """
     sections: list[dict[str, Any]] = []
-    figures: dict[str, Figure] = {}
+    drawn: dict[str, Figure | Player] = {}
     for section in report.sections:
-        own = section.figures()
-        figures |= {f'{section.section}-{name}': plot for name, plot in own.items()}
+        figures, players = section.figures(), section.players()
+        drawn |= {f'{section.section}-{name}': each for name, each in (figures | players).items()}
         sections.append({
             'name': section.section, 'title': section.title,
-            'body': _render_section(section, own)})
-    packed = _packed(json.dumps(figures, allow_nan=False))
+            'body': _render_section(section, figures)})
+    packed = _packed(json.dumps(drawn, allow_nan=False))
     return _environment().get_template('page.html.j2').render(
         report=report, sections=sections,
         nonce=_nonce(packed, *(each['body'] for each in sections)),
         style=Markup((_HERE / 'page.css').read_text(encoding='utf-8')),
-        script=Markup((_HERE / 'page.js').read_text(encoding='utf-8')),
+        script=Markup('\n'.join(
+            (_HERE / name).read_text(encoding='utf-8') for name in ('player.js', 'page.js'))),
         figures=Markup(packed), plotly=Markup(_plotly()),
     ).encode()
 
@@ -71,7 +73,7 @@ def _render_section(section: Section, figures: dict[str, Figure]) -> Markup:
     template = section.template()
     environment = _environment(template.parent)
     return Markup(environment.get_template(template.name).render(
-        section=section, plot=_placer(section, figures)))
+        section=section, plot=_placer(section, figures), player=_player_placer(section)))
 
 
 def _placer(section: Any, figures: dict[str, Figure]) -> Callable[[str, str], Markup]:
@@ -82,6 +84,14 @@ def _placer(section: Any, figures: dict[str, Figure]) -> Callable[[str, str], Ma
             '</div>').format(
                 f'{section.section}-{name}', text, int(figures[name]['height']))
     return plot
+
+
+def _player_placer(section: Any) -> Callable[[str, str], Markup]:
+    def player(name: str, text: str) -> Markup:
+        """The place of a player; ``player.js`` fills it."""
+        return Markup('<div class="player" data-player="{}" aria-label="{}"></div>').format(
+            f'{section.section}-{name}', text)
+    return player
 
 
 @cache

@@ -103,6 +103,10 @@ def test_the_error_of_simulation_grows_with_the_horizon_to_two_seconds():
     for joint in shown['joints']:
         assert joint['identified'][0] < 0.1 * joint['identified'][-1]
         assert joint['identified'][0] < joint['prior'][0]
+    (end,) = shown['ends']
+    assert len(end['identified']) == len(end['coasting']) == len(shown['horizon'])
+    # In millimetres: links of some decimetres whose joints are some hundredths of a rad off.
+    assert 0.0 < end['identified'][-1] < end['prior'][-1] < 2e3
 
 
 def test_provenance_names_versions_recordings_and_settings_but_no_folder_of_the_recording():

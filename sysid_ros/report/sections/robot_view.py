@@ -1,21 +1,18 @@
-"""The robot in space: ellipsoids of inertia and centres of mass, and the motion."""
+"""The robot in space: its motion, ellipsoids of inertia and centres of mass."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from sysid_ros.errors import SysidError
-from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
+from sysid_ros.report.player import Player, layer, player
 from sysid_ros.report.plots import (
     BEFORE,
-    GRID,
     IDENTIFIED,
     INK,
     Figure,
-    Trace,
     axis,
     dots,
     figure,
@@ -23,43 +20,29 @@ from sysid_ros.report.plots import (
     line,
 )
 from sysid_ros.report.report_source import ReportSource
+from sysid_ros.report.robot_motion import MotionPoses, PlayedMotion, Solid
 from sysid_ros.report.sections.section import ReportModel, Section
-from sysid_ros.report.series import Number, Series, series
-from sysid_ros.robot.inertia import central_inertia
-from sysid_ros.robot.model import RobotModel
+from sysid_ros.report.series import Series, series
 
-# Poses of the path that is drawn, poses whose skeleton is drawn, and bodies with an ellipsoid.
-_PATH, _GHOSTS, _MOST_BODIES = 400, 5, 40
-# Points of an ellipsoid around and from pole to pole, and of an ellipse.
-_AROUND, _BETWEEN, _ELLIPSE = 14, 8, 40
-
-
-class Solid(ReportModel):
-    """The ellipsoid of uniform density that has a body's mass and inertia, in the base frame.
-
-    Attributes:
-        mass: In [kg].
-        centre: Centre of mass in [m].
-        shape: The matrix C of the ellipsoid (x − c)ᵀ C⁻¹ (x − c) ≤ 1 in [m²], row by row.
-        possible: Whether a mass distribution has this inertia.
-    """
-
-    mass: Number
-    centre: Series
-    shape: Series
-    possible: bool
+# Bodies with an ellipsoid, and points of an ellipse.
+_MOST_BODIES, _ELLIPSE = 40, 40
 
 
 class BodyView(ReportModel):
-    """A body before the fit and after; None where it has no mass."""
+    """A body before the fit and after; None where it has no mass.
+
+    Attributes:
+        tree_index: Which body of the played motion it moves with; None in older reports.
+    """
 
     body: str
     before: Solid | None
     after: Solid | None
+    tree_index: int | None = None
 
 
 class RobotViewSection(Section):
-    """The robot in the middle of its motion.
+    """The robot in the middle of its motion, and the motion.
 
     Attributes:
         bodies: Bodies with parameters.
@@ -67,6 +50,9 @@ class RobotViewSection(Section):
             lifts the pen. Three rows: x, y, z in [m].
         ends: Names of bodies that carry no other.
         paths: Paths of their origins in the motion, three rows each.
+        motion: The motion to play; None in older reports.
+        before_name: What the ellipsoids are called that stand under ``before``.
+        after_name: The same of those under ``after``.
     """
 
     section: Literal['robot_view'] = 'robot_view'
@@ -75,174 +61,96 @@ class RobotViewSection(Section):
     skeletons: list[list[Series]]
     ends: list[str]
     paths: list[list[Series]]
+    motion: PlayedMotion | None = None
+    before_name: str = 'before the fit'
+    after_name: str = 'identified'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
         """The robot of a run; None where its motion is not in memory or it cannot be placed."""
-        if source.motion is None:
+        data = source.motion
+        if data is None:
             return None
-        robot, q = source.judged.model.robot, source.motion.q
-        rows = np.unique(np.linspace(0, len(q) - 1, _PATH).round().astype(int))
+        robot, parameters = source.judged.model.robot, source.estimate.parameters
         try:
-            poses = body_poses(robot, q[rows])
+            poses = MotionPoses.of(robot, data.t, data.q, data.segments)
         except SysidError:
             return None
-        shown = np.linspace(0, len(rows) - 1, _GHOSTS + 2).round().astype(int)[1:-1]
-        middle = int(shown[len(shown) // 2])
-        order = [middle, *(int(k) for k in shown if k != middle)]
-        tree = robot.tree
-        ends = [k for k in range(len(tree.parent)) if k not in tree.parent and not (
-            tree.massless[k])]
-        names = robot.body_names
+        return cls.of_bodies(poses, [
+            BodyView(
+                body=body, tree_index=int(poses.bodies[k]),
+                before=poses.solid(k, parameters.prior[parameters.body_slice(body)]),
+                after=poses.solid(k, parameters.inertial(body)))
+            for k, body in enumerate(robot.body_names) if body in parameters.bodies])
+
+    @classmethod
+    def of_bodies(
+        cls, poses: MotionPoses, bodies: list[BodyView], *,
+        before_name: str = 'before the fit', after_name: str = 'identified',
+    ) -> Self:
+        """The section of a motion.
+
+        Args:
+            poses: Poses of the motion.
+            bodies: What has ellipsoids.
+            before_name: What those under ``before`` are called.
+            after_name: The same of those under ``after``.
+        """
         return cls(
-            bodies=list(_bodies(source.estimate, robot, poses, middle)),
-            skeletons=[_skeleton(robot, poses, k) for k in order],
-            ends=[names[k] if k < len(names) else '' for k in ends],
-            paths=[[series(poses.origin[:, k, i]) for i in range(3)] for k in ends])
+            bodies=bodies, skeletons=poses.skeletons(), ends=poses.end_names(),
+            paths=poses.paths(), motion=poses.played, before_name=before_name,
+            after_name=after_name)
 
-    def figures(self) -> dict[str, Figure]:
-        """The robot in space, and seen from the side and from above."""
-        return {
-            'space': self._space(), 'side': self._view(0, 2, 'x [m]', 'z [m]'),
-            'above': self._view(0, 1, 'x [m]', 'y [m]')}
+    @property
+    def layers(self) -> list[tuple[str, str, str]]:
+        """Field of :class:`BodyView`, name and colour of the ellipsoids that there are."""
+        every = (('before', self.before_name, BEFORE), ('after', self.after_name, IDENTIFIED))
+        return [each for each in every if any(getattr(view, each[0]) for view in self.bodies)]
 
-    def _solids(self, when: str) -> list[tuple[str, Solid]]:
-        return [(view.body, solid) for view in self.bodies[:_MOST_BODIES]
+    def solids(self, when: str) -> list[tuple[BodyView, Solid]]:
+        """Bodies with the ellipsoids that can be drawn.
+
+        Args:
+            when: ``'before'`` or ``'after'``.
+        """
+        return [(view, solid) for view in self.bodies[:_MOST_BODIES]
                 if (solid := getattr(view, when)) is not None
                 and None not in (*solid.centre, *solid.shape)]
 
-    def _space(self) -> Figure:
-        data: list[Trace] = [
-            _in_space(points, 'pose' if not k else 'other poses', INK if not k else '#b0b0b0',
-                      6 if not k else 2, k, 'pose' if not k else 'others')
-            for k, points in enumerate(self.skeletons)]
-        data += [
-            _in_space(path, 'path of the end', '#009e73', 2, k, 'path')
-            for k, path in enumerate(self.paths)]
-        for when, name, colour, opacity in (
-            ('before', 'before the fit', BEFORE, 0.28), ('after', 'identified', IDENTIFIED, 0.5)):
-            solids = self._solids(when)
-            data += [
-                _mesh(solid, body, name, colour, opacity, first=not k)
-                for k, (body, solid) in enumerate(solids)]
-            centres = [solid.centre for _, solid in solids]
-            data.append({
-                'type': 'scatter3d', 'mode': 'markers', 'name': f'centres of mass, {name}',
-                'legendgroup': name, 'showlegend': False,
-                'x': [c[0] for c in centres], 'y': [c[1] for c in centres],
-                'z': [c[2] for c in centres], 'text': [label(body) for body, _ in solids],
-                'hoverinfo': 'text+name', 'marker': {'color': colour, 'size': 3.5}})
-        plain = {'backgroundcolor': '#ffffff', 'gridcolor': GRID, 'zerolinecolor': GRID}
-        made = figure(data, {'visible': False}, {'visible': False}, height=520)
-        made['layout'] |= {
-            'margin': {'l': 0, 'r': 0, 't': 60, 'b': 0},
-            'scene': {'aspectmode': 'data', 'camera': {'eye': {'x': 1.4, 'y': 1.4, 'z': 0.7}}, **{
-                f'{name}axis': plain | {'title': {'text': f'{name} [m]'}} for name in 'xyz'}}}
-        return made
+    def figures(self) -> dict[str, Figure]:
+        """The robot from the side and from above."""
+        return {
+            'side': self._view(0, 2, 'x [m]', 'z [m]'),
+            'above': self._view(0, 1, 'x [m]', 'y [m]')}
+
+    def players(self) -> dict[str, Player]:
+        """The robot in motion, where the report has a motion."""
+        if self.motion is None:
+            return {}
+        return {'motion': player(self.motion, [
+            layer(name, colour, [
+                (view.tree_index, view.body, solid) for view, solid in self.solids(when)
+                if view.tree_index is not None])
+            for when, name, colour in self.layers], self.paths)}
 
     def _view(self, i: int, j: int, across: str, up: str) -> Figure:
         data = [
             line(points[i], points[j], 'pose', INK if not k else '#cfcfcf',
                  width=3.0 if not k else 1.0, showlegend=False, hoverinfo='skip')
             for k, points in reversed(list(enumerate(self.skeletons)))]
-        for when, name, colour in (
-            ('before', 'before the fit', BEFORE), ('after', 'identified', IDENTIFIED)):
-            solids = self._solids(when)
+        for when, name, colour in self.layers:
+            solids = self.solids(when)
             outlines = [_outline(solid, i, j) for _, solid in solids]
             data.append(line(
                 [x for outline in outlines for x in outline[0]],
-                [y for outline in outlines for y in outline[1]], name, colour, hoverinfo='skip'))
+                [y for outline in outlines for y in outline[1]], label(name), colour,
+                hoverinfo='skip'))
             data.append(dots(
                 [solid.centre[i] for _, solid in solids], [solid.centre[j] for _, solid in solids],
-                name, colour, size=5, showlegend=False, text=[label(body) for body, _ in solids],
-                hoverinfo='text'))
+                label(name), colour, size=5, showlegend=False,
+                text=[label(view.body) for view, _ in solids], hoverinfo='text'))
         return figure(
             data, axis(across), axis(up, scaleanchor='x', scaleratio=1), height=360)
-
-
-def _bodies(
-    estimate: Estimate, robot: RobotModel, poses: BodyPoses, row: int
-) -> list[BodyView]:
-    parameters = estimate.parameters
-    views = []
-    for k, body in enumerate(robot.body_names):
-        if body not in parameters.bodies:
-            continue
-        place = poses.rotation[row, k], poses.origin[row, k]
-        views.append(BodyView(
-            body=body, before=_solid(parameters.prior[parameters.body_slice(body)], *place),
-            after=_solid(parameters.inertial(body), *place)))
-    return views
-
-
-def _solid(phi: np.ndarray, rotation: np.ndarray, origin: np.ndarray) -> Solid | None:
-    """The ellipsoid of a body; squared semi-axes are five times the second moments per mass."""
-    if not phi[0] > 0.0:
-        return None
-    mass, centre, inertia = central_inertia(phi)
-    second = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-    values, vectors = np.linalg.eigh(second)
-    axes = rotation @ vectors
-    shape = 5.0 * (axes * np.maximum(values, 0.0)) @ axes.T
-    return Solid(
-        mass=mass, centre=series(rotation @ centre + origin), shape=series(shape),
-        possible=bool(values[0] >= 0.0))
-
-
-def _skeleton(robot: RobotModel, poses: BodyPoses, row: int) -> list[Series]:
-    """Lines from each joint to the ones that it carries, three rows of coordinates."""
-    hole = np.full(3, np.nan)
-    points = []
-    for k, parent in enumerate(robot.tree.parent):
-        start = np.zeros(3) if parent < 0 else poses.origin[row, parent]
-        points += [start, poses.origin[row, k], hole]
-    return [series(column) for column in np.array(points).reshape(-1, 3).T]
-
-
-def _in_space(
-    points: list[Series], name: str, colour: str, width: float, k: int, group: str
-) -> Trace:
-    return {
-        'type': 'scatter3d', 'mode': 'lines', 'x': points[0], 'y': points[1], 'z': points[2],
-        'name': name, 'legendgroup': group, 'showlegend': k in (0, 1) if group != 'path' else not k,
-        'hoverinfo': 'skip', 'line': {'color': colour, 'width': width}}
-
-
-def _root(solid: Solid) -> np.ndarray:
-    """The matrix square root of an ellipsoid's shape, which maps the unit ball to it."""
-    values, vectors = np.linalg.eigh(np.array(solid.shape, dtype=float).reshape(3, 3))
-    root: np.ndarray = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return root
-
-
-def _mesh(
-    solid: Solid, body: str, name: str, colour: str, opacity: float, *, first: bool
-) -> Trace:
-    turn = np.arange(_AROUND) * 2.0 * np.pi / _AROUND
-    rise = (np.arange(_BETWEEN) + 1.0) * np.pi / (_BETWEEN + 1.0)
-    ring = np.array([
-        [np.sin(b) * np.cos(a), np.sin(b) * np.sin(a), np.cos(b)] for b in rise for a in turn])
-    ball = np.vstack([ring, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
-    points = ball @ _root(solid) + np.array(solid.centre, dtype=float)
-    faces = np.array(_ball_faces()).T
-    entry: dict[str, Any] = {
-        'type': 'mesh3d', 'name': f'bodies, {name}', 'legendgroup': name, 'showlegend': first,
-        'color': colour, 'opacity': opacity, 'flatshading': False, 'hoverinfo': 'text',
-        'text': f'{label(body)}, {name}: {solid.mass:.4g} kg'}
-    return entry | {
-        axis_name: series(column) for axis_name, column in zip('xyz', points.T, strict=True)
-    } | {corner: row.tolist() for corner, row in zip('ijk', faces, strict=True)}
-
-
-def _ball_faces() -> list[tuple[int, int, int]]:
-    top, bottom, last = _AROUND * _BETWEEN, _AROUND * _BETWEEN + 1, _AROUND * (_BETWEEN - 1)
-    faces = []
-    for a in range(_AROUND):
-        b = (a + 1) % _AROUND
-        faces += [(top, a, b), (bottom, last + b, last + a)]
-        for k in range(0, last, _AROUND):
-            faces += [(k + a, k + _AROUND + a, k + b), (k + b, k + _AROUND + a, k + _AROUND + b)]
-    return faces
 
 
 def _outline(solid: Solid, i: int, j: int) -> tuple[Series, Series]:

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from sysid_ros.report.player import Player
 from sysid_ros.report.plots import Figure
 from sysid_ros.report.report_source import ReportSource
 
@@ -44,7 +45,11 @@ class Section(ReportModel):
         raise NotImplementedError
 
     def figures(self) -> dict[str, Figure]:
-        """Figures by name; the template places them by ``plot(name)``."""
+        """Figures by name; the template places them by ``plot(name, text)``."""
+        return {}
+
+    def players(self) -> dict[str, Player]:
+        """What is played, by name; the template places it by ``player(name, text)``."""
         return {}
 
     @classmethod

@@ -1,0 +1,55 @@
+"""What a player of a page shows: frames of a motion, and layers of ellipsoids that move along.
+
+Plain values, as :mod:`sysid_ros.report.plots` has them for figures; ``player.js`` draws them on a
+canvas, orthographically, without any library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sysid_ros.report.series import Series
+
+if TYPE_CHECKING:
+    from sysid_ros.report.robot_motion import PlayedMotion, Solid
+
+#: What is played: the motion, its layers, and its paths.
+Player = dict[str, Any]
+
+# Longer labels would leave the picture.
+_LONGEST = 60
+
+
+def player(
+    motion: PlayedMotion, layers: Sequence[dict[str, Any]], paths: Sequence[list[Series]]
+) -> Player:
+    """A player.
+
+    Args:
+        motion: The frames.
+        layers: What moves along, see :func:`layer`.
+        paths: Lines that stay, three rows of coordinates in [m] each.
+    """
+    return {**motion.model_dump(), 'layers': list(layers), 'paths': list(paths)}
+
+
+def layer(
+    name: str, colour: str, solids: Sequence[tuple[int, str, Solid]]
+) -> dict[str, Any]:
+    """Ellipsoids that are shown and hidden together.
+
+    Args:
+        name: What they are.
+        colour: Of their outlines.
+        solids: Index of the body in the tree that each moves with, its name, and the ellipsoid.
+    """
+    return {'name': name, 'colour': colour, 'solids': [
+        {'body': body, 'centre': solid.centre, 'shape': solid.shape,
+         'label': _cut(text if solid.mass is None else f'{text}: {solid.mass:.4g} kg')}
+        for body, text, solid in solids]}
+
+
+def _cut(text: str) -> str:
+    half = (_LONGEST - 1) // 2
+    return text if len(text) <= _LONGEST else f'{text[:half]}…{text[-half:]}'
