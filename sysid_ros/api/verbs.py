@@ -169,10 +169,10 @@ def payload(
             joints = empty.robot.joint_names if loaded.needs_joints else ()
             settings = identification(
                 empty.guessed(loaded), folder / 'loaded.npz', sections, joints)
-            return find_payload(settings, RunFolder.open(empty.folder), link)[1]
+            return find_payload(settings, RunFolder.open(empty.folder), link).estimate
         assert robot is not None  # refused above
         first, second = _described(sources, sections | {'robot': robot_section(robot, folder)})
-        return find_payload(first, second, link)[1]
+        return find_payload(first, second, link).estimate
 
 
 def _several(recording: Recording | Sequence[Recording]) -> tuple[Recording, ...]:

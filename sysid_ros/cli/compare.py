@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     print(comparison_text(section))
     names = ', '.join(run.name for run in section.runs)
     note = write_page(options.output, Report.model_construct(
-        name=f'{len(section.runs)} runs', robot=names, sections=[section]))
+        kind='comparison', name=f'{len(section.runs)} runs', robot=names, sections=[section]))
     if note:
         print(note, file=sys.stderr)
     else:

@@ -8,6 +8,7 @@ shows what they do not.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.errors import ConfigurationError
@@ -23,8 +25,8 @@ from sysid_ros.estimation.data_information import data_information
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.design.design import Designer, DesignSettings
-from sysid_ros.excitation.design.information import CRITERIA, expected_deviations
-from sysid_ros.excitation.excitation import Excitation, Motion
+from sysid_ros.excitation.design.information import CRITERIA
+from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.files import (
     excitation_yaml,
     joint_trajectory,
@@ -37,13 +39,14 @@ from sysid_ros.excitation.playback.checks import PlaybackTolerances
 from sysid_ros.excitation.playback.preparation import require_stoppable_loops, stopping_time
 from sysid_ros.excitation.safety.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.report.excitation_figure import excitation_figure, instants
+from sysid_ros.report.excitation_figure import excitation_figure
 from sysid_ros.report.excitation_summary import excitation_summary, limits_table
+from sysid_ros.report.planned_motion import PlannedMotion, least_rate
+from sysid_ros.report.report import Report
+from sysid_ros.runs.report_files import made_now, write_document
 from sysid_ros.runs.run_folder import RunFolder
 
 _CHOICES = ('criterion', 'seed', 'starts')
-# Samples in the shortest period of a motion that let it be played and looked at.
-_PER_PERIOD = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +105,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         with stage(f'Designing motion {number} of {options.count}'):
             excitation = designer.design(_progress(designer.settings)).at_speed(options.speed)
         _require_rate(options.rate, excitation)
-        print(_write(folder, suffix, designer, excitation, options.rate))
+        print(_write(folder, suffix, designer, excitation, options))
         designer = designer.after(excitation)
     print(f'Written to {folder}')
     return ExitCode.OK
@@ -192,7 +195,7 @@ def _create(folder: Path) -> None:
 
 
 def _require_rate(rate: float, excitation: Excitation) -> None:
-    least = _least_rate(excitation)
+    least = least_rate(excitation)
     if rate < least:
         raise ConfigurationError(
             'the table would be too coarse to play', where='--rate', found=f'{rate:g} Hz',
@@ -211,34 +214,52 @@ def _progress(settings: DesignSettings) -> Any:
 
 
 def _write(
-    folder: Path, suffix: str, designer: Designer, excitation: Excitation, rate: float
+    folder: Path, suffix: str, designer: Designer, excitation: Excitation,
+    options: argparse.Namespace,
 ) -> str:
     """Files of one motion; returns its summary."""
     verification = designer.verify(designer.dense(excitation))
     verification.require()
     _require_stoppable(designer, folder.name, excitation)
-    model, names = designer.model, excitation.joint_names
-    rows, drawn = excitation.grid(rate), excitation.grid(max(rate, _least_rate(excitation)))
-    torque = predicted_torque(model, rows)
-    t, deviations = _course(designer, drawn)
+    planned = PlannedMotion(
+        name=f'{folder.resolve().name}{suffix}', designer=designer, excitation=excitation,
+        rate=options.rate, verification=verification,
+        stopping_time=stopping_time(designer, excitation))
     text = excitation_summary(
-        excitation, verification, designer.information, deviations[-1],
-        stopping_time(designer, excitation),
+        excitation, verification, designer.information, planned.deviations[1][-1],
+        planned.stopping_time)
+    digests = _write_tables(folder, suffix, planned, text)
+    excitation_figure(
+        folder / f'preview{suffix}.png', designer.limits, planned.motion, planned.torque,
+        planned.deviations,
+        title=f'{designer.model.robot.name}: motion of {excitation.duration:.4g} s',
     )
+    settings = options.settings.read_text(encoding='utf-8')
+    note = write_document(
+        folder, Report.of_motion(planned, made_now(command_line(), settings, digests)),
+        suffix.lstrip('_'))
+    return f'{text}\n{note}' if note else text
+
+
+def _write_tables(
+    folder: Path, suffix: str, planned: PlannedMotion, summary: str
+) -> dict[str, str]:
+    """Files that a motion is played from; returns SHA-256 by name."""
+    excitation, names = planned.excitation, planned.excitation.joint_names
+    rows = excitation.grid(planned.rate)
+    torque = predicted_torque(planned.designer.model, rows)
     trajectory = yaml.safe_dump(
         joint_trajectory(names, rows, torque), sort_keys=False, default_flow_style=None
     )
+    digests = {}
     for name, content in (
         ('excitation{}.yaml', excitation_yaml(excitation)), ('trajectory{}.yaml', trajectory),
-        ('motion{}.csv', motion_csv(names, rows, torque)), ('summary{}.txt', text + '\n'),
+        ('motion{}.csv', motion_csv(names, rows, torque)), ('summary{}.txt', summary + '\n'),
     ):
-        write_atomically(folder / name.format(suffix), content.encode())
-    excitation_figure(
-        folder / f'preview{suffix}.png', designer.limits, drawn, predicted_torque(model, drawn),
-        (t, deviations),
-        title=f'{model.robot.name}: motion of {excitation.duration:.4g} s',
-    )
-    return text
+        file, data = name.format(suffix), content.encode()
+        write_atomically(folder / file, data)
+        digests[file] = hashlib.sha256(data).hexdigest()
+    return digests
 
 
 def _require_stoppable(designer: Designer, name: str, excitation: Excitation) -> None:
@@ -246,20 +267,3 @@ def _require_stoppable(designer: Designer, name: str, excitation: Excitation) ->
     require_stoppable_loops(
         designer, name, designer.dense(excitation), PlaybackTolerances().reaction_time)
 
-
-def _least_rate(excitation: Excitation) -> float:
-    """Samples per second that show a motion well in [Hz]."""
-    return _PER_PERIOD * excitation.basis.highest_frequency * excitation.speed
-
-
-def _course(designer: Designer, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
-    """Expected deviations of the base parameters by some instants of a motion."""
-    regressor = designer.model.regressor(motion.q, motion.v, motion.a)
-    rows = designer.settings.rows_per_second * (motion.t[1] - motion.t[0])
-    information, last, course = designer.information, 0, []
-    total = information.known
-    for sample in instants(motion):
-        part = information.matrix(regressor[last:sample + 1], rows) - information.known
-        total, last = total + part, sample + 1
-        course.append(expected_deviations(information, total))
-    return motion.t[instants(motion)], np.array(course)

@@ -8,27 +8,24 @@ the two recordings, whose motions may differ. In place of the recording without 
 from __future__ import annotations
 
 import argparse
+import hashlib
 from pathlib import Path
 
-import numpy as np
 import yaml
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.report.tables import table
+from sysid_ros.report.report import Report
+from sysid_ros.report.sections.load import load_quantities
+from sysid_ros.report.tables import number, table
 from sysid_ros.runs.loads import find_payload
+from sysid_ros.runs.report_files import made_now, write_document
 from sysid_ros.runs.run_folder import RunFolder
-
-_UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}
-_ROWS = {
-    'mass': ('mass',), 'center_of_mass': tuple(f'centre of mass {axis}' for axis in 'xyz'),
-    'inertia_about_center_of_mass': tuple(
-        f'inertia {entry}' for entry in ('xx', 'xy', 'yy', 'xz', 'yz', 'zz')
-    ),
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--link', metavar='LINK',
         help='link that carries the load, in whose frame it is told; by default the last one',
     )
-    parser.add_argument('-o', '--output', type=Path, metavar='FILE', help='YAML to write')
+    parser.add_argument(
+        '-o', '--output', type=Path, metavar='FILE',
+        help='YAML to write; a page of it is put beside it')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -61,7 +60,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         empty = RunFolder.open(options.run_folder)
     else:
         empty = Identification.load(options.empty, options.base)
-    link, estimate = find_payload(loaded, empty, options.link, stage)
+    found = find_payload(loaded, empty, options.link, stage)
+    link, estimate = found.link, found.estimate
     if not estimate.status.ok:
         print(f'{estimate.status.value} There is no load to report.')
         return ExitCode.NOT_CONVERGED
@@ -71,15 +71,26 @@ def run(options: argparse.Namespace) -> ExitCode:
         text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
         write_atomically(options.output, text.encode())
         print(f'Written to {options.output}')
+        print(_write_report(options, found))
     return ExitCode.OK
 
 
+def _write_report(options: argparse.Namespace, found: FoundLoad) -> str:
+    """The page of a load beside its file; returns where it is, or why there is none."""
+    output: Path = options.output
+    settings = options.loaded.read_text(encoding='utf-8')
+    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    report = Report.of_load(
+        output.stem, found, made_now(command_line(), settings, {output.name: digest}))
+    note = write_document(output.parent, report, output.stem)
+    return note or f'Shown on {output.parent / f"report_{output.stem}.html"}'
+
+
 def _text(link: str, estimate: PayloadEstimate) -> str:
-    rows = []
-    for name, (values, deviations) in estimate.quantities().items():
-        for label, value, deviation in zip(_ROWS[name], values, deviations, strict=True):
-            spread = f'{deviation:.2g}' if np.isfinite(deviation) else 'not known'
-            rows.append([label, f'{value:.6g}', spread, _UNITS[name]])
+    rows = [
+        [each.name, number(each.value or 0.0, 6),
+         'not known' if each.interval is None else number(each.interval / 1.96, 2), each.unit]
+        for each in load_quantities(estimate)]
     parts = [
         f'Load on link {link!r}, in its frame; inertia about the centre of mass\n',
         table(['quantity', 'value', 'std. deviation', 'unit'], rows),

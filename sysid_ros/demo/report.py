@@ -19,8 +19,16 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.figures import torque_strips
 from sysid_ros.report.joint_axes import draw
+from sysid_ros.report.report import Report
+from sysid_ros.report.sections.demonstration import (
+    DemonstratedCheck,
+    DemonstratedError,
+    DemonstrationSection,
+    Neighbour,
+)
 from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.report_files import write_document
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_source
 
@@ -28,7 +36,13 @@ from sysid_ros.runs.sources import load_source
 TORQUE_BAR, TRACKING_BAR = 1.3, 1.2
 
 # Files of the fit that belong into the report.
-_KEPT = ('summary.txt', 'torque_training.png', 'simulation.png', 'identified.urdf')
+_KEPT = {
+    'report.html': 'The report of the identification', 'summary.txt': 'Its summary as text',
+    'torque_training.png': 'Torques of the motion that was fitted',
+    'simulation.png': 'Simulated motion', 'identified.urdf': 'The robot, identified'}
+_DRAWN = {'torque_held_out.png': 'Torques of a motion that was not fitted'}
+# Goes into the names of the page of the demonstration and its document.
+_NAME = 'demo'
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +130,39 @@ def report(folder: Path) -> tuple[str, bool]:
         file = folder / 'data' / 'estimates' / results['estimate'] / name
         if file.is_file():
             shutil.copyfile(file, out / name)
-    return text + f'\n\nThe report is in {out}', met
+    links = [
+        Neighbour(file=name, text=what) for name, what in (_KEPT | _DRAWN).items()
+        if (out / name).is_file()]
+    note = write_document(out, Report.model_construct(
+        kind='demonstration', name=folder.name, robot=errors.problem.model.robot.name,
+        sections=[_section(results, figures, met, links)]), _NAME)
+    return f'{text}\n\n{note or f"The report is {out}/report_{_NAME}.html"}', met
+
+
+def _section(
+    results: dict[str, Any], figures: dict[str, Any], met: bool, links: list[Neighbour]
+) -> DemonstrationSection:
+    """The demonstration for its page."""
+    torque = {
+        'prior': figures['torque_error']['prior'],
+        'revision': figures['torque_error']['identified'],
+        'truth': figures['torque_error']['noise_floor']}
+    errors = [
+        DemonstratedError(
+            name=name, unit=unit, prior=scale * found['prior'],
+            identified=scale * found['revision'], truth=scale * found['truth'], ratio=ratio,
+            at_most=most)
+        for name, unit, scale, found, ratio, most in (
+            ('torque error of an unseen motion', '%', 100.0, torque, figures['torque_ratio'],
+             TORQUE_BAR),
+            ('tracking error', 'mrad', 1e3, figures['tracking_error'], figures['tracking_ratio'],
+             TRACKING_BAR),
+            ('tracking error in the median of its seconds', 'mrad', 1e3,
+             figures['typical_tracking_error'], figures['typical_tracking_ratio'], None))]
+    return DemonstrationSection(
+        met=met, errors=errors, links=links, checks=[
+            DemonstratedCheck(sentence=sentence, met=holds)
+            for sentence, holds in _checks(results, figures)])
 
 
 def _results(path: Path) -> dict[str, Any]:

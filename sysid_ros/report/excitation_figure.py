@@ -15,8 +15,6 @@ from sysid_ros.report.joint_strips import CANDIDATE, ERROR, PRIOR
 
 # Of a band of the plan, in parts of the peak of the spectrum, that is worth showing.
 _FLOOR = 1e-4
-# Points in time at which the information is judged.
-_INSTANTS = 60
 
 
 def excitation_figure(
@@ -57,23 +55,19 @@ def excitation_figure(
     for axis in axes:
         axis.grid(color='0.9', linewidth=0.6)
         axis.tick_params(labelsize=8)
-    figure.suptitle(title, fontsize=11, x=0.01, ha='left')
+    figure.suptitle(title, fontsize=11, x=0.01, ha='left', parse_math=False)
     figure.savefig(path, dpi=110)
-
-
-def instants(motion: Motion) -> np.ndarray:
-    """Samples by which the information is judged, at even times, the last one included."""
-    last = len(motion.t) - 1
-    return np.unique(np.linspace(last // _INSTANTS, last, _INSTANTS).round().astype(int))
 
 
 def _legend(figure: Figure, axis: Axes, names: tuple[str, ...]) -> None:
     for line, name in zip(axis.get_lines(), names, strict=True):
         line.set_label(name)
-    figure.legend(
+    legend = figure.legend(
         *axis.get_legend_handles_labels(), loc='upper right', ncols=min(len(names), 7),
         fontsize=8, frameon=False,
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def _spectrum(axis: Axes, motion: Motion) -> None:

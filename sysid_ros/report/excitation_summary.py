@@ -9,9 +9,11 @@ from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.safety.verification import Verification
 from sysid_ros.report.tables import table
 
-# Base parameters whose expected uncertainty is below this part of their usual change are well
-# known; so many of the least known are named.
-_WELL, _NAMED = 0.1, 5
+#: Base parameters whose expected uncertainty is below this part of their usual change are well
+#: known.
+WELL_KNOWN = 0.1
+# So many of the least known are named.
+_NAMED = 5
 
 
 def excitation_summary(
@@ -41,20 +43,30 @@ def excitation_summary(
             f'Smallest clearance beyond what is required: {1e3 * verification.clearance:.0f} mm.'
         )
     lines.append(f'It can be stopped on its way within {stopping_time:.2g} s.')
-    well = int(np.count_nonzero(deviations < _WELL))
-    lines.append(
-        f'\nExpected after this motion: {well} of {len(deviations)} base parameters to better '
-        f'than {100.0 * _WELL:.0f} % of their usual size, median {_part(np.median(deviations))}.'
-    )
+    expected, *least = expected_knowledge(information, deviations)
+    return '\n'.join([*lines, f'\n{expected}', *least])
+
+
+def expected_knowledge(information: Information, deviations: np.ndarray) -> tuple[str, ...]:
+    """How well base parameters will be known after a motion, and which least, in sentences.
+
+    Args:
+        information: What rows tell.
+        deviations: Expected standard deviations after it, in parts of usual changes, ``(r,)``.
+    """
+    well = int(np.count_nonzero(deviations < WELL_KNOWN))
+    expected = (
+        f'Expected after this motion: {well} of {len(deviations)} base parameters to better '
+        f'than {100.0 * WELL_KNOWN:.0f} % of their usual size, median '
+        f'{_part(np.median(deviations))}.')
     names = information.model.parameters.names
-    least = np.argsort(-deviations)[:_NAMED]
     told = [
         f'{names[information.base.independent[k]]} ({_part(deviations[k])})'
-        for k in least if deviations[k] >= _WELL
+        for k in np.argsort(-deviations)[:_NAMED] if deviations[k] >= WELL_KNOWN
     ]
-    if told:
-        lines.append(f'Least known, with what they are combined with: {", ".join(told)}.')
-    return '\n'.join(lines)
+    if not told:
+        return (expected,)
+    return expected, f'Least known, with what they are combined with: {", ".join(told)}.'
 
 
 def limits_table(joint_names: tuple[str, ...], verification: Verification) -> str:

@@ -17,6 +17,8 @@ Trace = dict[str, Any]
 
 #: What each line is, in colours that stay apart for colour-blind eyes (Okabe and Ito 2008).
 IDENTIFIED, BEFORE, RECORDED, RESIDUAL, COASTING = CANDIDATE, PRIOR, MEASURED, ERROR, '#009e73'
+#: Lines of equal rank, apart for colour-blind eyes; after them they begin again.
+COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#222222')
 INK, GRID = '#222222', '#e4e4e4'
 # Longer names would leave no room for the plot.
 _LONGEST = 36

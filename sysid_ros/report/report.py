@@ -14,25 +14,40 @@ from typing import Any, Literal, Self
 from pydantic import ValidationError
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.registry import AnySection, sections_of
+from sysid_ros.estimation.payload.found_load import FoundLoad
+from sysid_ros.report.planned_motion import PlannedMotion
+from sysid_ros.report.report_source import Origin, ReportSource
+from sysid_ros.report.sections.registry import (
+    AnySection,
+    load_sections,
+    motion_sections,
+    sections_of,
+)
 from sysid_ros.report.sections.section import ReportModel
 
+#: What a report can be of.
+ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration']
+_SUBJECTS: dict[ReportKind, str] = {
+    'run': 'Identified dynamics of', 'comparison': 'Comparison of',
+    'motion': 'Planned motion of', 'load': 'Identified load of',
+    'demonstration': 'Demonstration on'}
 #: The published schema.
 SCHEMA = Path(__file__).with_name('report.schema.json')
 
 
 class Report(ReportModel):
-    """All that is said of a run.
+    """All that is said of a run, of a planned motion, or of something else.
 
     Attributes:
         format: Of the document.
+        kind: What it is said of.
         name: Of the run.
         robot: Name of the robot.
         sections: In the order of the page.
     """
 
     format: Literal['sysid_ros report 1'] = 'sysid_ros report 1'
+    kind: ReportKind = 'run'
     name: str
     robot: str
     sections: list[AnySection]
@@ -43,6 +58,31 @@ class Report(ReportModel):
         return cls.model_construct(
             name=source.name, robot=source.judged.model.robot.name,
             sections=sections_of(source))
+
+    @classmethod
+    def of_motion(cls, source: PlannedMotion, origin: Origin) -> Self:
+        """The report of a planned motion, and where it came from."""
+        return cls.model_construct(
+            kind='motion', name=source.name, robot=source.designer.model.robot.name,
+            sections=motion_sections(source, origin))
+
+    @classmethod
+    def of_load(cls, name: str, found: FoundLoad, origin: Origin) -> Self:
+        """The report of a load.
+
+        Args:
+            name: What it is called.
+            found: The load.
+            origin: Where it came from.
+        """
+        return cls.model_construct(
+            kind='load', name=name, robot=found.rows.model.robot.name,
+            sections=load_sections(found, origin))
+
+    @property
+    def subject(self) -> str:
+        """What the page says it is, before the name of the robot."""
+        return _SUBJECTS[self.kind]
 
     def to_json(self) -> str:
         """The document as JSON text."""

@@ -6,8 +6,8 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.estimation.payload.payload import identify_payload, in_link_frame
-from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.stages import Stage, silent
@@ -16,7 +16,7 @@ from sysid_ros.runs.stages import Stage, silent
 def find_payload(
     loaded: Identification, empty: Identification | RunFolder, link: str | None = None,
     stage: Stage = silent,
-) -> tuple[str, PayloadEstimate]:
+) -> FoundLoad:
     """Identify a load from a recording with it and one without.
 
     Args:
@@ -26,9 +26,6 @@ def find_payload(
         link: Link that carries the load; by default the last one.
         stage: Entered for each step, with what is being done in words.
 
-    Returns:
-        The link, and the load in its frame; where the fit failed, in that of its body.
-
     Raises:
         SysidError: Settings, a recording or the link cannot be used.
     """
@@ -36,8 +33,8 @@ def find_payload(
     with stage('Identifying the load'):
         estimate = identify_payload(rows, reference, link=link)
     if not estimate.status.ok:
-        return estimate.body, estimate
-    return in_link_frame(rows.model.robot, link, estimate)
+        return FoundLoad(estimate.body, estimate, estimate, rows)
+    return FoundLoad(*in_link_frame(rows.model.robot, link, estimate), estimate, rows)
 
 
 def _rows(

@@ -47,7 +47,17 @@ def write_report(folder: Path, source: ReportSource, name: str = '') -> str:
     """
     from sysid_ros.report.report import Report  # its models take a tenth of a second to build
 
-    report = Report.of(source)
+    return write_document(folder, Report.of(source), name)
+
+
+def write_document(folder: Path, report: Report, name: str = '') -> str:
+    """Write a report as a page and as JSON; see :func:`write_report`.
+
+    Args:
+        folder: Folder to write into.
+        report: The report.
+        name: Goes into the names of the files where the folder has several reports.
+    """
     write_atomically(folder / _named(DOCUMENT, name), report.to_json().encode())
     return write_page(folder / _named(PAGE, name), report)
 
@@ -71,6 +81,41 @@ def write_page(path: Path, report: Report) -> str:
         return f'{path.name} was not written: {error}'
     write_atomically(path, page)
     return ''
+
+
+def report_document(source: Path) -> Path:
+    """The ``report.json`` of a run, of a motion, or of one of several.
+
+    Args:
+        source: A folder of a run or of motions, a file of a motion, or the document itself.
+
+    Raises:
+        ConfigurationError: There is none, or there are several.
+    """
+    if source.suffix == '.json' or not source.exists():
+        candidates = [source]
+    elif source.is_dir():
+        plain = source / DOCUMENT
+        candidates = [plain] if plain.is_file() else sorted(source.glob(_named(DOCUMENT, '*')))
+    else:
+        number = source.stem.removeprefix('excitation').removeprefix('motion').lstrip('_')
+        candidates = [source.parent / _named(DOCUMENT, number)]
+    found = [path for path in candidates if path.is_file()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigurationError(
+            'there are several', where=str(source), found=', '.join(path.name for path in found),
+            fix=f'Name one of them, as {found[0]}')
+    raise ConfigurationError(
+        'has no report.json', where=str(source),
+        fix="Name a folder that 'sysid fit' or 'sysid excite' wrote; those of older versions get "
+        "one by 'sysid report RUN --recordings'")
+
+
+def report_page(document: Path) -> Path:
+    """Where the page of a document belongs: beside it, under the same name."""
+    return document.with_suffix('.html')
 
 
 def report_source(
@@ -136,12 +181,23 @@ def origin(folder: Path, command: str, digests: Mapping[str, str]) -> Origin:
         digests: SHA-256 of the files of the run.
     """
     settings = folder / 'settings.yaml'
+    return made_now(
+        command, settings.read_text(encoding='utf-8') if settings.is_file() else '', digests)
+
+
+def made_now(command: str, settings: str, digests: Mapping[str, str]) -> Origin:
+    """Where something comes from that is made now, with these versions.
+
+    Args:
+        command: Command line; empty where it was none.
+        settings: Settings as text.
+        digests: SHA-256 of files that belong to it.
+    """
     return Origin(
         created=datetime.now(UTC).isoformat(timespec='seconds'), command=command,
         versions={'sysid_ros': __version__, 'Python': platform.python_version()} | dict(
             filter(lambda item: item[1], ((name, _version(name)) for name in _PACKAGES))),
-        digests=digests,
-        settings=settings.read_text(encoding='utf-8') if settings.is_file() else '')
+        digests=digests, settings=settings)
 
 
 def _further(

@@ -49,7 +49,7 @@ def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, cap
     said = capsys.readouterr().out
     assert 'base parameters to better than' in said and 'Smallest clearance' in said
     names = {'excitation_{}.yaml', 'trajectory_{}.yaml', 'motion_{}.csv', 'summary_{}.txt',
-             'preview_{}.png'}
+             'preview_{}.png', 'report_{}.html', 'report_{}.json'}
     assert {path.name for path in folder.iterdir()} == {
         name.format(k) for name in names for k in (1, 2)
     }

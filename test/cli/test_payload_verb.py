@@ -1,5 +1,7 @@
 """``sysid payload``: two recordings, or one and a fit, and the load between them."""
 
+import json
+
 import numpy as np
 import pytest
 import yaml
@@ -7,6 +9,7 @@ import yaml
 from support.simulated_arm import SimulatedArm
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.report.report import Report
 
 MASS, COM = 1.2, np.array([0.0, 0.03, 0.1])
 SETTINGS = """\
@@ -60,6 +63,24 @@ def test_the_load_between_two_recordings_is_told_and_written(recordings, tmp_pat
     assert said['frame'] == said['body'] == 'wrist'
     shown = capsys.readouterr().out
     assert 'mass' in shown and 'kg·m²' in shown and 'without the load' in shown
+    assert (tmp_path / 'report_load.html').is_file() and 'report_load.html' in shown
+    report = Report.load(tmp_path / 'report_load.json')
+    load, robot, torques = report.sections[:3]
+    assert load.mass.value == pytest.approx(said['mass']['value'][0])
+    assert load.mass.interval == pytest.approx(1.96 * said['mass']['standard_deviation'][0])
+    # The load is where it was put: in the frame of the wrist, carried along.
+    carried = robot.bodies[-1]
+    assert carried.body == 'load on wrist' and carried.after.mass == pytest.approx(MASS, rel=0.02)
+    errors = said['relative_torque_error']
+    assert load.error_with == pytest.approx(errors['with_load'])
+    for joint, drawn in zip(load.joints, torques.groups[0].joints, strict=True):
+        measured, left = (
+            np.array([value for value in values if value is not None])
+            for values in (drawn.measured, drawn.residual))
+        assert joint.with_load == pytest.approx(
+            np.linalg.norm(left) / np.linalg.norm(measured), rel=0.02)
+    for each in report.sections:
+        json.dumps(each.figures(), allow_nan=False)
 
 
 def test_the_second_file_may_leave_the_robot_to_the_first(recordings, capsys):

@@ -6,7 +6,7 @@ import pytest
 from support.report_runs import changed_report, finished_run, forget_numbers, report
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.report import SCHEMA, Report, report_schema
-from sysid_ros.report.sections.registry import SECTIONS
+from sysid_ros.report.sections.registry import RUN_SECTIONS
 
 
 def document():
@@ -19,14 +19,14 @@ def section(name):
 
 def test_sections_come_in_the_order_of_the_registry_the_verdict_first():
     found = [each['section'] for each in document()['sections']]
-    order = [each.model_fields['section'].default for each in SECTIONS]
+    order = [each.model_fields['section'].default for each in RUN_SECTIONS]
     assert found[:3] == ['verdict', 'data_quality', 'joint_errors']
     assert found == [name for name in order if name in found]
 
 
 def test_every_section_of_a_plain_run_is_there_but_those_of_other_estimators():
     found = {each['section'] for each in document()['sections']}
-    assert {each.model_fields['section'].default for each in SECTIONS} - found <= {
+    assert {each.model_fields['section'].default for each in RUN_SECTIONS} - found <= {
         'prior_strength', 'choices', 'remarks'}
 
 

@@ -7,20 +7,39 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from support.finished_fit import make_fit
+from support.golden_problems import arm_urdf
 from support.simulated_arm import SimulatedArm
+from sysid_ros.cli.main import main
 from sysid_ros.report.report import Report
 
+EXCITATION = """\
+robot: {urdf: arm.urdf}
+motion: {duration: 4.0, harmonics: [1, 2, 3]}
+clearance:
+  boxes: [{name: wall, lower: [0.9, -2, -2], upper: [1.2, 2, 2]}]
+design: {starts: 1, iterations: 4, seed: 4}
+"""
 #: Closes elements, attributes and scripts, and draws attention to itself where it runs.
 HOSTILE = '</script><img src=x onerror="alert(1)">\'"&{{ 7 * 7 }}<a href="http://example.org">'
 # Floats that a report always has.
-_ALWAYS = {'good_below', 'correlation'}
-_CHOSEN = {'at_bound', 'rows', 'unit', 'position_unit', 'kind', 'kinds'}
+_ALWAYS = {'good_below', 'correlation', 'well_below'}
+_CHOSEN = {'at_bound', 'file', 'rows', 'unit', 'position_unit', 'kind', 'kinds'}
 
 
 @cache
 def finished_run():
     """Folder of a fit of a simulated arm, made once."""
     return make_fit(Path(mkdtemp()), SimulatedArm(1)) / 'fit'
+
+
+@cache
+def planned_motion():
+    """Folder of a motion that was designed for an arm beside a wall, made once."""
+    folder = Path(mkdtemp())
+    (folder / 'arm.urdf').write_text(arm_urdf(), encoding='utf-8')
+    (folder / 'arm.yaml').write_text(EXCITATION, encoding='utf-8')
+    assert main(['excite', str(folder / 'arm.yaml'), '-o', str(folder / 'motion')]) == 0
+    return folder / 'motion'
 
 
 def report():

@@ -336,6 +336,7 @@ class _System:
             undetermined=self.scale @ unknown,
             error_without=errors[0],
             error_with=errors[1],
+            arm=self.theta(0, solution, np.zeros(10)),
         )
 
 

@@ -37,6 +37,8 @@ class PayloadEstimate:
         undetermined: Directions the data does not determine, shape ``(10, k)``.
         error_without: Torque error of the loaded recording without any load, relative.
         error_with: The same with the load.
+        arm: All parameters of the arm without the load, as the loaded recording sees them, shape
+            ``(p,)``: those that its torques are predicted by, none of which need be true.
     """
 
     body: str
@@ -47,6 +49,7 @@ class PayloadEstimate:
     undetermined: np.ndarray
     error_without: float
     error_with: float
+    arm: np.ndarray
 
     @property
     def mass(self) -> float:
@@ -100,7 +103,7 @@ class PayloadEstimate:
             unconstrained=matrix @ self.unconstrained,
             covariance=matrix @ self.covariance @ matrix.T,
             undetermined=matrix @ self.undetermined,
-            error_without=self.error_without, error_with=self.error_with,
+            error_without=self.error_without, error_with=self.error_with, arm=self.arm,
         )
 
     def quantities(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:

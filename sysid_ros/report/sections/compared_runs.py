@@ -8,12 +8,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.evaluation.run_comparison import ComparedParameter
-from sysid_ros.report.plots import Figure, axis, dots, figure, label
+from sysid_ros.report.plots import COLOURS, Figure, axis, dots, figure, label
 from sysid_ros.report.sections.section import ReportModel, Section
 from sysid_ros.report.series import Number, Series
 
-# Apart for colour-blind eyes; after them they begin again (Okabe and Ito 2008).
-_COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#222222')
 _ROW, _MOST_ROWS = 24, 40
 
 
@@ -77,7 +75,7 @@ class ComparedRunsSection(Section):
         bars = [
             {'type': 'bar', 'name': label(run.name), 'x': [label(name) for name in names],
              'y': [_percent(run.joints.get(name)) for name in names],
-             'marker': {'color': _COLOURS[k % len(_COLOURS)]}}
+             'marker': {'color': COLOURS[k % len(COLOURS)]}}
             for k, run in enumerate(self.runs)]
         return {'errors': figure(
             bars, axis(type='category'), axis('error [% of the torque]', rangemode='tozero'),
@@ -97,7 +95,7 @@ class ComparedRunsSection(Section):
                 apart.append(float((values[k] - values.mean()) / scale))
                 errors.append(float(widths[k] / scale))
             shift = 0.5 * (k / max(count - 1, 1) - 0.5)
-            colour = _COLOURS[k % len(_COLOURS)]
+            colour = COLOURS[k % len(COLOURS)]
             traces.append(dots(
                 apart, (places + shift).tolist(), label(run.name), colour, size=6,
                 error_x={'type': 'data', 'array': errors, 'thickness': 1.2, 'width': 3,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-from sysid_ros.report.report_source import ReportSource
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.report.report_source import Origin, ReportSource, file_names
 from sysid_ros.report.sections.section import ReportModel, Section
 
 
@@ -14,6 +16,19 @@ class FittedRecording(ReportModel):
     rows: str
     source: str
     sha256: str
+
+    @classmethod
+    def of(cls, rows: str, problem: RegressionProblem) -> Self:
+        """The recording that rows are of.
+
+        Args:
+            rows: What the rows are called.
+            problem: The rows.
+        """
+        provenance = problem.provenance
+        return cls(
+            rows=rows, source=file_names(str(provenance.get('source', ''))),
+            sha256=str(provenance.get('sha256', '')))
 
 
 class ProvenanceSection(Section):
@@ -31,12 +46,17 @@ class ProvenanceSection(Section):
     @classmethod
     def of(cls, source: ReportSource) -> Self:
         """Provenance of a run."""
-        origin = source.origin
+        return cls.of_origin(source.origin, [
+            FittedRecording.of(rows, problem) for rows, problem in source.rows.items()])
+
+    @classmethod
+    def of_origin(cls, origin: Origin, recordings: Sequence[FittedRecording] = ()) -> Self:
+        """Provenance of anything.
+
+        Args:
+            origin: Where it came from.
+            recordings: What it was made from.
+        """
         return cls(
             created=origin.created, command=origin.command, versions=dict(origin.versions),
-            recordings=[
-                FittedRecording(
-                    rows=rows, source=source.recording_of(rows),
-                    sha256=str(problem.provenance.get('sha256', '')))
-                for rows, problem in source.rows.items()],
-            digests=dict(origin.digests), settings=origin.settings)
+            recordings=list(recordings), digests=dict(origin.digests), settings=origin.settings)

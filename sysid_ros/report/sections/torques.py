@@ -16,6 +16,7 @@ from sysid_ros.report.plots import (
     axis,
     band,
     figure,
+    label,
     line,
 )
 from sysid_ros.report.report_source import ReportSource
@@ -46,56 +47,79 @@ class TorqueRows(ReportModel):
     every: int
     joints: list[JointTorque]
 
+    @classmethod
+    def of(
+        cls, rows: str, problem: RegressionProblem, identified: np.ndarray, prior: np.ndarray,
+        sigma: np.ndarray,
+    ) -> Self:
+        """Torques of some rows by two sets of parameters.
+
+        Args:
+            rows: What the rows are called.
+            problem: The rows.
+            identified: Parameters, shape ``(p,)``; residuals are those of them.
+            prior: Parameters to compare with, shape ``(p,)``.
+            sigma: Usual residual of each joint in [N·m] or [N], shape ``(n,)``.
+        """
+        robot, count = problem.model.robot, len(problem.torque)
+        starts = bucket_starts(
+            count, min(_BUCKETS, _ALL_BUCKETS // max(problem.torque.shape[1], 1)))
+        predicted, before = problem.predicted(identified), problem.predicted(prior)
+        time = np.arange(count) / problem.rate
+        joints = []
+        for k, (name, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True)):
+            measured = np.where(problem.usable[:, k], problem.torque[:, k], np.nan)
+            joints.append(JointTorque(
+                joint=name, unit='N' if kind == 'prismatic' else 'N·m', sigma=sigma[k], **{
+                    word: series(envelope(values, starts)) for word, values in (
+                        ('measured', measured), ('identified', predicted[:, k]),
+                        ('prior', before[:, k]), ('residual', measured - predicted[:, k]))}))
+        shown = time if starts is None else np.repeat(time[starts], 2)
+        every = 1 if starts is None else int(np.ceil(count / len(starts)))
+        return cls(rows=rows, time=series(shown), every=every, joints=joints)
+
 
 class TorquesSection(Section):
-    """Torques of the rows to judge by, and of those that were fitted."""
+    """Torques of the rows to judge by, and of those that were fitted.
+
+    Attributes:
+        groups: Torques of some rows.
+        identified_name: What the torques are called that stand under ``identified``.
+        prior_name: The same of those under ``prior``.
+    """
 
     section: Literal['torques'] = 'torques'
     title: ClassVar[str] = 'Torque over time'
     groups: list[TorqueRows]
+    identified_name: str = 'identified'
+    prior_name: str = 'before the fit'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
         """Torques of a run."""
-        return cls(groups=[_rows(source, rows, problem) for rows, problem in source.rows.items()])
+        return cls(groups=[
+            TorqueRows.of(
+                rows, problem, source.values_for(problem), problem.parameters.prior,
+                source.estimate.residuals.rms_per_joint)
+            for rows, problem in source.rows.items()])
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every joint: torques above, what is left of them below."""
         return {
-            f'torque-{group.rows}-{k}': _figure(group, joint)
+            f'torque-{group.rows}-{k}': self._figure(group, joint)
             for group in self.groups for k, joint in enumerate(group.joints)}
 
-
-def _rows(source: ReportSource, rows: str, problem: RegressionProblem) -> TorqueRows:
-    theta, count = source.values_for(problem), len(problem.torque)
-    starts = bucket_starts(count, min(_BUCKETS, _ALL_BUCKETS // max(problem.torque.shape[1], 1)))
-    identified, prior = problem.predicted(theta), problem.predicted(problem.parameters.prior)
-    time = np.arange(count) / problem.rate
-    joints = []
-    for k, name in enumerate(source.joint_names):
-        measured = np.where(problem.usable[:, k], problem.torque[:, k], np.nan)
-        joints.append(JointTorque(
-            joint=name, unit=source.torque_units[k],
-            sigma=source.estimate.residuals.rms_per_joint[k], **{
-                word: series(envelope(values, starts)) for word, values in (
-                    ('measured', measured), ('identified', identified[:, k]),
-                    ('prior', prior[:, k]), ('residual', measured - identified[:, k]))}))
-    shown = time if starts is None else np.repeat(time[starts], 2)
-    every = 1 if starts is None else int(np.ceil(count / len(starts)))
-    return TorqueRows(rows=rows, time=series(shown), every=every, joints=joints)
-
-
-def _figure(group: TorqueRows, joint: JointTorque) -> Figure:
-    traces = [
-        line(group.time, joint.prior, 'before the fit', BEFORE, width=1.0),
-        line(group.time, joint.measured, 'measured', RECORDED, width=1.6),
-        line(group.time, joint.identified, 'identified', IDENTIFIED, width=1.1),
-        line(group.time, joint.residual, 'measured − identified', RESIDUAL, width=0.9,
-             yaxis='y2'),
-    ]
-    sigma = joint.sigma
-    shapes = [] if sigma is None else [band(-2.0 * sigma, 2.0 * sigma, y='y2')]
-    return figure(
-        traces, axis('time of the rows [s]', anchor='y2'),
-        axis(f'torque [{joint.unit}]', domain=[0.42, 1.0]), height=360,
-        yaxis2=axis(f'residual [{joint.unit}]', domain=[0.0, 0.34]), shapes=shapes)
+    def _figure(self, group: TorqueRows, joint: JointTorque) -> Figure:
+        traces = [
+            line(group.time, joint.prior, label(self.prior_name), BEFORE, width=1.0),
+            line(group.time, joint.measured, 'measured', RECORDED, width=1.6),
+            line(group.time, joint.identified, label(self.identified_name), IDENTIFIED, width=1.1),
+            line(group.time, joint.residual, f'measured − {label(self.identified_name)}', RESIDUAL,
+                 width=0.9, yaxis='y2'),
+        ]
+        sigma = joint.sigma
+        shapes = [] if sigma is None else [band(-2.0 * sigma, 2.0 * sigma, y='y2')]
+        return figure(
+            traces, axis('time of the rows [s]', anchor='y2'),
+            axis(f'torque [{joint.unit}]', domain=[0.42, 1.0]), height=360,
+            yaxis2=axis(f'residual [{joint.unit}]', domain=[0.0, 0.34]), shapes=shapes)
