@@ -40,7 +40,7 @@ from sysid_ros.excitation.playback.preparation import require_stoppable_loops, s
 from sysid_ros.excitation.safety.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.excitation_figure import excitation_figure
-from sysid_ros.report.excitation_summary import excitation_summary, limits_table
+from sysid_ros.report.excitation_summary import WELL_KNOWN, excitation_summary, limits_table
 from sysid_ros.report.planned_motion import PlannedMotion, least_rate
 from sysid_ros.report.report import Report
 from sysid_ros.runs.report_files import made_now, write_document
@@ -231,14 +231,21 @@ def _write(
     digests = _write_tables(folder, suffix, planned, text)
     excitation_figure(
         folder / f'preview{suffix}.png', designer.limits, planned.motion, planned.torque,
-        planned.deviations,
-        title=f'{designer.model.robot.name}: motion of {excitation.duration:.4g} s',
-    )
+        planned.deviations, title=_title(planned))
     settings = options.settings.read_text(encoding='utf-8')
     note = write_document(
         folder, Report.of_motion(planned, made_now(command_line(), settings, digests)),
         suffix.lstrip('_'))
     return f'{text}\n{note}' if note else text
+
+
+def _title(planned: PlannedMotion) -> str:
+    last, values = planned.deviations[1][-1], planned.singular_values
+    condition = f', condition number {values[0] / values[-1]:.3g}' if len(values) else ''
+    return (
+        f'{planned.designer.model.robot.name[:24]}: motion of {planned.excitation.duration:.4g} s, '
+        f'{np.count_nonzero(last < WELL_KNOWN)} of {len(last)} base parameters to '
+        f'{100.0 * WELL_KNOWN:.0f} %{condition}')
 
 
 def _write_tables(

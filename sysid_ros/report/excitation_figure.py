@@ -48,7 +48,7 @@ def excitation_figure(
         axis.set_ylabel(f'{name}\n[% of limit]', fontsize=8)
         axis.margins(x=0.0)
         axis.sharex(axes[0])
-    _legend(figure, axes[0], limits.joint_names)
+    _legend(axes[0], limits.joint_names)
     axes[3].set_xlabel('time [s]', fontsize=9)
     _spectrum(axes[4], motion)
     _information(axes[5], *deviations)
@@ -59,12 +59,12 @@ def excitation_figure(
     figure.savefig(path, dpi=110)
 
 
-def _legend(figure: Figure, axis: Axes, names: tuple[str, ...]) -> None:
+def _legend(axis: Axes, names: tuple[str, ...]) -> None:
     for line, name in zip(axis.get_lines(), names, strict=True):
         line.set_label(name)
-    legend = figure.legend(
-        *axis.get_legend_handles_labels(), loc='upper right', ncols=min(len(names), 7),
-        fontsize=8, frameon=False,
+    legend = axis.legend(
+        loc='lower left', bbox_to_anchor=(0.0, 1.0), ncols=min(len(names), 7), fontsize=8,
+        frameon=False, borderaxespad=0.2,
     )
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -162,7 +162,7 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
         for body, centre, shape in solids:
             turn = rotation[body]
             place = view @ (turn @ centre + origin[body] - middle)
-            _draw_ellipse(axes, place, view @ turn @ shape @ turn.T @ view.T, colour)
+            _draw_ellipse(axes, place, view @ turn @ shape @ turn.T @ view.T, colour, radius)
     starts = np.array([np.zeros(3) if parent < 0 else origin[parent] for parent in scene.parent])
     lines = np.stack([starts, origin, np.full_like(origin, np.nan)], axis=1).reshape(-1, 3)
     axes.plot(*(view @ (lines - middle).T), color=INK, linewidth=2.0, marker='o', markersize=3)
@@ -174,12 +174,14 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_color(GRID)
-    legend = axes.legend(loc='upper right', fontsize=8, frameon=False)
+    legend = axes.legend(loc='upper right', fontsize=8, facecolor='white', edgecolor=GRID)
     for text in legend.get_texts():
         text.set_parse_math(False)
 
 
-def _draw_ellipse(axes: Axes, place: np.ndarray, shape: np.ndarray, colour: str) -> None:
+def _draw_ellipse(
+    axes: Axes, place: np.ndarray, shape: np.ndarray, colour: str, radius: float
+) -> None:
     """The outline of an ellipsoid whose shape is seen as a matrix ``(2, 2)``."""
     if not (np.isfinite(place).all() and np.isfinite(shape).all()):
         return
@@ -187,8 +189,10 @@ def _draw_ellipse(axes: Axes, place: np.ndarray, shape: np.ndarray, colour: str)
     width, height = 2.0 * np.sqrt(np.maximum(values, 0.0))
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     at = (float(place[0]), float(place[1]))
+    # One that is larger than the robot would colour everything.
+    alpha = 0.04 if height > 2.0 * radius else 0.22
     axes.add_patch(Ellipse(
-        at, width, height, angle=angle, facecolor=colour, alpha=0.22, edgecolor='none'))
+        at, width, height, angle=angle, facecolor=colour, alpha=alpha, edgecolor='none'))
     axes.add_patch(Ellipse(
         at, width, height, angle=angle, facecolor='none', edgecolor=colour, linewidth=1.0))
     axes.plot(*at, color=colour, marker='o', markersize=3)

@@ -79,9 +79,9 @@ const RobotPlayer = (() => {
     const [ca, sa, ce, se] = [Math.cos(view.azimuth), Math.sin(view.azimuth), Math.cos(view.elevation), Math.sin(view.elevation)];
     const right = [-sa, ca, 0], up = [-se * ca, -se * sa, ce], back = [ce * ca, ce * sa, se];
     const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    const scale = view.zoom * 0.46 * Math.min(width, height) / seen.radius;
+    const scale = view.zoom * 0.55 * Math.min(width, height) / seen.radius;
     return {
-      scale, right, up,
+      scale, large: scale * seen.radius,
       at: (p) => {
         const d = [0, 1, 2].map((i) => p[i] - seen.middle[i]);
         return [0.5 * width + scale * dot(right, d), 0.5 * height - scale * dot(up, d), dot(back, d)];
@@ -138,12 +138,13 @@ const RobotPlayer = (() => {
     ctx.fillText(`${+step.toPrecision(2)} m`, 14, y - 6);
   }
 
-  function drawSolid(ctx, cam, colour, centre, shape) {
-    const [x, y] = cam.at(centre), [a, b, angle] = cam.outline(shape);
+  function drawSolid(ctx, cam, solid) {
+    const {colour, at: [x, y], outline: [a, b, angle]} = solid;
     if (!Number.isFinite(x + y + a + b + angle)) return;
     ctx.beginPath();
     ctx.ellipse(x, y, a, b, angle, 0, 2 * Math.PI);
-    ctx.globalAlpha = 0.22;
+    // One that is larger than the robot would colour everything.
+    ctx.globalAlpha = a > cam.large ? 0.04 : 0.22;
     ctx.fillStyle = colour;
     ctx.fill();
     ctx.globalAlpha = 0.9;
@@ -169,11 +170,12 @@ const RobotPlayer = (() => {
       const {origin, turn} = pose[solid.body], c = turned(turn, solid.centre);
       const centre = [0, 1, 2].map((i) => c[i] + origin[i]);
       return {
-        colour: layer.colour, label: `${solid.label}, ${layer.name}`, centre, at: cam.at(centre),
-        shape: times(times(turn, solid.shape), transposed(turn))};
+        colour: layer.colour, label: `${solid.label}, ${layer.name}`, at: cam.at(centre),
+        outline: cam.outline(times(times(turn, solid.shape), transposed(turn)))};
     })));
-    solids.sort((one, other) => one.at[2] - other.at[2]);
-    solids.forEach((solid) => drawSolid(ctx, cam, solid.colour, solid.centre, solid.shape));
+    const large = (solid) => Number(solid.outline[0] > cam.large);
+    solids.sort((one, other) => large(other) - large(one) || one.at[2] - other.at[2]);
+    solids.forEach((solid) => drawSolid(ctx, cam, solid));
     motion.parent.forEach((parent, body) => {
       const start = cam.at(parent < 0 ? [0, 0, 0] : pose[parent].origin), end = cam.at(pose[body].origin);
       polyline(ctx, [start, end], INK, 3);

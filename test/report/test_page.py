@@ -10,6 +10,7 @@ from support.report_runs import (
     changed_report,
     finished_run,
     forget_numbers,
+    multiply_joints,
     rename_everything,
     report,
 )
@@ -104,6 +105,15 @@ def test_a_page_of_long_names_is_a_page():
 
 def test_a_page_is_short_enough_to_be_mailed():
     assert (finished_run() / 'report.html').stat().st_size < 5e6
+
+
+def test_a_page_of_a_hundred_joints_is_short_enough_and_has_every_figure():
+    shown = changed_report(multiply_joints(25))
+    text = page.render_page(shown).decode()
+    assert len(text) < 5e6
+    for section in shown.sections:
+        for name in section.figures():
+            assert f'data-figure="{section.section}-{name}"' in text
 
 
 def test_the_first_words_are_the_verdict_and_three_sentences():

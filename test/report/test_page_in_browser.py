@@ -1,12 +1,21 @@
 """The page as a browser shows it; skipped where there is no Chromium."""
 
+import json
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from support.report_runs import HOSTILE, changed_report, finished_run, rename_everything
+from support.report_runs import (
+    HOSTILE,
+    changed_report,
+    finished_run,
+    forget_numbers,
+    planned_motion,
+    rename_everything,
+)
+from sysid_ros.report.report import Report
 from sysid_ros.runs.report_files import write_page
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
@@ -34,6 +43,10 @@ def states(document):
     return re.findall(r'data-drawn="(\w+)"', document)
 
 
+def players(document):
+    return re.findall(r'data-shown="(\w+)"', document)
+
+
 def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
     page = finished_run() / 'report.html'
     document, errors = opened(page, tmp_path)
@@ -42,6 +55,7 @@ def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
     assert places > 20
     assert states(document) == ['yes'] * places
     assert 'data-ready="yes"' in document
+    assert players(document) == ['yes']
 
 
 def test_names_that_are_code_are_shown_and_not_run(tmp_path):
@@ -53,3 +67,17 @@ def test_names_that_are_code_are_shown_and_not_run(tmp_path):
     assert not re.search(r'<img[^>]*onerror', document)
     # The library's own script names other pages.
     assert '<a href="http://example.org' not in document
+    assert players(document) == ['yes']
+
+
+@pytest.mark.parametrize('change', [rename_everything(HOSTILE), forget_numbers])
+def test_a_planned_motion_is_drawn_and_played_whatever_is_in_it(change, tmp_path):
+    data = json.loads((planned_motion() / 'report.json').read_text())
+    change(data)
+    page = tmp_path / 'report.html'
+    assert not write_page(page, Report.model_validate(data))
+    document, errors = opened(page, tmp_path / 'profile')
+    assert errors == []
+    assert set(states(document)) == {'yes'}
+    assert players(document) == ['yes']
+    assert not re.search(r'<img[^>]*onerror', document)

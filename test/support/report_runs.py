@@ -75,6 +75,16 @@ def forget_numbers(data):
             section[key] = _forgotten(value, key)
 
 
+def multiply_joints(times):
+    """A change that makes a robot of so many times as many joints."""
+    def change(data):
+        for section in data['sections']:
+            for holder in (section, *section.get('groups', ()), *section.get('errors', ())):
+                if isinstance(holder, dict) and isinstance(holder.get('joints'), list):
+                    holder['joints'] = holder['joints'] * times
+    return change
+
+
 def _renamed(value, name, key=''):
     if isinstance(value, dict):
         return {own: _renamed(each, name, own) for own, each in value.items()}
