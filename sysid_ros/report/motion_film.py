@@ -18,12 +18,13 @@ from matplotlib.patches import Ellipse
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.player import Player
-from sysid_ros.report.plots import COASTING, GRID, INK
+from sysid_ros.report.plots import COASTING, COLOURS, GRID, INK
 
 # View from which the robot is seen in [rad], size in [in] and resolution.
 _AZIMUTH, _ELEVATION, _SIZE, _DPI = 0.8, 0.45, (6.4, 4.8), 100
-# Frames per second of the film.
-_RATE = 12.5
+_BOX = COLOURS[3]
+# Frames per second of the film; GIFs keep time in hundredths of a second.
+_RATE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class _Scene:
         rotation: Orientations, shape ``(F, b, 3, 3)``.
         layers: Name, colour, and ellipsoids of each: body, centre and shape in its frame.
         paths: Lines that stay, shape ``(3, k)`` each.
+        boxes: Corners of boxes that stand still, shape ``(2, 3)`` each.
     """
 
     time: np.ndarray
@@ -45,6 +47,7 @@ class _Scene:
     rotation: np.ndarray
     layers: list[tuple[str, str, list[tuple[int, np.ndarray, np.ndarray]]]]
     paths: list[np.ndarray]
+    boxes: list[np.ndarray]
 
     @classmethod
     def of(cls, player: Player) -> _Scene:
@@ -64,7 +67,8 @@ class _Scene:
                 solids.append((body, back @ centre, back @ shape @ back.T))
             layers.append((layer['name'], layer['colour'], solids))
         paths = [np.array(path, dtype=float) for path in player['paths']]
-        return cls(time, player['parent'], origin, rotation, layers, paths)
+        boxes = [np.array(box['corners'], dtype=float) for box in player['boxes']]
+        return cls(time, player['parent'], origin, rotation, layers, paths, boxes)
 
     def extent(self) -> tuple[np.ndarray, float]:
         """Middle in [m], shape ``(3,)``, and radius of all joints and what is about them."""
@@ -157,6 +161,8 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
     axes.clear()
     for path in scene.paths:
         axes.plot(*(view @ (path - middle[:, None])), color=COASTING, linewidth=0.8)
+    for box in scene.boxes:
+        axes.plot(*(view @ (_edges(box) - middle).T), color=_BOX, linewidth=0.8)
     for name, colour, solids in scene.layers:
         axes.plot([], [], color=colour, marker='o', linestyle='', label=name)
         for body, centre, shape in solids:
@@ -177,6 +183,18 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
     legend = axes.legend(loc='upper right', fontsize=8, facecolor='white', edgecolor=GRID)
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def _edges(corners: np.ndarray) -> np.ndarray:
+    """Twelve edges of a box, each followed by a hole, shape ``(36, 3)``."""
+    points = []
+    for bits in range(8):
+        for axis in range(3):
+            if not bits >> axis & 1:
+                ends = [[corners[each >> i & 1, i] for i in range(3)]
+                        for each in (bits, bits | 1 << axis)]
+                points += [*ends, [np.nan] * 3]
+    return np.array(points)
 
 
 def _draw_ellipse(

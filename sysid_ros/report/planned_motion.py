@@ -12,7 +12,7 @@ from sysid_ros.excitation.design.constraints import Check, MotionState
 from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.design.information import expected_deviations
 from sysid_ros.excitation.excitation import Excitation, Motion
-from sysid_ros.excitation.geometry.clearance import UNIT
+from sysid_ros.excitation.geometry.clearance import UNIT, Box, BoxClearance, KeepIn
 from sysid_ros.excitation.safety.verification import Verification, predicted_torque
 
 # Samples in the shortest period of a motion that let it be played and looked at.
@@ -104,6 +104,15 @@ class PlannedMotion:
                 (label, UNIT * float(slack[sample, k]), float(self.motion.t[sample]))
                 for k, (label, sample) in enumerate(zip(check.labels(), first, strict=True))]
         return sorted(found, key=lambda each: each[1])
+
+    def boxes(self) -> list[Box]:
+        """Boxes that are kept free, and the one that the tool stays in, in the base frame."""
+        found: dict[str, Box] = {}
+        for check in (*self.designer.obstacles, *self.designer.checks):
+            boxes = check.boxes if isinstance(check, BoxClearance) else (
+                (check.box,) if isinstance(check, KeepIn) else ())
+            found |= {box.name: box for box in boxes}
+        return list(found.values())
 
     @property
     def _state(self) -> MotionState:

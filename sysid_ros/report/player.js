@@ -4,7 +4,7 @@
 // is drawn as strokes, fills and text of the canvas: no text becomes a part of the page.
 const RobotPlayer = (() => {
   const numbers = (values) => Float64Array.from(values, (value) => (value === null ? NaN : value));
-  const INK = '#222222', GROUND = '#e4e4e4', PATH = '#009e73', SOFT = '#5a5a5a';
+  const INK = '#222222', GROUND = '#e4e4e4', PATH = '#009e73', BOX = '#cc79a7', SOFT = '#5a5a5a';
   const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5];
 
   function rotation(x, y, z, w) {
@@ -131,6 +131,17 @@ const RobotPlayer = (() => {
     return step;
   }
 
+  // Twelve edges: those between corners that differ in one coordinate.
+  function drawBox(ctx, cam, box) {
+    const corner = (bits) => cam.at([0, 1, 2].map((i) => box.corners[(bits >> i) & 1][i]));
+    for (let bits = 0; bits < 8; bits += 1) {
+      for (const bit of [1, 2, 4]) if (!(bits & bit)) polyline(ctx, [corner(bits), corner(bits | bit)], BOX, 1);
+    }
+    const [x, y] = corner(7);
+    ctx.fillStyle = BOX;
+    ctx.fillText(box.label, x + 3, y - 3);
+  }
+
   function drawScale(ctx, step, cam, height) {
     const y = height - 14;
     polyline(ctx, [[12, y - 4], [12, y], [12 + step * cam.scale, y], [12 + step * cam.scale, y - 4]], SOFT, 1);
@@ -166,6 +177,7 @@ const RobotPlayer = (() => {
     for (const path of motion.paths) {
       polyline(ctx, Array.from(path[0], (_, k) => cam.at([path[0][k], path[1][k], path[2][k]])), PATH, 1);
     }
+    motion.boxes.forEach((box) => drawBox(ctx, cam, box));
     const solids = motion.layers.flatMap((layer) => (layer.hidden ? [] : layer.solids.map((solid) => {
       const {origin, turn} = pose[solid.body], c = turned(turn, solid.centre);
       const centre = [0, 1, 2].map((i) => c[i] + origin[i]);
@@ -209,7 +221,8 @@ const RobotPlayer = (() => {
   function prepare(content) {
     const motion = {
       t: numbers(content.time), origin: numbers(content.origin), turn: numbers(content.turn),
-      parent: content.parent, shown: content.shown, paths: content.paths.map((path) => path.map(numbers))};
+      parent: content.parent, shown: content.shown, paths: content.paths.map((path) => path.map(numbers)),
+      boxes: content.boxes.map((box) => ({label: box.label, corners: box.corners.map(numbers)}))};
     const pose = poseAt(motion, motion.t[motion.shown] || 0);
     motion.layers = content.layers.map((layer) => ({
       name: layer.name, colour: layer.colour, hidden: false, solids: localSolids(motion, layer, pose)}));

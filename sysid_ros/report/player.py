@@ -22,7 +22,8 @@ _LONGEST = 60
 
 
 def player(
-    motion: PlayedMotion, layers: Sequence[dict[str, Any]], paths: Sequence[list[Series]]
+    motion: PlayedMotion, layers: Sequence[dict[str, Any]], paths: Sequence[list[Series]],
+    boxes: Sequence[tuple[str, Series, Series]] = (),
 ) -> Player:
     """A player.
 
@@ -30,8 +31,12 @@ def player(
         motion: The frames.
         layers: What moves along, see :func:`layer`.
         paths: Lines that stay, three rows of coordinates in [m] each.
+        boxes: Names of boxes that stand still, and two corners of each in [m].
     """
-    return {**motion.model_dump(), 'layers': list(layers), 'paths': list(paths)}
+    return {
+        **motion.model_dump(), 'layers': list(layers), 'paths': list(paths), 'boxes': [
+            {'label': _cut(name), 'corners': [list(lower), list(upper)]}
+            for name, lower, upper in boxes]}
 
 
 def layer(

@@ -115,6 +115,12 @@ def test_what_a_motion_will_tell_is_what_its_information_says():
         section(shown, 'clearances').clearances[0].room, abs=2e-3)
 
 
+def test_what_is_in_the_way_is_shown():
+    player = section(motion_report(), 'robot_view').players()['motion']
+    assert [box['label'] for box in player['boxes']] == ['wall']
+    assert player['boxes'][0]['corners'] == [[0.9, -2, -2], [1.2, 2, 2]]
+
+
 def test_a_demonstration_links_to_files_beside_it_and_nowhere_else():
     text = page.render_page(demonstration([
         Neighbour(file='report.html', text='The report of the identification')])).decode()

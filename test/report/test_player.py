@@ -94,6 +94,19 @@ def test_nothing_known_and_names_that_are_code_do_no_harm(change, tmp_path):
     assert found['markup'] == []
 
 
+@needs_node
+def test_a_box_is_drawn_by_its_twelve_edges_with_its_name(tmp_path):
+    wall = {'label': HOSTILE, 'corners': [[0.9, -2.0, -2.0], [1.2, 2.0, None]]}
+    found = [played(content(report()) | {'boxes': boxes}, tmp_path) for boxes in ([], [wall])]
+    colours = [[line['colour'] for line in each['first']['lines']] for each in found]
+    assert set(colours[1]) - set(colours[0]) == {'#cc79a7'}
+    wall['corners'][1][2] = 2.0
+    whole = played(content(report()) | {'boxes': [wall]}, tmp_path)
+    edges = [line for line in whole['first']['lines'] if line['colour'] == '#cc79a7']
+    # Drawn again when the size of the canvas is known.
+    assert len(edges) == 24 and HOSTILE in whole['texts'] and whole['markup'] == []
+
+
 def test_the_script_makes_no_markup_and_asks_for_nothing():
     script = SCRIPT.read_text()
     for word in ('innerHTML', 'outerHTML', 'insertAdjacentHTML', 'document.write', 'eval(',

@@ -50,7 +50,7 @@ const place = element('div');
 place.setAttribute('aria-label', 'robot');
 player.start(place, JSON.parse(fs.readFileSync(process.argv[3], 'utf8')));
 const [view, bar] = place.children, [play, slider, clock, speed, ...toggles] = bar.children;
-const first = {...noted, ellipses: [...noted.ellipses], texts: [...noted.texts], clock: clock.textContent};
+const first = {...noted, ellipses: [...noted.ellipses], lines: [...noted.lines], texts: [...noted.texts], clock: clock.textContent};
 
 // Everything that a person can do, once.
 play.listeners.click();

@@ -29,7 +29,7 @@ from sysid_ros.report.sections.prior_strength import PriorStrengthSection
 from sysid_ros.report.sections.provenance import FittedRecording, ProvenanceSection
 from sysid_ros.report.sections.remarks import RemarksSection
 from sysid_ros.report.sections.residuals import ResidualsSection
-from sysid_ros.report.sections.robot_view import BodyView, RobotViewSection
+from sysid_ros.report.sections.robot_view import BodyView, RobotViewSection, StandingBox
 from sysid_ros.report.sections.section import Section
 from sysid_ros.report.sections.simulation import SimulationSection
 from sysid_ros.report.sections.torques import TorqueRows, TorquesSection
@@ -92,7 +92,9 @@ def motion_sections(source: PlannedMotion, origin: Origin) -> list[Section]:
     model, motion = source.designer.model, source.motion
     poses = MotionPoses.of(model.robot, motion.t, motion.q)
     described = RobotViewSection.of_bodies(
-        poses, _described(poses, model.parameters), before_name='as described')
+        poses, _described(poses, model.parameters), before_name='as described', boxes=[
+            StandingBox(name=box.name, lower=list(box.lower), upper=list(box.upper))
+            for box in source.boxes()])
     made = (
         PlannedMotionSection.of_motion(source), described, MotionLimitsSection.of_motion(source),
         ExpectedKnowledgeSection.of_motion(source), ClearancesSection.of_motion(source),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -41,6 +42,14 @@ class BodyView(ReportModel):
     tree_index: int | None = None
 
 
+class StandingBox(ReportModel):
+    """A box that stands still, by two corners in the base frame in [m]."""
+
+    name: str
+    lower: Series
+    upper: Series
+
+
 class RobotViewSection(Section):
     """The robot in the middle of its motion, and the motion.
 
@@ -53,6 +62,7 @@ class RobotViewSection(Section):
         motion: The motion to play; None in older reports.
         before_name: What the ellipsoids are called that stand under ``before``.
         after_name: The same of those under ``after``.
+        boxes: What stands around the robot.
     """
 
     section: Literal['robot_view'] = 'robot_view'
@@ -64,6 +74,7 @@ class RobotViewSection(Section):
     motion: PlayedMotion | None = None
     before_name: str = 'before the fit'
     after_name: str = 'identified'
+    boxes: list[StandingBox] = []
 
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
@@ -87,6 +98,7 @@ class RobotViewSection(Section):
     def of_bodies(
         cls, poses: MotionPoses, bodies: list[BodyView], *,
         before_name: str = 'before the fit', after_name: str = 'identified',
+        boxes: Sequence[StandingBox] = (),
     ) -> Self:
         """The section of a motion.
 
@@ -95,11 +107,12 @@ class RobotViewSection(Section):
             bodies: What has ellipsoids.
             before_name: What those under ``before`` are called.
             after_name: The same of those under ``after``.
+            boxes: What stands around the robot.
         """
         return cls(
             bodies=bodies, skeletons=poses.skeletons(), ends=poses.end_names(),
             paths=poses.paths(), motion=poses.played, before_name=before_name,
-            after_name=after_name)
+            after_name=after_name, boxes=list(boxes))
 
     @property
     def layers(self) -> list[tuple[str, str, str]]:
@@ -131,7 +144,8 @@ class RobotViewSection(Section):
             layer(name, colour, [
                 (view.tree_index, view.body, solid) for view, solid in self.solids(when)
                 if view.tree_index is not None])
-            for when, name, colour in self.layers], self.paths)}
+            for when, name, colour in self.layers], self.paths,
+            [(box.name, box.lower, box.upper) for box in self.boxes])}
 
     def _view(self, i: int, j: int, across: str, up: str) -> Figure:
         data = [
