@@ -18,6 +18,7 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -80,14 +81,16 @@ class Outcome:
         return self.converged and not self.fresh <= WRONG
 
 
-def cases(count: int, first: int, mechanisms: list[str], estimators: list[str]) -> list[Any]:
-    """As many cases as asked for, drawn by chance."""
+def cases(
+    seeds: Sequence[int], mechanisms: list[str], estimators: list[str], steps: list[float]
+) -> list[Any]:
+    """A case for each seed, drawn by chance."""
     found = []
-    for seed in range(first, first + count):
+    for seed in seeds:
         draw = random.Random(seed)
         estimator = draw.choice(estimators)
         horizon = draw.choice(HORIZONS) if estimator in ('shooting', 'variational') else None
-        found.append((draw.choice(mechanisms), estimator, draw.choice(STEPS), horizon, seed))
+        found.append((draw.choice(mechanisms), estimator, draw.choice(steps), horizon, seed))
     return found
 
 
@@ -247,13 +250,17 @@ def main() -> None:
     parser.add_argument('--first', type=int, default=0, help='seed of the first')
     parser.add_argument('--mechanisms', nargs='*', default=list(MECHANISMS))
     parser.add_argument('--estimators', nargs='*', default=list(ESTIMATORS))
+    parser.add_argument('--steps', nargs='*', type=float, default=list(STEPS), help='in s')
+    parser.add_argument('--seeds', nargs='*', type=int, help=(
+        'these seeds alone; with one mechanism, estimator and step, one case'))
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument('--journal', type=Path, help=(
         'file of outcomes, one a line: what is in it is not fitted again'))
     parser.add_argument('--list', action='store_true', help='print each that is not right')
     asked = parser.parse_args()
+    seeds = asked.seeds or range(asked.first, asked.first + asked.count)
     outcomes = tried(
-        cases(asked.count, asked.first, asked.mechanisms, asked.estimators), asked.journal,
+        cases(seeds, asked.mechanisms, asked.estimators, asked.steps), asked.journal,
         asked.workers)
     if asked.list:
         for one in outcomes:

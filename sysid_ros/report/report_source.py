@@ -17,6 +17,7 @@ from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.numerics.least_squares.damped import Iteration
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.dataset import Dataset
 
@@ -60,6 +61,7 @@ class ReportSource:
         folds: Cross-validation, if it was asked for.
         comparison: Other estimators beside it, if they were compared.
         choice: What the settings left open, and how it was chosen.
+        iterations: The log of its searches, where it is a fit of states and parameters.
         origin: Where the run came from.
     """
 
@@ -75,6 +77,7 @@ class ReportSource:
     folds: CrossValidation | None = None
     comparison: Comparison | None = None
     choice: ModelChoice | None = None
+    iterations: Sequence[Iteration] = ()
     origin: Origin = field(default_factory=Origin)
 
     @property

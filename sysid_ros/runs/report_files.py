@@ -146,7 +146,9 @@ def report_source(
         qualities=study.data.qualities,
         simulation=_further(estimate, held_out, evaluation.simulation),
         conditioning=conditioning, folds=evaluation.folds, comparison=comparison,
-        choice=study.choice, origin=origin(folder, command, digests or {}))
+        choice=study.choice,
+        iterations=() if evaluation.motion is None else evaluation.motion.iterations,
+        origin=origin(folder, command, digests or {}))
 
 
 def validation_source(

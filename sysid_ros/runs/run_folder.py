@@ -16,6 +16,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.trajectory.search_log import iterations_table
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import (
     CLOSEST_FRICTION,
@@ -46,6 +47,8 @@ from sysid_ros.runs.stored_robot import stored_robot
 #: the only copy: another fit in the same folder leaves them alone.
 BRIEF, RECORDINGS = 'brief.txt', 'recordings'
 _ESTIMATE = 'estimate.json'
+# Every step of a fit of states and parameters.
+_ITERATIONS = 'iterations.csv'
 _SETTINGS = 'settings.yaml'
 # Settings of more recordings that were fitted together, by their number, and any of these names.
 _OTHERS, _ANY_OTHER = 'settings_{}.yaml', re.compile(r'settings_\d+\.yaml')
@@ -58,7 +61,8 @@ _FILES = (
     _ESTIMATE, _SETTINGS, _VALIDATION, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
     'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
     'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
-    'friction.txt', 'friction.json', 'provenance.json', 'readings.png', PAGE, DOCUMENT, BRIEF,
+    'friction.txt', 'friction.json', 'provenance.json', 'readings.png', _ITERATIONS, PAGE, DOCUMENT,
+    BRIEF,
 )
 
 
@@ -200,6 +204,7 @@ class RunFolder:
         if study.trajectory is not None and evaluation.motion is not None:
             drawing.add(
                 self.path / 'readings.png', motion_strips(study.trajectory, evaluation.motion))
+            self._write(_ITERATIONS, iterations_table(evaluation.motion.iterations).encode())
         notes = self._write_result(study.training.model, evaluation.estimate)
         evaluation = replace(evaluation, verdict=evaluation.verdict.with_remarks(notes))
         text = summary(evaluation, study.data.qualities, comparison, study.choice)

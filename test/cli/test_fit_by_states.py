@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -67,6 +68,15 @@ def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys, estimato
     assert sum(estimate['residuals']['rows']) < 0.7 * 601
     assert (folder / 'run' / 'identified.urdf').is_file()
     assert (folder / 'run' / 'readings.png').stat().st_size > 10_000
+    with (folder / 'run' / 'iterations.csv').open(newline='') as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == estimate['iterations'] > 0
+    assert {'stage', 'iteration', 'cost', 'step', 'damping', 'gradient', 'seconds', 'accepted'} == (
+        set(lines[0]))
+    report = json.loads((folder / 'run' / 'report.json').read_text())
+    shown, = (each for each in report['sections'] if each['section'] == 'iterations')
+    assert sum(len(stage['cost']) for stage in shown['stages']) == len(lines)
+    assert 'iterations-cost' in (folder / 'run' / 'report.html').read_text()
 
 
 def test_settings_of_the_section_arrive(folder):
@@ -77,7 +87,7 @@ def test_settings_of_the_section_arrive(folder):
     estimate = json.loads((folder / 'run' / 'estimate.json').read_text())
     assert estimate['settings'] == {
         'scheme': 'trapezoidal', 'process_noise': 0.1, 'huber': 3.0, 'prior_strength': 0.1,
-        'estimate_noise': False, 'max_iterations': 300, 'tolerance': 1e-10}
+        'estimate_noise': False, 'max_iterations': 600, 'tolerance': 1e-10}
     assert estimate['provenance']['step'] == 0.02
 
 

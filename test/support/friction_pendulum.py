@@ -17,6 +17,7 @@ import numpy as np
 from support import furuta_truth as truth
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, StribeckFriction, ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -83,7 +84,7 @@ def estimator() -> DiscreteLeastSquares:
 def cost(problem: TrajectoryProblem, values: np.ndarray) -> float:
     """Mean squared error of states alone, parameters as they are, in [rad²] a node."""
     fixed = replace(problem, parameters=problem.parameters.with_values(values).fixed('*'))
-    found = estimator().search(fixed, estimator().at(fixed, None), None)
+    found = estimator().search(fixed, estimator().at(fixed, None), SearchLog(300))
     if not found.status.ok:
         raise RuntimeError(found.status.value)
     return 2.0 * SIGMA**2 * found.iterations[-1].cost / len(problem.segments[0].t)

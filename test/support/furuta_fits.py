@@ -20,6 +20,7 @@ from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
 from sysid_ros.estimation.trajectory.discrete.stepper import simulate
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 
 FREE, DRIVEN = recordings.FREE, recordings.DRIVEN
 
@@ -192,7 +193,7 @@ class Fitter:
         # From soft to hard, or joints that stick keep the motion from where it belongs.
         for weight in (*_SOFTER, WEIGHT):
             estimator = replace(estimator, state_error_weight=weight)
-            motion = estimator.search(problem, estimator.at(problem, motion), None)
+            motion = estimator.search(problem, estimator.at(problem, motion), SearchLog(300))
         if motion is None or not motion.status.ok:
             raise RuntimeError(motion.status.value)
         return motion

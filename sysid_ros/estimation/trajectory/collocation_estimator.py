@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLe
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.settings import Scheme
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
@@ -45,7 +47,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             where the dynamics hold exactly. With ``estimate_noise`` it is where the search for
             each joint's begins.
         huber: Readings that are off by more standard deviations than this count by how far.
-        max_iterations: Most iterations of the solver.
+        max_iterations: As for all.
         tolerance: Relative decrease of the cost that ends it.
 
     Raises:
@@ -55,7 +57,6 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
     scheme: Scheme = 'hermite_simpson'
     process_noise: float | Mapping[str, float] | None = None
     huber: float = np.inf
-    max_iterations: int = 300
     tolerance: float = 1e-10
 
     name: ClassVar[str] = 'collocation'
@@ -93,7 +94,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             residuals=chain.innovations(states, free), information=information, scores=scores)
 
     def search(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
         """The best motion and free parameters; see :class:`TrajectoryLeastSquares`.
 
@@ -102,32 +103,34 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         process, and what fits these begins the search with harder ones.
         """
         soft = self.process_noise is None and self.scheme != 'variational'
-        patience = min(self.max_iterations, _PATIENCE) if soft else self.max_iterations
-        found = self._searched(problem, start, progress, patience)
+        found = self._searched(
+            problem, start, log, _PATIENCE if soft else self._most, f'{self.scheme} rule')
         if found.status.ok or not soft:
             return found
-        log, best = found.iterations, start
-        for density in _typical_acceleration(start, problem) * np.array(_SOFTNESS)[:, None]:
+        best = start
+        for softness in _SOFTNESS:
+            if not log.left:
+                return found
+            density = softness * _typical_acceleration(start, problem)
             levels = dict(zip(problem.model.robot.joint_names, density.tolist(), strict=True))
             softer = replace(self, process_noise=levels, tolerance=_ROUGHLY)
-            best = softer._searched(_moved_to(problem, best), best, progress, patience)
-            log += best.iterations
-        found = self._searched(_moved_to(problem, best), best, progress, self.max_iterations)
-        return replace(found, iterations=(*log, *found.iterations))
+            best = softer._searched(
+                _moved_to(problem, best), best, log, _PATIENCE, f'soft dynamics {softness:g}')
+        return self._searched(
+            _moved_to(problem, best), best, log, self._most, f'{self.scheme} rule again')
 
     def _searched(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None,
-        max_iterations: int,
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog, most: int,
+        stage: str,
     ) -> TrajectorySolution:
-        """The best motion and free parameters from one start."""
+        """The best motion and free parameters from one start, by so many steps at most."""
         parameters, free = problem.parameters, problem.free
         states = np.hstack([np.vstack(start.positions), np.vstack(start.velocities)])
         chain = self._chain(problem)
-        found = LevenbergMarquardt(
-            max_iterations=max_iterations, tolerance=self.tolerance,
-        ).minimise(
-            chain, states, parameters.values[free], parameters.lower[free],
-            parameters.upper[free], progress)
+        solver = LevenbergMarquardt(max_iterations=log.at_most(most), tolerance=self.tolerance)
+        found = log.run(stage, partial(
+            solver.minimise, chain, states, parameters.values[free], parameters.lower[free],
+            parameters.upper[free]))
         values = parameters.values.copy()
         values[free] = found.values
         q, v = zip(*chain.split(found.states), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +16,11 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
 from sysid_ros.estimation.trajectory.graph.variables import FreeParameters
 from sysid_ros.estimation.trajectory.interpolation import Between
-from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.mechanics.tree.acceleration import accelerations
@@ -44,7 +46,7 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         integration: Standard deviation of the trapezoidal rule from step to step, for
             positions and velocities alike.
         dynamics: Standard deviation of accelerations in [rad/s²] or [m/s²].
-        max_iterations: Most iterations of the solver.
+        max_iterations: As for all.
         tolerance: Relative decrease of the cost that ends it.
 
     Raises:
@@ -55,7 +57,6 @@ class GraphLeastSquares(TrajectoryLeastSquares):
     refinement: int = 4
     integration: float = 1e-6
     dynamics: float = 1e-3
-    max_iterations: int = 300
     tolerance: float = 1e-9
 
     name: ClassVar[str] = 'graph'
@@ -88,15 +89,14 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             positions=(), velocities=(), residuals=(), information=information, scores=scores))
 
     def search(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
         """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
         graph = self._graph(problem)
-        found = graph.solve(
-            graph.layout.split(self._states(problem, graph, start)),
-            LevenbergMarquardt(
-                max_iterations=self.max_iterations, tolerance=self.tolerance, damping=1e-8),
-            progress)
+        method = LevenbergMarquardt(
+            max_iterations=log.at_most(self._most), tolerance=self.tolerance, damping=1e-8)
+        states = graph.layout.split(self._states(problem, graph, start))
+        found = log.run('graph', partial(graph.solve, states, method))
         return self._assemble_solution(problem, graph, found.states, found.parameters, replace(
             start, values=found.parameters, status=found.status, iterations=found.iterations))
 

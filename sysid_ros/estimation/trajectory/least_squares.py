@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,17 +19,16 @@ from sysid_ros.estimation.trajectory.assessment import (
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
+from sysid_ros.estimation.trajectory.search_log import Progress, SearchLog
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
-from sysid_ros.numerics.least_squares.damped import Iteration
 
 # Rounds of estimating noise, and the change of all levels that ends them; and of consistency.
 _ROUNDS, _SETTLED = 10, 1e-2
 # Squared standard deviations by which parameters may move and the motion with them unnoticed.
 _NEGLIGIBLE = 1e-4
-
-#: Told of every step that a solver tried.
-Progress = Callable[[Iteration], None]
+# So many steps are not shared out among searches.
+_FEW = 100
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ class TrajectoryLeastSquares(ABC):
         estimate_noise: Whether levels of noise, of the sensors and of what else the estimator
             gives a level, are found from the residuals, in place of those given.
 
+        max_iterations: Most steps of all its searches together.
     Raises:
         ConfigurationError: A setting is out of range.
     """
@@ -50,10 +50,11 @@ class TrajectoryLeastSquares(ABC):
     prior_strength: float | None = 0.1
     estimate_noise: bool = False
 
+    max_iterations: int = 600
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        self._require_above_zero('prior_strength')
+        self._require_above_zero('prior_strength', 'max_iterations')
 
     def _require_above_zero(self, *names: str) -> None:
         for name in names:
@@ -64,6 +65,11 @@ class TrajectoryLeastSquares(ABC):
                         'the number is not above zero', where=name, found=value)
 
     @abstractmethod
+    @property
+    def _most(self) -> int:
+        """Most steps of one search, so that some are left for another way."""
+        return max(self.max_iterations // 2, _FEW)
+
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
@@ -85,14 +91,14 @@ class TrajectoryLeastSquares(ABC):
 
     @abstractmethod
     def search(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
         """The motion and free parameters that fit best.
 
         Args:
             problem: The problem, its parameters where the search begins.
             start: Motion to begin with.
-            progress: Told of every step.
+            log: Takes every step, and says how many may be tried, at least one.
         """
 
     def fit(self, problem: TrajectoryProblem) -> Estimate:
@@ -111,7 +117,8 @@ class TrajectoryLeastSquares(ABC):
 
     def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
         """Infer the parameters of a problem, and its motion; see :meth:`fit`."""
-        solution, noise = self._solved(problem, None)
+        log = SearchLog(self.max_iterations)
+        solution, noise = self._solved(problem, log)
         estimate = assess(
             problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
         doubts = self.doubts(problem, solution, estimate) if solution.status.ok else ()
@@ -138,7 +145,7 @@ class TrajectoryLeastSquares(ABC):
             problem: The problem.
             progress: Told of every step that was tried.
         """
-        return self._solved(problem, progress)[0]
+        return self._solved(problem, SearchLog(self.max_iterations, progress))[0]
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, None for no limit."""
@@ -146,20 +153,28 @@ class TrajectoryLeastSquares(ABC):
             name: None if value == np.inf else value for name, value in asdict(self).items()}
 
     def _solved(
-        self, problem: TrajectoryProblem, progress: Progress | None
+        self, problem: TrajectoryProblem, log: SearchLog
     ) -> tuple[TrajectorySolution, tuple[str, ...]]:
-        found = self._minimised(problem, None, progress)
-        if not self.estimate_noise:
-            return found, ()
+        """The solution with the whole log, and what levels of noise were found, in words."""
+        found, words = self._with_noise(problem, log)
+        return replace(found, iterations=tuple(log.iterations)), words
+
+    def _with_noise(
+        self, problem: TrajectoryProblem, log: SearchLog
+    ) -> tuple[TrajectorySolution, tuple[str, ...]]:
+        found = self._minimised(problem, None, log)
         words: tuple[str, ...] = ()
         method: TrajectoryLeastSquares = self
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             if not found.status.ok:
                 return found, words
             method, problem, change, words = method._renewed(problem, found)
             if change <= _SETTLED:
                 return found, words
-            found = method._minimised(_moved(problem, found.values), found, progress)
+            if not log.left:
+                return replace(found, status=Status.ITERATION_LIMIT), words
+            with log.within(f'levels of noise {number + 1}'):
+                found = method._minimised(_moved(problem, found.values), found, log)
         return replace(found, status=Status.INACCURATE), words
 
     def _renewed(
@@ -174,17 +189,18 @@ class TrajectoryLeastSquares(ABC):
         return self, renewed, change, words
 
     def _minimised(
-        self, problem: TrajectoryProblem, motion: TrajectorySolution | None,
-        progress: Progress | None,
+        if not self.estimate_noise:
+            return found, words
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
         start, known, problem = self._started(problem, motion)
         # What the data do not determine is held where it is, or it would drift.
-        found = self.search(_held(problem, known.held), start, progress)
+        found = self.search(_held(problem, known.held), start, log)
         if found.status.ok and self.prior_strength is not None:
-            found = self._made_consistent(problem, known, found, progress)
+            found = self._made_consistent(problem, known, found, log)
         solution = self.at(_moved(problem, found.values), found)
-        return replace(solution, status=found.status, iterations=found.iterations)
+        return replace(solution, status=found.status)
 
     def _started(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
@@ -208,7 +224,7 @@ class TrajectoryLeastSquares(ABC):
 
     def _made_consistent(
         self, problem: TrajectoryProblem, known: Determined, found: TrajectorySolution,
-        progress: Progress | None,
+        log: SearchLog,
     ) -> TrajectorySolution:
         """Parameters that physics allows, and the motion that belongs to them.
 
@@ -218,7 +234,7 @@ class TrajectoryLeastSquares(ABC):
         lost = _lost(problem, known)
         fewer, matrix = _held(problem, np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
         motion_alone = _held(problem, np.arange(len(problem.free)))
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             here = self.at(_moved(problem, found.values), found)
             quadratic = QuadraticModel(
                 matrix, here.information[np.ix_(known.kept, known.kept)],
@@ -231,9 +247,11 @@ class TrajectoryLeastSquares(ABC):
             found = replace(found, values=values)
             if quadratic.squared(moved) <= _NEGLIGIBLE:
                 return found
-            again = self.search(_moved(motion_alone, values), found, progress)
-            found = replace(again, iterations=(*found.iterations, *again.iterations))
-            if not again.status.ok:
+            if not log.left:
+                break
+            with log.within(f'consistent bodies {number + 1}'):
+                found = self.search(_moved(motion_alone, values), found, log)
+            if not found.status.ok:
                 return found
         return replace(found, status=Status.ITERATION_LIMIT)
 

@@ -18,18 +18,19 @@ from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.stable_step import stable_substeps
 from sysid_ros.mechanics.integrators.variational.integrator import Rule
-from sysid_ros.numerics.least_squares.damped import Iteration
 
 # Longest first pieces in [s], so short that no guess is too wrong, and the shortest where even
 # these do not converge; times as long as the last are the next.
 _FIRST, _SHORTEST, _LONGER = 0.3, 0.05, 4.0
 # Pieces that are no longer by this factor are not worth another search.
 _WORTHWHILE = 1.5
-# Accuracy and most iterations of a search that only begins the next.
-_ROUGHLY, _ROUGH_ITERATIONS = 1e-3, 30
+# Accuracy and most iterations of a search that only begins the next; most iterations of any, or one
+# over this of those of all.
+_ROUGHLY, _ROUGH_ITERATIONS, _MOST, _SEARCHES = 1e-3, 30, 100, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         substeps: Steps of the integration from node to node; None for as many as keep it stable
             under steep friction.
         horizon: Longest piece to simulate in [s]; None for whole segments.
-        max_iterations: Most simulations with derivatives over pieces of one length.
+        max_iterations: As for all: most simulations with derivatives.
         tolerance: Relative decrease of the cost that ends it.
 
     Raises:
@@ -75,7 +76,6 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     starts: Literal['estimated', 'recorded'] = 'estimated'
     substeps: int | None = None
     horizon: float | None = None
-    max_iterations: int = 100
     tolerance: float = 1e-8
 
     name: ClassVar[str] = 'shooting'
@@ -96,16 +96,16 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         return self.first_solver(problem, min(_FIRST, self.longest(problem))).here(problem)
 
     def search(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
         """The best starts and free parameters; see :class:`TrajectoryLeastSquares`."""
         if not len(problem.free) and self.starts == 'recorded':
             return replace(self.at(problem, start), status=Status.CONVERGED)
         if isinstance(start, ShootingSolution):
-            solver = self.solver_for(problem, start.horizon)
-            found = solver.solve(problem, progress, start)
-            return ShootingSolution.of(found, start.horizon, start.tried)
-        return _Continuation(self, problem, progress).run()
+            found = solved_over(
+                problem, self.solver_for(problem, start.horizon), start.horizon, start, log)
+            return replace(found, tried=start.tried)
+        return _Continuation(self, problem, log).run()
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -120,8 +120,8 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def _solver(self, horizon: float | None, substeps: int) -> Shooting:
         return Shooting(
-            self.starts, substeps, horizon, self.max_iterations, self.tolerance,
-            self._integrator)
+            self.starts, substeps, horizon, max(_MOST, self.max_iterations // _SEARCHES),
+            self.tolerance, self._integrator)
 
     def solver_for(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
         """The solver over pieces of a length; that of whole segments where none is longer."""
@@ -132,7 +132,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """A rough one with estimated starts, which only begins the next."""
         return Shooting(
             substeps=self._steps(problem), horizon=horizon,
-            max_iterations=min(self.max_iterations, _ROUGH_ITERATIONS),
+            max_iterations=_ROUGH_ITERATIONS,
             tolerance=max(_ROUGHLY, self.tolerance), integrator=self._integrator)
 
     def _steps(self, problem: TrajectoryProblem) -> int:
@@ -160,15 +160,14 @@ class _Continuation:
     Args:
         method: The estimator.
         problem: The problem.
-        progress: Told of every step.
+        log: Takes every step.
     """
 
     def __init__(
-        self, method: SimulatedLeastSquares, problem: TrajectoryProblem, progress: Progress | None
+        self, method: SimulatedLeastSquares, problem: TrajectoryProblem, log: SearchLog
     ) -> None:
-        self._method, self._problem, self._progress = method, problem, progress
+        self._method, self._problem, self._log = method, problem, log
         self._longest = method.longest(problem)
-        self._log: list[Iteration] = []
         # What converged over the longest pieces, and what did not; the shortest that did not.
         self._best: ShootingSolution | None = None
         self._other: ShootingSolution | None = None
@@ -181,7 +180,7 @@ class _Continuation:
             EstimationError: Not even short pieces can be simulated from the first values.
         """
         horizon: float | None = min(_FIRST, self._longest)
-        while horizon is not None:
+        while horizon is not None and self._log.left:
             self._try(horizon)
             horizon = self._next()
         found = self._best or self._other
@@ -189,9 +188,11 @@ class _Continuation:
         if found.status.ok and found.horizon < self._longest:
             if self._method.starts == 'recorded' and self._other is not None:
                 found = self._other
-            else:
+            elif self._log.left:
                 found = self._solved(found.horizon, rough=False)
-        return replace(found, iterations=tuple(self._log), tried=self._failed)
+            else:
+                found = replace(found, status=Status.ITERATION_LIMIT)
+        return replace(found, tried=self._failed)
 
     def _try(self, horizon: float) -> None:
         try:
@@ -230,9 +231,29 @@ class _Continuation:
         solver = (
             self._method.first_solver(problem, horizon) if rough
             else self._method.solver_for(problem, horizon))
-        found = solver.solve(problem, self._progress, best)
-        self._log += found.iterations
-        return ShootingSolution.of(found, horizon)
+        return solved_over(problem, solver, horizon, best, self._log)
+
+
+def solved_over(
+    problem: TrajectoryProblem, solver: Shooting, horizon: float,
+    motion: TrajectorySolution | None, log: SearchLog,
+) -> ShootingSolution:
+    """Shooting over pieces of one length, as a stage of a fit.
+
+    Args:
+        problem: The problem, its parameters where the search begins.
+        solver: The solver.
+        horizon: Longest piece in [s].
+        motion: Motion that pieces start from, or None.
+        log: Takes every step.
+
+    Raises:
+        EstimationError: The motion cannot be simulated with these parameters.
+    """
+    solver = replace(solver, max_iterations=log.at_most(solver.max_iterations))
+    found = log.run(
+        f'pieces of {horizon:.2g} s', lambda progress: solver.solve(problem, progress, motion))
+    return ShootingSolution.of(found, horizon)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ their normal equations are solved, and where a step leads, is a point's own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -61,6 +62,9 @@ class Iteration:
         damping: Marquardt's parameter it was made with.
         step: Size of the parameters' step, in units of their scale.
         gradient: Largest cosine between the residuals and one of their derivatives.
+        accepted: Whether the step was taken.
+        seconds: How long it took to compute and to try, in [s]; says nothing of what was found.
+        stage: The search that it belongs to, where one comes after another.
     """
 
     cost: float
@@ -69,6 +73,9 @@ class Iteration:
     damping: float
     step: float
     gradient: float
+    accepted: bool
+    seconds: float = field(compare=False)
+    stage: str = ''
 
 
 class Point(Protocol):
@@ -133,11 +140,12 @@ class DampedGaussNewton(Generic[P]):
 
     def __post_init__(self) -> None:
         self._least = max(_COST_TOLERANCE * self.point.cost, self.floor)
-        self._raised, self._scale = 2.0, None
+        self._raised, self._scale, self._begun = 2.0, None, 0.0
 
     def run(self) -> Ended:
         """Step until the search ends; may be called again from another point."""
         while len(self.log) < self.max_iterations:
+            self._begun = time.perf_counter()
             steepness = self.point.steepness()
             if self.point.linearised is None and steepness <= self.gradient_tolerance:
                 return Ended.CONVERGED
@@ -166,7 +174,8 @@ class DampedGaussNewton(Generic[P]):
         gain = decrease / step.promised if step.promised > 0.0 else -np.inf
         taken = gain > _WORTHWHILE
         self.log.append(Iteration(
-            trial.cost if taken else cost, decrease, gain, self.damping, step.size, steepness))
+            trial.cost if taken else cost, decrease, gain, self.damping, step.size, steepness,
+            taken, time.perf_counter() - self._begun))
         if taken:
             self.point = trial
         if self.progress is not None:

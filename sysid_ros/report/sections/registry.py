@@ -19,6 +19,7 @@ from sysid_ros.report.sections.correlations import CorrelationsSection
 from sysid_ros.report.sections.data_quality import DataQualitySection
 from sysid_ros.report.sections.demonstration import DemonstrationSection
 from sysid_ros.report.sections.expected_knowledge import ExpectedKnowledgeSection
+from sysid_ros.report.sections.iterations import IterationsSection
 from sysid_ros.report.sections.joint_errors import JointErrorsSection
 from sysid_ros.report.sections.load import LoadSection
 from sysid_ros.report.sections.motion_limits import MotionLimitsSection
@@ -47,6 +48,7 @@ _RunSection = Union[  # noqa: UP007
     BaseParametersSection,
     CorrelationsSection,
     PriorStrengthSection,
+    IterationsSection,
     RobotViewSection,
     SimulationSection,
     ValiditySection,

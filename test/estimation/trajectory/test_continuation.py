@@ -13,6 +13,7 @@ from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory import shooting_estimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
@@ -49,10 +50,14 @@ def test_whole_segments_converge_from_where_a_single_search_does_not():
     alone = Shooting(max_iterations=60).solve(problem)
     assert not alone.status.ok or error_of(problem, alone.values, truth) > 0.1
     estimator = SimulatedLeastSquares(prior_strength=None)
-    found = estimator.search(problem, estimator.at(problem, None), None)
+    log = SearchLog(600)
+    found = estimator.search(problem, estimator.at(problem, None), log)
     assert found.status is Status.CONVERGED
     assert found.horizon == pytest.approx(8.0) and np.isinf(found.tried)
     assert error_of(problem, found.values, truth) < 0.01
+    names = [stage.name for stage in log.stages]
+    assert names[0] == 'pieces of 0.3 s' and names[-1] == 'pieces of 8 s'
+    assert {step.stage for step in log.iterations} <= set(names)
 
 
 def test_pieces_that_do_not_converge_are_said_and_shorter_ones_kept(monkeypatch):
@@ -87,7 +92,8 @@ def test_motion_that_cannot_be_simulated_at_all_is_refused():
     values[problem.parameters.index('rod.first_moment_z')] = 0.0
     fixed = problem.parameters.with_values(values).fixed(*problem.parameters.names)
     with pytest.raises(EstimationError):
-        SimulatedLeastSquares().search(replace(problem, parameters=fixed), None, None)
+        SimulatedLeastSquares().search(
+            replace(problem, parameters=fixed), None, SearchLog(600))
 
 
 def test_regression_on_smoothed_motion_begins_near_the_truth():

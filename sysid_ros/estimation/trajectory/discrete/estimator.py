@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,13 +17,14 @@ from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
 )
 from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
-from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import (
     ChainSolution,
     LevenbergMarquardt,
 )
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 
@@ -70,7 +72,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         residual: ``implicit`` for any stiffness, or ``published``.
         rotation: ``exact`` or ``small_angle``.
         huber: Readings that are off by more standard deviations than this count by how far.
-        max_iterations: Most iterations of the solver.
+        max_iterations: As for all.
         tolerance: Relative decrease of the cost that ends it.
 
     Raises:
@@ -90,7 +92,6 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
     residual: Residual = 'implicit'
     rotation: RotationResidual = 'exact'
     huber: float = np.inf
-    max_iterations: int = 300
     tolerance: float = 1e-6
 
     name: ClassVar[str] = 'discrete'
@@ -140,14 +141,14 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
             residuals=chain.innovations(states, free), information=information, scores=scores))
 
     def search(
-        self, problem: TrajectoryProblem, start: TrajectorySolution, progress: Progress | None
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
         """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
         parameters, free = problem.parameters, problem.free
         chain = self._chain(problem, start)
         found = self._minimised_in_modes(
             chain, chain.start, parameters.values[free], parameters.lower[free],
-            parameters.upper[free], progress)
+            parameters.upper[free], log)
         values = parameters.values.copy()
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
@@ -155,23 +156,26 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
 
     def _minimised_in_modes(
         self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
-        upper: np.ndarray, progress: Progress | None,
+        upper: np.ndarray, log: SearchLog,
     ) -> ChainSolution:
         """The minimum, with modes that change; where these make it zigzag, in turns with them."""
         solver = LevenbergMarquardt(
-            max_iterations=min(_PATIENCE, self.max_iterations), tolerance=self.tolerance,
-            damping=_DAMPING, relief=_RELIEF)
-        found = solver.minimise(
-            chain, states, values, lower, upper, progress, chain.linearised,
-            replace(chain, secant=True).linearised if len(values) else None)
+            max_iterations=log.at_most(_PATIENCE), tolerance=self.tolerance, damping=_DAMPING,
+            relief=_RELIEF)
+        first = replace(chain, secant=True).linearised if len(values) else None
+        found = log.run('modes that change', partial(
+            solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,
+            predict=first))
         frozen = replace(chain, frozen=True)
-        log, best = list(found.iterations), found
-        while not best.status.ok and len(log) < self.max_iterations:
+        tried, best = list(found.iterations), found
+        while not best.status.ok and len(tried) < self._most and log.left:
             # The modes of the best motion so far.
             before = chain.cost(best.states, best.values)
-            smooth = solver.minimise(
-                frozen, best.states, best.values, lower, upper, progress, frozen.linearised)
-            log += smooth.iterations
+            solver = replace(solver, max_iterations=log.at_most(_PATIENCE))
+            smooth = log.run('modes held', partial(
+                solver.minimise, frozen, best.states, best.values, lower, upper,
+                linearise=frozen.linearised))
+            tried += smooth.iterations
             after = chain.cost(smooth.states, smooth.values)
             if after < before:
                 best = replace(smooth, status=Status.ITERATION_LIMIT)
@@ -179,7 +183,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
                 continue
             # In these modes nothing is better, and others are no better either.
             best = replace(best, status=Status.CONVERGED)
-        return replace(best, iterations=tuple(log))
+        return replace(best, iterations=tuple(tried))
 
     def mechanism(self, problem: TrajectoryProblem) -> RobotMechanism:
         """The robot of a problem in maximal coordinates.
