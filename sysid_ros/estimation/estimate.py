@@ -18,6 +18,8 @@ from sysid_ros.numerics.json_values import finite_or_null, null_as_infinite
 from sysid_ros.robot.parameters import ParameterSet
 
 FORMAT = 'sysid_ros estimate 1'
+#: How notes of a fit that ended early begin where they say which setting to change.
+CHANGE = 'To change: '
 # Makes 95 % intervals of standard deviations.
 _NORMAL = 1.96
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import Estimate, Knowledge
+from sysid_ros.estimation.estimate import CHANGE, Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.data_objections import data_objections, pattern_objections
@@ -62,7 +62,8 @@ def _solver(estimate: Estimate) -> Iterator[Objection]:
     if not estimate.status.ok:
         yield Objection(
             estimate.status.value,
-            'Look at the notes; widen the plausible ranges or mend the data.',
+            next((note for note in estimate.notes if note.startswith(CHANGE)),
+                 'Look at the notes; widen the plausible ranges or mend the data.'),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support import trajectory_problems as made
+from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 
 SETTINGS = """
@@ -121,3 +122,15 @@ def test_dry_friction_that_jumps_is_refused(folder, capsys):
     (folder / 'fit.yaml').write_text(text)
     assert fit(folder) not in (0, 1)
     assert 'coulomb_smoothing' in capsys.readouterr().err
+
+
+def test_a_fit_that_ends_early_says_where_and_what_to_change(folder, capsys):
+    (folder / 'fit.yaml').write_text(SETTINGS + '  shooting: {max_iterations: 2}\n')
+    assert fit(folder, '--holdout', '0.3', '--estimator', 'shooting') == ExitCode.NOT_CONVERGED
+    said = ' '.join(capsys.readouterr().out.split())
+    assert 'NOT committable' in said and 'fit: {shooting: {max_iterations: 4}}' in said
+    notes = json.loads((folder / 'run' / 'estimate.json').read_text())['notes']
+    assert any('swing fits worst, from ' in note for note in notes)
+    tried, = (note for note in notes if note.startswith('Tried one after another: '))
+    assert 'pieces of 0.3 s (2 steps' in tried
+    assert len((folder / 'run' / 'iterations.csv').read_text().splitlines()) == 3

@@ -14,11 +14,12 @@ from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.collocation_noise import renewed_levels
-from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.search_log import SearchLog
+from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
@@ -111,7 +112,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         for softness in _SOFTNESS:
             if not log.left:
                 return found
-            density = softness * _typical_acceleration(start, problem)
+            density = softness * start.acceleration_density(problem)
             levels = dict(zip(problem.model.robot.joint_names, density.tolist(), strict=True))
             softer = replace(self, process_noise=levels, tolerance=_ROUGHLY)
             best = softer._searched(
@@ -186,6 +187,17 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         return too_long(
             moved, np.sqrt(np.diagonal(estimate.base_covariance)), estimate.base_names,
             max(segment.step for segment in problem.segments))
+
+    def remedies(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """Dynamics that may be off, or outliers; see :class:`TrajectoryLeastSquares`."""
+        if self.process_noise is None:
+            return super().remedies(problem, found)
+        if np.isfinite(self.huber):
+            return (SHORT_PIECES,)
+        return ('readings that are far off count less: fit: {collocation: {huber: 3}}.',
+                SHORT_PIECES)
 
     def moved_by_steps(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -278,15 +290,3 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
 def _moved_to(problem: TrajectoryProblem, found: TrajectorySolution) -> TrajectoryProblem:
     """The problem with its parameters where a solution has them."""
     return replace(problem, parameters=problem.parameters.with_values(found.values))
-
-
-def _typical_acceleration(start: TrajectorySolution, problem: TrajectoryProblem) -> np.ndarray:
-    """Root mean square of accelerations times the root of a step, by joint, shape ``(n,)``.
-
-    Noise of this density moves velocities from node to node as much as the motion itself does.
-    """
-    changes = np.concatenate([
-        np.diff(v, axis=0) / np.sqrt(segment.step)
-        for v, segment in zip(start.velocities, problem.segments, strict=True)])
-    size = np.sqrt(np.mean(changes**2, axis=0))
-    return np.asarray(np.maximum(size, 1e-6 * size.max() + np.finfo(float).tiny))

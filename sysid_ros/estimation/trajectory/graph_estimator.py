@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
 from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezoidal
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
@@ -19,8 +20,8 @@ from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
-from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.estimation.trajectory.search_log import SearchLog
+from sysid_ros.estimation.trajectory.sensors import Sensor
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.mechanics.tree.acceleration import accelerations
@@ -30,6 +31,8 @@ from sysid_ros.numerics.least_squares.chain import NormalEquations
 _BREATH = 1e-14
 # Steps of segments are the same if they differ by this part.
 _SAME = 1e-6
+# Noise of torques that is proposed where a fit ended early, in parts of the torques.
+_TORQUE_NOISE = 0.02
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,17 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         found = log.run('graph', partial(graph.solve, states, method))
         return self._assemble_solution(problem, graph, found.states, found.parameters, replace(
             start, values=found.parameters, status=found.status, iterations=found.iterations))
+
+    def remedies(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """Torques that may be off; see :class:`TrajectoryLeastSquares`."""
+        largest = max(float(np.sqrt(np.mean(part.torque**2))) for part in problem.segments)
+        if self.torque_noise is not None or largest == 0.0:
+            return (SHORT_PIECES,)
+        return (
+            'how far torques are believed, in N·m or N: '
+            f'fit: {{graph: {{torque_noise: {_TORQUE_NOISE * largest:.2g}}}}}.', SHORT_PIECES)
 
     def _graph(self, problem: TrajectoryProblem) -> FactorGraph:
         """All segments as one graph, whose integrators do not reach from one to the next."""

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import (
     assess,
     determined_parameters,
     grouping,
 )
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
+from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
 from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import Progress, SearchLog
@@ -41,16 +42,16 @@ class TrajectoryLeastSquares(ABC):
             consistent, and chooses where no motion could. None for neither.
         estimate_noise: Whether levels of noise, of the sensors and of what else the estimator
             gives a level, are found from the residuals, in place of those given.
-
         max_iterations: Most steps of all its searches together.
+
     Raises:
         ConfigurationError: A setting is out of range.
     """
 
     prior_strength: float | None = 0.1
     estimate_noise: bool = False
-
     max_iterations: int = 600
+
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -64,12 +65,12 @@ class TrajectoryLeastSquares(ABC):
                     raise ConfigurationError(
                         'the number is not above zero', where=name, found=value)
 
-    @abstractmethod
     @property
     def _most(self) -> int:
         """Most steps of one search, so that some are left for another way."""
         return max(self.max_iterations // 2, _FEW)
 
+    @abstractmethod
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
@@ -121,8 +122,29 @@ class TrajectoryLeastSquares(ABC):
         solution, noise = self._solved(problem, log)
         estimate = assess(
             problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
-        doubts = self.doubts(problem, solution, estimate) if solution.status.ok else ()
-        return replace(estimate, notes=(*estimate.notes, *doubts)), solution
+        more = (
+            self.doubts(problem, solution, estimate) if solution.status.ok
+            else self._advice(problem, solution, log))
+        return replace(estimate, notes=(*estimate.notes, *more)), solution
+
+    def _advice(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, log: SearchLog
+    ) -> tuple[str, ...]:
+        """Why a fit ended early, and what to change, in words."""
+        return (
+            *convergence_notes(problem, found, log, self.name),
+            *(f'{CHANGE}{remedy}' for remedy in self.remedies(problem, found)))
+
+    def remedies(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """Settings to change where a fit ended early, the likeliest first, with lines to paste.
+
+        Args:
+            problem: The problem.
+            found: The best point.
+        """
+        return (soft_dynamics(problem, found),)
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -164,6 +186,8 @@ class TrajectoryLeastSquares(ABC):
     ) -> tuple[TrajectorySolution, tuple[str, ...]]:
         found = self._minimised(problem, None, log)
         words: tuple[str, ...] = ()
+        if not self.estimate_noise:
+            return found, words
         method: TrajectoryLeastSquares = self
         for number in range(_ROUNDS):
             if not found.status.ok:
@@ -189,8 +213,6 @@ class TrajectoryLeastSquares(ABC):
         return self, renewed, change, words
 
     def _minimised(
-        if not self.estimate_noise:
-            return found, words
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""

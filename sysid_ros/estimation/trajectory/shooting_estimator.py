@@ -15,12 +15,13 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.trajectory.least_squares import Progress, TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
 from sysid_ros.estimation.trajectory.search_log import SearchLog
+from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.estimation.trajectory.stable_step import stable_substeps
+from sysid_ros.estimation.trajectory.stable_step import stable_steps
 from sysid_ros.mechanics.integrators.variational.integrator import Rule
 
 # Longest first pieces in [s], so short that no guess is too wrong, and the shortest where even
@@ -110,13 +111,36 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
     ) -> tuple[str, ...]:
-        """Pieces shorter than those asked for; see :class:`TrajectoryLeastSquares`."""
+        """Steps that are too long, and pieces shorter than those asked for; see there."""
+        rough = self._roughness(problem, found)
         if not (isinstance(found, ShootingSolution) and np.isfinite(found.tried)):
-            return ()
+            return rough
         return (
+            *rough,
             f'Pieces of {found.tried:.2g} s did not converge from what pieces of '
             f'{found.horizon:.2g} s gave; the values are those of the latter. '
             f'To ask for no more: fit: {{{self.name}: {{horizon: {found.horizon:.2g}}}}}.',)
+
+    def remedies(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """Shorter pieces, then dynamics that may be off; see :class:`TrajectoryLeastSquares`."""
+        tried = found.horizon if isinstance(found, ShootingSolution) else self.longest(problem)
+        shorter = (
+            'shorter pieces, over which wrong guesses do less: '
+            f'fit: {{{self.name}: {{horizon: {0.5 * tried:.2g}}}}}.',)
+        return (
+            *self._roughness(problem, found), *(shorter if tried >= 2.0 * _SHORTEST else ()),
+            soft_dynamics(problem, found))
+
+    def _roughness(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """Whether steps were too long for the friction that was found, in words."""
+        if self.substeps is not None:
+            return ()
+        there = problem.parameters.with_values(found.values)
+        return stable_steps(replace(problem, parameters=there)).doubts(self.name)
 
     def _solver(self, horizon: float | None, substeps: int) -> Shooting:
         return Shooting(
@@ -137,7 +161,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def _steps(self, problem: TrajectoryProblem) -> int:
         """Steps of the integration from node to node."""
-        return stable_substeps(problem) if self.substeps is None else self.substeps
+        return stable_steps(problem).taken if self.substeps is None else self.substeps
 
     @staticmethod
     def _whole(problem: TrajectoryProblem) -> float:

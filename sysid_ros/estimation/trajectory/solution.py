@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.numerics.least_squares.damped import Ended, Iteration
 
 #: What people read of how a search ended.
@@ -43,3 +44,18 @@ class TrajectorySolution:
     residuals: tuple[tuple[np.ndarray, ...], ...]
     information: np.ndarray
     scores: np.ndarray
+
+    def acceleration_density(self, problem: TrajectoryProblem) -> np.ndarray:
+        """Root mean square of accelerations times the root of a step, by joint, shape ``(n,)``.
+
+        White noise of this density, in [rad/s²/√Hz] or [m/s²/√Hz], moves velocities from node to
+        node as much as the motion itself does.
+
+        Args:
+            problem: The problem, whose nodes the motion is at.
+        """
+        changes = np.concatenate([
+            np.diff(v, axis=0) / np.sqrt(segment.step)
+            for v, segment in zip(self.velocities, problem.segments, strict=True)])
+        size = np.sqrt(np.mean(changes**2, axis=0))
+        return np.asarray(np.maximum(size, 1e-6 * size.max() + np.finfo(float).tiny))

@@ -11,6 +11,8 @@ section IV.2).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sysid_ros.errors import UnreachableError
@@ -27,31 +29,64 @@ _POSES = 20
 MOST = 8
 
 
-def stable_substeps(problem: TrajectoryProblem) -> int:
+class StableSteps(NamedTuple):
+    """How many steps from node to node keep the integration stable.
+
+    Attributes:
+        needed: Fewest steps, one or more.
+        joint: The joint that moves most in the fastest mode; empty where one step is enough.
+    """
+
+    needed: int
+    joint: str
+
+    @property
+    def taken(self) -> int:
+        """Steps that are taken, at most :data:`MOST`."""
+        return min(self.needed, MOST)
+
+    def doubts(self, estimator: str) -> tuple[str, ...]:
+        """What is said where too few steps are taken, with the line to change it.
+
+        Args:
+            estimator: Its name, whose section of the settings has the steps.
+        """
+        if self.needed <= MOST:
+            return ()
+        return (
+            f'The friction of {self.joint} is so steep at rest that {self.needed} steps of '
+            f'integration from node to node would be stable, but {MOST} are taken at most: its '
+            'simulated motion may be rough there. To take them all: '
+            f'fit: {{{estimator}: {{substeps: {self.needed}}}}}. To smooth dry friction over '
+            'higher velocities, in rad/s or m/s: robot: {terms: {coulomb_smoothing: 0.1}}.',)
+
+
+def stable_steps(problem: TrajectoryProblem) -> StableSteps:
     """Fewest steps of the Runge-Kutta method from node to node that are stable.
 
     Args:
         problem: The problem, its parameters where motion is simulated.
-
-    Returns:
-        One or more, at most :data:`MOST`.
 
     Raises:
         EstimationError: The motion of a joint was not observed.
         ModelError: The torque of the model jumps.
     """
     problem.require_smooth()
-    needed = 1.0
+    needed, fastest = 1.0, ''
     for segment, (q, _) in zip(problem.segments, initial_states(problem), strict=True):
         poses = q[np.unique(np.linspace(0, len(q) - 1, _POSES).astype(int))]
-        rate = _fastest(problem, poses)
-        if np.isfinite(rate):
-            needed = max(needed, segment.step * rate / _STABLE)
-    return int(np.ceil(min(needed, MOST)))
+        rate, joint = _fastest(problem, poses)
+        if segment.step * rate / _STABLE > needed:
+            needed = segment.step * rate / _STABLE
+            fastest = problem.model.robot.joint_names[joint]
+    return StableSteps(int(np.ceil(needed)), fastest)
 
 
-def _fastest(problem: TrajectoryProblem, poses: np.ndarray) -> float:
-    """Largest size of an eigenvalue at rest in [1/s]; NaN where there is no motion."""
+def _fastest(problem: TrajectoryProblem, poses: np.ndarray) -> tuple[float, int]:
+    """Largest size of an eigenvalue at rest in [1/s], and the joint that moves most in its mode.
+
+    The size is NaN where there is no motion.
+    """
     values = problem.parameters.values[:len(problem.model.parameters)]
     rest = np.zeros_like(poses)
     try:
@@ -59,12 +94,14 @@ def _fastest(problem: TrajectoryProblem, poses: np.ndarray) -> float:
             problem.model, values, poses, rest, rest, np.arange(0))
     except (np.linalg.LinAlgError, UnreachableError):
         # The search says what is wrong with bodies that cannot move.
-        return float('nan')
+        return float('nan'), 0
     count, joints = poses.shape
     system = np.zeros((count, 2 * joints, 2 * joints))
     system[:, :joints, joints:] = np.eye(joints)
     system[:, joints:, :joints], system[:, joints:, joints:] = (
         linear.by_position, linear.by_velocity)
     if not np.isfinite(system).all():
-        return float('nan')
-    return float(np.max(np.abs(np.linalg.eigvals(system))))
+        return float('nan'), 0
+    rates, modes = np.linalg.eig(system)
+    pose, mode = np.unravel_index(np.argmax(np.abs(rates)), rates.shape)
+    return float(np.abs(rates[pose, mode])), int(np.argmax(np.abs(modes[pose, joints:, mode])))

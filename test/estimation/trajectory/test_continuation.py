@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
-from sysid_ros.estimation.trajectory.stable_step import MOST, stable_substeps
+from sysid_ros.estimation.trajectory.stable_step import MOST, stable_steps
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
 STEP = 0.01
@@ -122,17 +123,32 @@ def test_a_hidden_joint_leaves_the_first_guess():
 
 def test_steps_are_as_short_as_steep_friction_asks():
     mild, truth, (q, v) = driven(nodes=101)
-    assert stable_substeps(mild) == 1
+    assert stable_steps(mild).taken == 1 and not stable_steps(mild).doubts('shooting')
     friction = truth[mild.parameters.index('swing.coulomb_friction')]
     about = truth[mild.parameters.index('rod.inertia_yy')]
     # A step of the Runge-Kutta method that is 8 times as long as the time of the friction.
     steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / 8.0)
     problem = TrajectoryProblem(steep, steep.parameters, mild.segments)
-    substeps = stable_substeps(problem)
-    assert 6 <= substeps <= MOST
+    found = stable_steps(problem)
+    substeps = found.taken
+    assert 6 <= substeps == found.needed <= MOST and found.joint == 'swing'
     still = [InputTrajectory(np.array([[0.0], [0.0]]), np.zeros((101, 1)), STEP)]
     disturbed = [InputTrajectory(np.array([[0.0], [1e-4]]), np.zeros((101, 1)), STEP)]
     for steps, settles in ((substeps, True), (1, False)):
         simulator = Simulator(steep, np.arange(0), False, steps)
         rest, moved = (simulator.run(truth, each)[0].states[-1, 1] for each in (still, disturbed))
         assert (abs(moved - rest).max() < 1e-6) == settles
+
+
+def test_friction_that_asks_for_more_steps_than_are_taken_is_said_with_the_joint_and_the_line():
+    problem, truth, _ = driven(nodes=201)
+    friction = truth[problem.parameters.index('swing.coulomb_friction')]
+    about = truth[problem.parameters.index('rod.inertia_yy')]
+    # 30 times as steep as the eight steps that are taken at most would allow for.
+    steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / (30.0 * MOST * 1.4))
+    estimate = SimulatedLeastSquares(horizon=0.5).fit(
+        TrajectoryProblem(steep, steep.parameters, problem.segments))
+    note, = (note for note in estimate.notes if 'steps of integration' in note)
+    needed = int(re.search(r'substeps: (\d+)', note)[1])
+    assert 'friction of swing' in note and 10 * MOST < needed < 100 * MOST
+    assert 'fit: {shooting: {substeps: ' in note and 'coulomb_smoothing' in note

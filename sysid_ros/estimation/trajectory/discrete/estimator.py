@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
 from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     DiscreteChain,
     Residual,
@@ -23,8 +24,8 @@ from sysid_ros.estimation.trajectory.levenberg_marquardt import (
     LevenbergMarquardt,
 )
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
-from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.search_log import SearchLog
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 
@@ -34,6 +35,8 @@ _DAMPING, _RELIEF = 0.03, 0.02
 # Iterations after which modes are held to find a minimum in them, and the part of the cost that
 # has to be gained by holding them once more.
 _PATIENCE, _KINK = 20, 1e-3
+# Part of the weight of the dynamics that is proposed where a fit ended early.
+_LIGHTER = 0.01
 # Part of a step in which violations decay.
 _DAMPED = 0.25
 #: Gyroscopic forces of a step.
@@ -153,6 +156,15 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
             start, values=values, status=found.status, iterations=found.iterations))
+
+    def remedies(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[str, ...]:
+        """A smaller weight of the dynamics; see :class:`TrajectoryLeastSquares`."""
+        return (
+            'how far dynamics are believed: '
+            f'fit: {{discrete: {{state_error_weight: {_LIGHTER * self.state_error_weight:.2g}}}}}.',
+            SHORT_PIECES)
 
     def _minimised_in_modes(
         self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
