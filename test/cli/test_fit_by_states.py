@@ -88,7 +88,8 @@ def test_settings_of_the_section_arrive(folder):
     estimate = json.loads((folder / 'run' / 'estimate.json').read_text())
     assert estimate['settings'] == {
         'scheme': 'trapezoidal', 'process_noise': 0.1, 'huber': 3.0, 'prior_strength': 0.1,
-        'estimate_noise': False, 'max_iterations': 600, 'tolerance': 1e-10}
+        'estimate_noise': False, 'max_iterations': 600, 'tolerance': 1e-10,
+        'parameter_tolerance': 0.01}
     assert estimate['provenance']['step'] == 0.02
 
 

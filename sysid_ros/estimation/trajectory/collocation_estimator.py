@@ -128,7 +128,9 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         parameters, free = problem.parameters, problem.free
         states = np.hstack([np.vstack(start.positions), np.vstack(start.velocities)])
         chain = self._chain(problem)
-        solver = LevenbergMarquardt(max_iterations=log.at_most(most), tolerance=self.tolerance)
+        solver = LevenbergMarquardt(
+            max_iterations=log.at_most(most), tolerance=self.tolerance,
+            parameter_tolerance=self.parameter_tolerance, freedom=problem.freedom)
         found = log.run(stage, partial(
             solver.minimise, chain, states, parameters.values[free], parameters.lower[free],
             parameters.upper[free]))

@@ -97,7 +97,8 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
         graph = self._graph(problem)
         method = LevenbergMarquardt(
-            max_iterations=log.at_most(self._most), tolerance=self.tolerance, damping=1e-8)
+            max_iterations=log.at_most(self._most), tolerance=self.tolerance, damping=1e-8,
+            parameter_tolerance=self.parameter_tolerance, freedom=problem.freedom)
         states = graph.layout.split(self._states(problem, graph, start))
         found = log.run('graph', partial(graph.solve, states, method))
         return self._assemble_solution(problem, graph, found.states, found.parameters, replace(

@@ -43,6 +43,9 @@ class TrajectoryLeastSquares(ABC):
         estimate_noise: Whether levels of noise, of the sensors and of what else the estimator
             gives a level, are found from the residuals, in place of those given.
         max_iterations: Most steps of all its searches together.
+        parameter_tolerance: Part of a standard deviation of the parameters: a search ends, beside
+            by the cost, where the next step would move none of them, and no combination, by more.
+            0 for never.
 
     Raises:
         ConfigurationError: A setting is out of range.
@@ -51,11 +54,16 @@ class TrajectoryLeastSquares(ABC):
     prior_strength: float | None = 0.1
     estimate_noise: bool = False
     max_iterations: int = 600
+    parameter_tolerance: float = 0.01
 
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
         self._require_above_zero('prior_strength', 'max_iterations')
+        if not 0.0 <= self.parameter_tolerance < 1.0:
+            raise ConfigurationError(
+                'the part of a standard deviation cannot be used', where='parameter_tolerance',
+                found=self.parameter_tolerance, allowed='from 0, for never, to below 1')
 
     def _require_above_zero(self, *names: str) -> None:
         for name in names:

@@ -106,6 +106,10 @@ class LevenbergMarquardt:
         weight: The first weight of equations that must hold.
         relief: Part that damping falls to, at most, after a step that came true.
         floor: Cost below which all is rounding, where that is known.
+        parameter_tolerance: Part of a standard deviation of the parameters below which a step ends
+            it.
+        freedom: Residuals less what is fitted to them, by which their variance is known; 0 where
+            it is not, and parameters do not end it.
     """
 
     max_iterations: int = 200
@@ -116,6 +120,8 @@ class LevenbergMarquardt:
     weight: float = 1e4
     relief: float = 1.0 / 3.0
     floor: float = 0.0
+    parameter_tolerance: float = 0.0
+    freedom: int = 0
 
     def minimise(
         self, problem: ChainProblem, states: np.ndarray, values: np.ndarray,
@@ -144,13 +150,18 @@ class LevenbergMarquardt:
             fixed, states, values, predict(states, values), lambda: fixed.point(states, values))
         search = DampedGaussNewton(
             first, self.max_iterations, self.tolerance, self.gradient_tolerance, self.damping,
-            self.relief, self.floor, progress=progress)
+            self.relief, self.floor, parameter_tolerance=self.parameter_tolerance,
+            variance=self._variance if self.freedom > 0 else None, progress=progress)
         ended, gap = self._closed(fixed, search)
         point = search.point
         found = point.equations
         return ChainSolution(
             point.states, point.values, STATUS[ended], tuple(search.log), found,
             found.eliminated() if isinstance(found, NormalEquations) else None, gap)
+
+    def _variance(self, point: _Point) -> float:
+        """Mean square of the residuals at a point, those of equations that must hold left out."""
+        return 2.0 * point.residual_cost / self.freedom
 
     def _closed(self, fixed: _Chain, search: DampedGaussNewton[_Point]) -> tuple[Ended, float]:
         """Search until equations hold that have to; how it ended, and how far they are off."""
@@ -222,6 +233,13 @@ class _Point:
     @property
     def cost(self) -> float:
         return self.equations.cost
+
+    @property
+    def residual_cost(self) -> float:
+        """The cost without that of equations that must hold."""
+        if not self.fixed.multipliers:
+            return self.cost
+        return sum(part.cost for part in self.fixed.problem.residuals(self.states, self.values))
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep | None:
         return self.equations.damped_step(

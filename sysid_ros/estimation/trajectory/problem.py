@@ -170,15 +170,25 @@ class TrajectoryProblem:
                     allowed=f'{joints}')
             for observation in segment.observations:
                 observation.sensor.require_robot(self.model.robot)
-        known = sum(
-            int(np.isfinite(observation.values).sum())
-            for segment in self.segments for observation in segment.observations)
-        unknown = int(self.parameters.free.sum()) + 2 * joints * len(self.segments)
-        if known <= unknown:
+        if self.freedom <= 0:
             raise EstimationError(
                 'there is too little data for the parameters and the starts of all stretches',
-                where=self.provenance.get('source'), found=f'{known} measured values',
-                allowed=f'more than {unknown}', fix='Record longer, or fix parameters')
+                where=self.provenance.get('source'), found=f'{self.readings} measured values',
+                allowed=f'more than {self.readings - self.freedom}',
+                fix='Record longer, or fix parameters')
+
+    @cached_property
+    def readings(self) -> int:
+        """How many values were measured."""
+        return sum(
+            int(np.isfinite(observation.values).sum())
+            for segment in self.segments for observation in segment.observations)
+
+    @property
+    def freedom(self) -> int:
+        """Values measured less free parameters and numbers of all segments' starts."""
+        starts = 2 * len(self.model.robot.joint_names) * len(self.segments)
+        return self.readings - int(self.parameters.free.sum()) - starts
 
     @property
     def free(self) -> np.ndarray:

@@ -25,14 +25,17 @@ class SearchSettings(StrictSettings):
     Attributes:
         prior_strength: Weight of the prior, by which bodies stay consistent.
         estimate_noise: Whether levels of noise are found from the residuals.
-        max_iterations: Most steps of the search.
-        tolerance: It ends where a step is smaller than this part of its scale.
+        max_iterations: Most steps of all searches together.
+        tolerance: A search ends where the cost falls by less than this part of it.
+        parameter_tolerance: Part of a standard deviation: a search also ends where the next step
+            would move no parameter by more; 0 for never.
     """
 
     prior_strength: float | None = Field(default=None, gt=0)
     estimate_noise: bool | None = None
     max_iterations: int | None = Field(default=None, ge=1)
     tolerance: float | None = Field(default=None, gt=0)
+    parameter_tolerance: float | None = Field(default=None, ge=0, lt=1)
 
     def given(self) -> dict[str, Any]:
         """What was said about the estimator, by the names of its settings."""

@@ -54,6 +54,8 @@ class Shooting:
         max_iterations: Most simulations with derivatives.
         tolerance: Relative decrease of the cost that is small enough to stop, and gradient
             over scale and size of the residuals.
+        parameter_tolerance: Part of a standard deviation of the parameters; a search ends where the
+            next step moves them by less. 0 for never.
         integrator: How segments are simulated: by the classical Runge-Kutta method, or by a
             variational integrator with the midpoint rule or the trapezoidal one.
 
@@ -67,6 +69,7 @@ class Shooting:
     horizon: float | None = None
     max_iterations: int = 100
     tolerance: float = 1e-8
+    parameter_tolerance: float = 0.0
     integrator: Integrator = 'runge_kutta'
 
     def __post_init__(self) -> None:
@@ -78,6 +81,7 @@ class Shooting:
              'none with starts as recorded, since nothing was recorded at cuts'),
             ('max_iterations', self.max_iterations >= 1, 'one or more'),
             ('tolerance', 0.0 < self.tolerance < 1.0, 'between zero and one'),
+            ('parameter_tolerance', 0.0 <= self.parameter_tolerance < 1.0, 'from zero to one'),
             ('integrator', self.integrator in get_args(Integrator),
              ', '.join(get_args(Integrator))),
         ):
@@ -137,7 +141,8 @@ class Shooting:
         fixed = _Segments(self, problem, motion)
         search = DampedGaussNewton(
             fixed.first(), self.max_iterations, self.tolerance, self.tolerance, _FIRST, _RELIEF,
-            free=_FREE, confirmed=False, progress=progress)
+            free=_FREE, confirmed=False, parameter_tolerance=self.parameter_tolerance,
+            variance=lambda point: 2.0 * point.cost / problem.freedom, progress=progress)
         status = STATUS[search.run()]
         return fixed.solution(search.point, status, tuple(search.log))
 

@@ -145,7 +145,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     def _solver(self, horizon: float | None, substeps: int) -> Shooting:
         return Shooting(
             self.starts, substeps, horizon, max(_MOST, self.max_iterations // _SEARCHES),
-            self.tolerance, self._integrator)
+            self.tolerance, self.parameter_tolerance, self._integrator)
 
     def solver_for(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
         """The solver over pieces of a length; that of whole segments where none is longer."""
@@ -157,7 +157,8 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         return Shooting(
             substeps=self._steps(problem), horizon=horizon,
             max_iterations=_ROUGH_ITERATIONS,
-            tolerance=max(_ROUGHLY, self.tolerance), integrator=self._integrator)
+            tolerance=max(_ROUGHLY, self.tolerance),
+            parameter_tolerance=self.parameter_tolerance, integrator=self._integrator)
 
     def _steps(self, problem: TrajectoryProblem) -> int:
         """Steps of the integration from node to node."""

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from sysid_ros.numerics.least_squares.damped import DampedStep
+from sysid_ros.numerics.least_squares.damped import DampedStep, deviations_of
 
 # Eigenvalues below this part of the largest, of a matrix with a unit diagonal, are rounding.
 _RANK_TOLERANCE = 1e-14
@@ -114,7 +114,9 @@ class Bordered:
     def damped_step(self, damping: float, lower: np.ndarray, upper: np.ndarray) -> DampedStep:
         """A damped step within bounds; see :meth:`step`."""
         shared, own = self.damped(damping).step(lower, upper)
-        return DampedStep(own, shared, self.promised(shared, own), self.size(shared), None)
+        return DampedStep(
+            own, shared, self.promised(shared, own), self.size(shared),
+            deviations_of(self.reduced, shared), None)
 
     def promised(self, shared: np.ndarray, own: np.ndarray) -> float:
         """Decrease of the cost that the quadratic model predicts for a step.

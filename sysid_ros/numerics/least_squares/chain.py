@@ -16,7 +16,7 @@ import numpy as np
 
 from sysid_ros.numerics.least_squares import chain_kernels
 from sysid_ros.numerics.least_squares.bounds import bounded_minimum
-from sysid_ros.numerics.least_squares.damped import DampedStep
+from sysid_ros.numerics.least_squares.damped import DampedStep, deviations_of
 
 
 class ChainPart(Protocol):
@@ -212,8 +212,9 @@ class NormalEquations:
         gradient, slope = self.gradient
         linear = float(np.vdot(gradient, states) + slope @ values)
         size = float(np.max(np.abs(values) * np.sqrt(scale[1]), initial=0.0))
+        promised = -linear - 0.5 * self.second_derivative(states, values)
         return DampedStep(
-            states, values, -linear - 0.5 * self.second_derivative(states, values), size, scale)
+            states, values, promised, size, deviations_of(eliminated.information, values), scale)
 
     def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
         """Largest cosine between the residuals and a derivative; see ``Linearised``."""

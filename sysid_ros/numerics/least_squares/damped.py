@@ -4,6 +4,14 @@ Steps solve :math:`(H + \lambda D)\, d = -g` with H of Gauss and Newton and D it
 (Levenberg 1944; Marquardt 1963), and :math:`\lambda` follows Nielsen's rule (1999): the more of
 the promised decrease came true, the less the next step is damped. What the residuals are, how
 their normal equations are solved, and where a step leads, is a point's own.
+
+A search ends where the cost can fall no further, or where parameters stand still: with the
+residuals' variance :math:`s^2` and the information I of the parameters, states adapted, the step d
+of Gauss and Newton is at most a part :math:`\epsilon` of a standard deviation long,
+:math:`d^\top I d \le \epsilon^2 s^2`. Then it moves no parameter, and no combination of them, by
+more than that part of its own deviation, and what is left of the cost tells nothing: be it rough
+by rounding or by joints that stick, more steps would follow the roughness. The whole step, states
+and all, has to be below one deviation, so that the model that says so is a good one.
 """
 
 from __future__ import annotations
@@ -23,14 +31,27 @@ _STUCK = 1e16
 _RAISED = 10.0
 # Part of the first cost below which all is rounding.
 _COST_TOLERANCE = 1e-28
+# Damping that is none, but for directions that nothing determines; and squared length of a whole
+# step, in squared deviations, up to which its model is good.
+_UNDAMPED, _LINEAR = 1e-12, 1.0
 
 
 class Ended(Enum):
     """How a search ended."""
 
-    CONVERGED = 'neither steps nor the gradient promise a decrease'
+    CONVERGED = 'steps, or the gradient, promise no decrease that counts'
     STALLED = 'no step decreases the cost'
     ITERATION_LIMIT = 'the search ran out of iterations'
+
+
+def deviations_of(information: np.ndarray, values: np.ndarray) -> float:
+    """Length of a step of parameters in standard deviations, for residuals of unit variance.
+
+    Args:
+        information: Of the parameters, shape ``(p, p)``.
+        values: The step, shape ``(p,)``.
+    """
+    return float(np.sqrt(max(values @ information @ values, 0.0)))
 
 
 class DampedStep(NamedTuple):
@@ -41,6 +62,8 @@ class DampedStep(NamedTuple):
         values: Of the parameters that all share, shape ``(p,)``.
         promised: What it takes off the model without damping.
         size: Largest part of the parameters' step, in units of their scale.
+        deviations: Length of the parameters' step in the metric of their information, states
+            adapted: in standard deviations, for residuals of unit variance.
         scale: What steps are damped in units of, for the next one; None for the curvature there.
     """
 
@@ -48,6 +71,7 @@ class DampedStep(NamedTuple):
     values: np.ndarray
     promised: float
     size: float
+    deviations: float
     scale: Any
 
 
@@ -122,6 +146,10 @@ class DampedGaussNewton(Generic[P]):
         free: Damping up to which a step is mostly that of Gauss and Newton.
         confirmed: Whether a last step is tried that promises no more than the tolerance, which
             is worth it where evaluating a point costs little.
+        parameter_tolerance: Part of a standard deviation of the parameters; a search ends where the
+            next step moves them by less.
+        variance: Of the residuals at a point, by which deviations are known; None where it is not
+            known, and parameters end no search.
         progress: Called with every step that was tried, once :attr:`point` is where it led.
         log: Every step that was tried.
     """
@@ -135,15 +163,19 @@ class DampedGaussNewton(Generic[P]):
     floor: float = 0.0
     free: float = 1.0
     confirmed: bool = True
+    parameter_tolerance: float = 0.0
+    variance: Callable[[P], float] | None = None
     progress: Callable[[Iteration], None] | None = None
     log: list[Iteration] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._least = max(_COST_TOLERANCE * self.point.cost, self.floor)
         self._raised, self._scale, self._begun = 2.0, None, 0.0
+        self._examined: P | None = None
 
     def run(self) -> Ended:
         """Step until the search ends; may be called again from another point."""
+        first = len(self.log)
         while len(self.log) < self.max_iterations:
             self._begun = time.perf_counter()
             steepness = self.point.steepness()
@@ -154,11 +186,27 @@ class DampedGaussNewton(Generic[P]):
                 self.point, self._scale = self.point.linearised(), None
             elif step is None:
                 self.damping *= _RAISED
-            elif self._try(step, steepness):
+            elif (len(self.log) > first and self._stands_still(step)) or self._try(
+                    step, steepness):
                 return Ended.CONVERGED
             if self.damping > _STUCK:
                 return Ended.STALLED
         return Ended.ITERATION_LIMIT
+
+    def _stands_still(self, step: DampedStep) -> bool:
+        """Whether an undamped step would move parameters by less than counts."""
+        if (self.variance is None or not (self.parameter_tolerance > 0.0 and len(step.values))
+                or self.point.linearised is not None):
+            return False
+        variance = self.variance(self.point)
+        # A damped step promises less; and a point is examined once, however often it is left.
+        if self._examined is self.point or 2.0 * step.promised > _LINEAR * variance:
+            return False
+        self._examined = self.point
+        free = self.point.damped_step(_UNDAMPED, self._scale)
+        return (
+            free is not None and 2.0 * free.promised <= _LINEAR * variance
+            and free.deviations <= self.parameter_tolerance * np.sqrt(variance))
 
     def _try(self, step: DampedStep, steepness: float) -> bool:
         """Take a step if it is worthwhile; whether it was too small to go on."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from sysid_ros.numerics.least_squares.bordered import Bordered
 from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Ended
 
 
@@ -37,7 +38,9 @@ class Dense:
         except np.linalg.LinAlgError:
             return None
         promised = -(right @ rows @ step) - 0.5 * step @ hessian @ step
-        return DampedStep(np.zeros(0), step, promised, float(np.linalg.norm(step)), None)
+        return DampedStep(
+            np.zeros(0), step, promised, float(np.linalg.norm(step)),
+            float(np.sqrt(step @ hessian @ step)), None)
 
     def steepness(self):
         rows, right = self.jacobian(self.x), self.residual
@@ -125,7 +128,8 @@ class Extrapolated(Dense):
 
     def damped_step(self, damping, scale):
         step = self.target - self.x
-        return DampedStep(np.zeros(0), step, self.cost, float(np.linalg.norm(step)), None)
+        size = float(np.linalg.norm(step))
+        return DampedStep(np.zeros(0), step, self.cost, size, size, None)
 
 
 @pytest.mark.parametrize(('target', 'taken'), [((0.5, 0.3), True), ((9.0, 9.0), False)])
@@ -137,3 +141,76 @@ def test_a_model_that_reaches_farther_is_good_for_one_step_or_left(target, taken
     # It was refused for its own sake: the first step by slopes is damped no more.
     assert taken or found.log[1].damping == found.log[0].damping
     assert found.point.linearised is None
+
+
+def rough(noise, *, tolerance=1e-12, **options):
+    """A line through noisy points whose cost is rough, as that of joints that stick."""
+    rng = np.random.default_rng(5)
+    rows = np.column_stack([np.ones(400), np.linspace(-1.0, 1.0, 400)])
+    right = rows @ [1.0, -0.5] + rng.normal(size=400)
+
+    @dataclass(frozen=True)
+    class Rough(Dense):
+        @property
+        def cost(self):
+            # Of the values alone: what their differences tell of the slope is false.
+            return super().cost * (1.0 + noise * np.sin(1e9 * self.x.sum()))
+
+    point = Rough(lambda x: rows @ x - right, lambda x: rows, np.array([30.0, 20.0]))
+    found = search(point, tolerance=tolerance, gradient_tolerance=0.0, **options)
+    exact = np.linalg.lstsq(rows, right, rcond=None)[0]
+    deviation = np.sqrt(np.diagonal(np.linalg.inv(rows.T @ rows)))
+    return found, exact, deviation
+
+
+def test_a_search_ends_where_the_next_step_moves_no_parameter_by_a_part_of_its_deviation():
+    def variance(point):
+        return 2.0 * point.cost / 398
+
+    found, exact, deviation = rough(
+        1e-6, tolerance=1e-300, parameter_tolerance=0.01, variance=variance)
+    assert found.run() is Ended.CONVERGED
+    assert (np.abs(found.point.x - exact) < 0.01 * deviation).all()
+    # Without that it hunts after the roughness.
+    hunting, *_ = rough(1e-6, tolerance=1e-300)
+    assert hunting.run() is not Ended.CONVERGED
+    assert len(found.log) < 0.5 * len(hunting.log)
+
+
+def test_a_parameter_that_is_well_known_does_not_end_a_search_for_one_that_is_not():
+    # The second parameter's information is small, and its step is long in its own deviations.
+    rows = np.zeros((200, 2))
+    rows[:100, 0], rows[100:, 1] = 1.0, 1e-3
+    rng = np.random.default_rng(3)
+    right = rows @ [2.0, 5000.0] + rng.normal(size=200)
+    point = Dense(lambda x: rows @ x - right, lambda x: rows, np.array([2.0, 0.0]))
+    found = search(
+        point, tolerance=1e-300, gradient_tolerance=0.0, parameter_tolerance=0.01,
+        variance=lambda p: 2.0 * p.cost / 198)
+    assert found.run() is Ended.CONVERGED
+    exact = np.linalg.lstsq(rows, right, rcond=None)[0]
+    assert abs(found.point.x[1] - exact[1]) < 0.01 / np.sqrt(100 * 1e-6)
+
+
+@pytest.mark.parametrize('options', [
+    {'parameter_tolerance': 0.0, 'variance': lambda point: 1e9}, {'parameter_tolerance': 0.5}])
+def test_parameters_end_no_search_that_was_not_told_to_or_knows_no_deviations(options):
+    plain = search(Dense(valley, slopes, np.array([-1.2, 1.0])))
+    other = search(Dense(valley, slopes, np.array([-1.2, 1.0])), **options)
+    plain.run()
+    other.run()
+    assert other.log == plain.log
+
+
+@pytest.mark.parametrize('kind', ['dense', 'bordered'])
+def test_the_length_of_a_step_is_that_of_its_parameters_with_states_adapted(kind):
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(40, 5))
+    hessian, gradient = rows.T @ rows, rng.normal(size=5)
+    step = Bordered.of(hessian[None], gradient[None], 3 if kind == 'bordered' else 0).damped_step(
+        0.0, np.full(5 if kind == 'dense' else 2, -np.inf),
+        np.full(5 if kind == 'dense' else 2, np.inf))
+    # The covariance of some parameters is a block of that of all.
+    covariance = np.linalg.inv(hessian)[-len(step.values):, -len(step.values):]
+    expected = np.sqrt(step.values @ np.linalg.inv(covariance) @ step.values)
+    assert step.deviations == pytest.approx(expected, rel=1e-9)

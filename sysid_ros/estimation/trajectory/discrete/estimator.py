@@ -173,7 +173,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         """The minimum, with modes that change; where these make it zigzag, in turns with them."""
         solver = LevenbergMarquardt(
             max_iterations=log.at_most(_PATIENCE), tolerance=self.tolerance, damping=_DAMPING,
-            relief=_RELIEF)
+            relief=_RELIEF, parameter_tolerance=self.parameter_tolerance,
+            freedom=chain.problem.freedom)
         first = replace(chain, secant=True).linearised if len(values) else None
         found = log.run('modes that change', partial(
             solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,

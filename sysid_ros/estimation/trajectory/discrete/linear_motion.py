@@ -21,7 +21,7 @@ from sysid_ros.estimation.trajectory.discrete.linearised_segment import (
 from sysid_ros.estimation.trajectory.discrete.smoothing_kernels import smooth_backwards
 from sysid_ros.numerics.least_squares.bounds import bounded_minimum
 from sysid_ros.numerics.least_squares.chain import ChainPart
-from sysid_ros.numerics.least_squares.damped import DampedStep
+from sysid_ros.numerics.least_squares.damped import DampedStep, deviations_of
 
 # Part of the largest singular value below which violations say nothing of a first state, and of the
 # largest eigenvalue below which motion says nothing of what is free of it.
@@ -221,7 +221,8 @@ class LinearMotion:
             steps.append(states)
         promised = sum(segment.squares for segment in self.segments) - left
         size = float(np.max(np.abs(moved) * np.sqrt(scale), initial=0.0))
-        return DampedStep(np.concatenate(steps), moved, promised, size, scale)
+        return DampedStep(
+            np.concatenate(steps), moved, promised, size, deviations_of(information, moved), scale)
 
     def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
         """Largest cosine between the residuals and a derivative; see ``Linearised``."""
