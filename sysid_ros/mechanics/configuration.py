@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ModelWrapValidatorHandler, create_model, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.mechanics.actuators.actuators import Actuators
+from sysid_ros.mechanics.actuators.settings import ActuatorSettings, build_actuators
 from sysid_ros.mechanics.joint_terms.term import (
     DescribedTerm,
     JointTerm,
@@ -31,6 +33,8 @@ _INSTEAD = {
     '.csv': ('a table', 'recording: {{format: csv, file: {0}, …}}'),
     '.npz': ('a NumPy archive', 'recording: {{format: npz, file: {0}, …}}'),
 }
+# Velocity in [rad/s] or [m/s] over which dry friction is smoothed where motion is simulated.
+_SMOOTHING = 0.05
 # What `sysid init` is told where it is a description.
 _INIT = {suffix: '{0} RECORDING' for suffix in ('.urdf', '.xacro', '.xml')}
 
@@ -94,6 +98,15 @@ class TermSettings(_keys_of(joint_terms(), TermKeys)):  # type: ignore[misc]
         }
         return self.model_copy(update=found)
 
+    def simulated(self, actuators: Actuators) -> TermSettings:
+        """These settings, for motion that is simulated under actuators, where left out.
+
+        Drives have inertia, whatever the description says of it, and friction has to be smooth.
+        """
+        found = {'armature': actuators.names, 'coulomb_smoothing': _SMOOTHING}
+        return self.model_copy(update={
+            key: value for key, value in found.items() if key not in self.model_fields_set})
+
     @model_validator(mode='wrap')
     @classmethod
     def _with_added_terms(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
@@ -133,7 +146,12 @@ class RobotSettings(StrictSettings):
             :data:`~sysid_ros.robot.locks.Locks`.
         gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
             default what an MJCF says, and standard gravity along -z for a URDF.
-        terms: Joint terms.
+        terms: Joint terms. Where there are actuators, their joints have an armature and dry
+            friction is smoothed over 0.05 rad/s or m/s, unless something else is said.
+        actuators: What turns commands into torques, by name of a joint or pattern, where torques
+            are not measured; see :class:`~sysid_ros.mechanics.actuators.settings.ActuatorSettings`.
+        command_delay: Time from a command to its effect in [s], alike for all actuators;
+            ``sought`` for one that is found.
         rotors: Motors' rotors that are identified as bodies of their own.
         loops: YAML file that closes the loops of the robot, relative to the settings file; see
             :class:`~sysid_ros.robot.loops.LoopSettings`.
@@ -147,6 +165,8 @@ class RobotSettings(StrictSettings):
     locked_joints: dict[str, float] | tuple[str, ...] | Literal['rest'] = {}
     gravity: tuple[float, float, float] | None = None
     terms: TermSettings = TermSettings()
+    actuators: dict[str, ActuatorSettings] = {}
+    command_delay: Annotated[float, Field(ge=0.0)] | Literal['sought'] = 'sought'
     rotors: tuple[GearedRotor, ...] = ()
     loops: str | None = None
     assets: str | None = None
@@ -182,5 +202,7 @@ class RobotSettings(StrictSettings):
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
             assets=None if self.assets is None else base / self.assets,
         )
-        terms = self.terms.described(robot).build(robot)
-        return TorqueModel(robot.with_rotors(self.rotors), terms)
+        actuators = build_actuators(self.actuators, self.command_delay, robot)
+        terms = self.terms if actuators is None else self.terms.simulated(actuators)
+        built = [*terms.described(robot).build(robot), *([actuators] if actuators else [])]
+        return TorqueModel(robot.with_rotors(self.rotors), built)

@@ -19,6 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, UnreachableError
+from sysid_ros.mechanics.actuators.actuators import ActuatedModel, actuated
+from sysid_ros.mechanics.actuators.command import CommandLines, HeldCommand
+from sysid_ros.mechanics.actuators.dispatch import ActuatorArrays, no_actuators
+from sysid_ros.mechanics.actuators.driven import ActuatorTorques, actuator_torques
 from sysid_ros.mechanics.integrators.sensitivity_kernels import (
     RUNAWAY,
     STAGES,
@@ -40,13 +44,18 @@ class InputTrajectory(NamedTuple):
 
     Attributes:
         start: Positions and velocities in [rad, rad/s] or [m, m/s], shape ``(2, n)``.
-        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
+        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``; what
+            actuators make comes on top.
         step: Time from node to node in [s].
+        commands: Of actuators; none where the model has none.
+        begin: Time of the first node in [s], on the clock of the commands.
     """
 
     start: np.ndarray
     torque: np.ndarray
     step: float
+    commands: HeldCommand | None = None
+    begin: float = 0.0
 
 
 class SimulatedMotion(NamedTuple):
@@ -60,6 +69,43 @@ class SimulatedMotion(NamedTuple):
 
     states: np.ndarray
     slopes: np.ndarray
+
+
+class _Drive(NamedTuple):
+    """What drives S trajectories at one time each.
+
+    Attributes:
+        torque: Joint torques that are given, shape ``(S, n)``.
+        actuators: The actuators.
+        command: Their commands, shape ``(S, n)``.
+        by_delay: Derivatives of these by the delay, shape ``(S, n)``.
+    """
+
+    torque: np.ndarray
+    actuators: ActuatorArrays
+    command: np.ndarray
+    by_delay: np.ndarray
+
+    def torques(self, state: np.ndarray, columns: int) -> ActuatorTorques:
+        """All torques at states ``(S, 2, n)``, with derivatives by so many parameters."""
+        return actuator_torques(
+            self.actuators, self.torque, self.command, self.by_delay, state, columns)
+
+
+def _commands(
+    lines: Sequence[CommandLines], row: int, share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Commands a share of the way through a step, and their derivatives by delay, ``(S, n)``."""
+    joints = lines[0].value.shape[2] if lines else 0
+    found = np.zeros((2, len(lines), joints))
+    for s, line in enumerate(lines):
+        if len(line.value):
+            # Behind the last step the end of that one.
+            last = min(row, len(line.value) - 1)
+            at = share if row == last else 1.0
+            for k, table in enumerate(line):
+                found[k, s] = table[last, 0] + at * (table[last, 1] - table[last, 0])
+    return found[0], found[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +156,14 @@ class Simulator:
 
         Returns:
             A motion for every trajectory.
+
+        Raises:
+            ConfigurationError: The model has actuators, and a trajectory no commands.
         """
+        if self._actuated is not None and any(each.commands is None for each in trajectories):
+            raise ConfigurationError(
+                'the robot has actuators, and nothing says what they were commanded',
+                where=self.model.robot.name, fix='Give each trajectory its commands')
         motions = [self._workspace(len(trajectory.torque)) for trajectory in trajectories]
         if self._arrays is None:
             self._run_together(values, trajectories, motions)
@@ -136,17 +189,43 @@ class Simulator:
         self, arrays: SampleModel, values: np.ndarray, trajectories: Sequence[InputTrajectory],
         motions: list[SimulatedMotion],
     ) -> None:
-        known = self._tree_values(arrays, values)
+        known, (actuators, delay) = self._tree_values(arrays, values), self._actuators(values)
         work, first = rollout_workspace(arrays, len(self.columns), self.width), self._first()
         for trajectory, motion in zip(trajectories, motions, strict=True):
             work.state[:], work.state_by[:] = trajectory.start, first
             torque = np.ascontiguousarray(trajectory.torque, dtype=float)
-            simulate(arrays, known, work, torque, float(trajectory.step), self.substeps, *motion)
+            simulate(
+                arrays, known, actuators, work, torque, self._lines(trajectory, delay),
+                float(trajectory.step), self.substeps, *motion)
 
     def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
+        coupled = bool(self.model.robot.tree.is_coupled)
+        return tree_values(arrays, values, self._slots(values), coupled)
+
+    def _slots(self, values: np.ndarray) -> np.ndarray:
+        """Place of each parameter among those to differentiate by, -1 for none, ``(p,)``."""
         slots = np.full(len(values), -1)
         slots[self.columns] = np.arange(len(self.columns))
-        return tree_values(arrays, values, slots, bool(self.model.robot.tree.is_coupled))
+        return slots
+
+    @cached_property
+    def _actuated(self) -> ActuatedModel | None:
+        return actuated(self.model)
+
+    def _actuators(self, values: np.ndarray) -> tuple[ActuatorArrays, float]:
+        """The actuators, and the delay of their commands in [s]."""
+        found = self._actuated
+        if found is None:
+            return no_actuators(len(self.model.robot.joint_names)), 0.0
+        return found.arrays(values, self._slots(values)), found.delay(values)
+
+    def _lines(self, trajectory: InputTrajectory, delay: float) -> CommandLines:
+        """The commands of a trajectory in all steps; no steps where nothing is commanded."""
+        nodes, joints = trajectory.torque.shape
+        if trajectory.commands is None or self._actuated is None:
+            return CommandLines(*np.zeros((2, 0, 2, joints)))
+        return trajectory.commands.lines(
+            trajectory.begin, trajectory.step / self.substeps, (nodes - 1) * self.substeps, delay)
 
     def _run_together(
         self, values: np.ndarray, trajectories: Sequence[InputTrajectory],
@@ -158,12 +237,16 @@ class Simulator:
         state = np.array([trajectories[c].start for c in order], dtype=float)
         by = np.repeat(self._first()[None], len(order), axis=0)
         step = np.array([trajectories[c].step for c in order])
+        actuators, delay = self._actuators(values)
+        lines = [self._lines(trajectories[c], delay) for c in order]
         alive = np.ones(len(order), dtype=bool)
         for node in range(lengths.max(initial=0)):
             alive &= lengths > node
             some = np.flatnonzero(alive)
             now = np.array([trajectories[c].torque[node] for c in order[some]])
-            rate, rate_by, moves = self._rates(values, state[some], by[some], now)
+            at_node = _commands([lines[s] for s in some], node * self.substeps, 0.0)
+            rate, rate_by, moves = self._rates(
+                values, state[some], by[some], _Drive(now, actuators, *at_node))
             alive[some] = moves
             for k, s in enumerate(some):
                 if moves[k]:
@@ -175,24 +258,36 @@ class Simulator:
                 return
             pair = np.array([trajectories[c].torque[node:node + 2] for c in order[some]])
             for k in range(self.substeps):
+                drives = [
+                    self._drive(pair, actuators, [lines[s] for s in some], node, k, share)
+                    for share, _ in STAGES]
                 state[some], by[some], moves = self._step(
-                    values, state[some], by[some], pair, k / self.substeps, step[some])
+                    values, state[some], by[some], drives, step[some])
                 alive[some] = moves & alive[some]
 
+    def _drive(
+        self, torque: np.ndarray, actuators: ActuatorArrays, lines: Sequence[CommandLines],
+        node: int, k: int, share: float,
+    ) -> _Drive:
+        """What drives all trajectories a share of the way through step k from a node."""
+        at = (k + share) / self.substeps
+        row = node * self.substeps + k
+        return _Drive(
+            torque[:, 0] + at * (torque[:, 1] - torque[:, 0]), actuators,
+            *_commands(lines, row, share))
+
     def _step(
-        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, torque: np.ndarray,
-        begin: float, step: np.ndarray,
+        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, drives: Sequence[_Drive],
+        step: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One step of all: states, derivatives, and which of them could be made."""
         h = (step / self.substeps)[:, None, None]
         change, change_by = np.zeros_like(state), np.zeros_like(by)
         slope, slope_by = change, change_by
         possible = np.ones(len(state), dtype=bool)
-        for share, weight in STAGES:
-            at = begin + share / self.substeps
-            now = torque[:, 0] + at * (torque[:, 1] - torque[:, 0])
+        for (share, weight), drive in zip(STAGES, drives, strict=True):
             slope, slope_by, moves = self._rates(
-                values, state + share * h * slope, by + share * h[..., None] * slope_by, now)
+                values, state + share * h * slope, by + share * h[..., None] * slope_by, drive)
             possible &= moves
             change = change + weight / 6.0 * h * slope
             change_by = change_by + weight / 6.0 * h[..., None] * slope_by
@@ -201,17 +296,19 @@ class Simulator:
         return state, by + change_by, possible
 
     def _rates(
-        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, torque: np.ndarray
+        self, values: np.ndarray, state: np.ndarray, by: np.ndarray, drive: _Drive
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rates of change of states and derivatives, and where the robot can move."""
+        made = drive.torques(state, len(self.columns))
         rate, rate_by = np.full_like(state, np.nan), np.full_like(by, np.nan)
         moves = np.zeros(len(state), dtype=bool)
         sound = np.flatnonzero((np.abs(state) < RUNAWAY).all(axis=(1, 2)))
-        for some, found in self._accelerations(values, state, torque, sound):
+        for some, found in self._accelerations(values, state, made.value, sound):
             rate[some, 0], rate[some, 1] = state[some, 1], found.value
             rate_by[some, 0] = by[some, 1]
             rate_by[some, 1] = found.by_position @ by[some, 0] + found.by_velocity @ by[some, 1]
             rate_by[some, 1, :, self.starts:] += found.by_parameters
+            rate_by[some, 1] += found.by_torque @ made.along(by, self.starts)[some]
             positive = np.linalg.eigvalsh(found.by_torque)[:, 0] > 0.0
             moves[some] = positive & np.isfinite(found.value).all(axis=1)
         return rate, rate_by, moves

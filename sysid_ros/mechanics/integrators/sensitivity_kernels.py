@@ -8,6 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sysid_ros.mechanics.actuators import dispatch as actuator_dispatch
+from sysid_ros.mechanics.actuators.command import CommandLines
+from sysid_ros.mechanics.actuators.dispatch import (
+    BY_COMMAND,
+    BY_CONSTANTS,
+    BY_POSITION,
+    BY_VELOCITY,
+    NONE,
+    SLOPES,
+    ActuatorArrays,
+    add_actuator_torque,
+)
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
@@ -15,7 +27,8 @@ from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynam
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
 from sysid_ros.mechanics.tree.tree_dynamics import (
     forward_dynamics,
-    forward_dynamics_derivatives,
+    rnea_derivatives,
+    solve_derivatives,
 )
 from sysid_ros.numerics import dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
@@ -23,8 +36,8 @@ from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 
 #: Files that are compiled into the simulation.
 SOURCES = (
-    compiled, dense, forward_kinematics, sample_regressor, *dispatch.SOURCES, spatial_vectors,
-    tables, tree_arrays, tree_dynamics, tree_terms)
+    compiled, dense, forward_kinematics, sample_regressor, *actuator_dispatch.SOURCES,
+    *dispatch.SOURCES, spatial_vectors, tables, tree_arrays, tree_dynamics, tree_terms)
 #: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
 #: they count in sixths.
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
@@ -38,6 +51,8 @@ class RolloutWorkspace(NamedTuple):
     Attributes:
         tree: Workspace for one sample.
         torque: At the time of a stage, shape ``(n,)``.
+        command: Of the actuators at that time, and its derivative by the delay, ``(2, n)``.
+        drive: Slopes of the torques that these make, shape ``(n, 8)``.
         state: At the beginning of the step, ``(2, n)``, as the next three.
         stage: At a stage.
         change: Where the stages lead so far.
@@ -50,6 +65,8 @@ class RolloutWorkspace(NamedTuple):
 
     tree: TreeWorkspace
     torque: np.ndarray
+    command: np.ndarray
+    drive: np.ndarray
     state: np.ndarray
     stage: np.ndarray
     change: np.ndarray
@@ -71,16 +88,19 @@ def rollout_workspace(model: SampleModel, columns: int, width: int) -> RolloutWo
     joints = model.coupling.shape[1]
     state, derivatives = ((2, joints),) * 4, ((2, joints, width),) * 4
     return RolloutWorkspace(tree_workspace(model, columns), *(
-        np.zeros(shape) for shape in ((joints,), *state, *derivatives)))
+        np.zeros(shape) for shape in (
+            (joints,), (2, joints), (joints, SLOPES), *state, *derivatives)))
 
 
 @njit(**INSIDE)
 def _state_derivative(
-    model: SampleModel, values: TreeValues, work: RolloutWorkspace, q: np.ndarray, v: np.ndarray
+    model: SampleModel, values: TreeValues, actuators: ActuatorArrays, work: RolloutWorkspace,
+    q: np.ndarray, v: np.ndarray,
 ) -> bool:
     """Time derivatives of a stage's state and sensitivities; False where it cannot move."""
     tree, by = work.tree, work.stage_by
     joints, width = len(q), by.shape[2]
+    _add_drive(actuators, work, q, v)
     if not forward_dynamics(model, values, tree, q, v, work.torque):
         return False
     for r in range(joints):
@@ -89,7 +109,9 @@ def _state_derivative(
             return False
     if width == 0:
         return True
-    forward_dynamics_derivatives(model, values, tree, q, v)
+    rnea_derivatives(model, values, tree, q, v)
+    _take_off_drive(actuators, work)
+    solve_derivatives(tree)
     first = width - tree.by_parameters.shape[1]
     for r in range(joints):
         for c in range(first):
@@ -98,20 +120,61 @@ def _state_derivative(
             work.slope_by[1, r, c] = tree.by_parameters[r, c - first]
         for m in range(joints):
             by_q, by_v = tree.by_position[r, m], tree.by_velocity[r, m]
-            for c in range(width):
-                work.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
+            # Limbs of a fixed base do not feel each other.
+            if by_q != 0.0 or by_v != 0.0:
+                for c in range(width):
+                    work.slope_by[1, r, c] += by_q * by[0, m, c] + by_v * by[1, m, c]
         for c in range(width):
             work.slope_by[0, r, c] = by[1, r, c]
     return True
 
 
 @njit(**INSIDE)
+def _add_drive(
+    actuators: ActuatorArrays, work: RolloutWorkspace, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Add the torques that actuators make, and write their slopes."""
+    for j in range(len(q)):
+        if actuators.kind[j] != NONE:
+            add_actuator_torque(
+                actuators, j, work.command[0, j], q[j], v[j], work.torque, work.drive)
+
+
+@njit(**INSIDE)
+def _take_off_drive(actuators: ActuatorArrays, work: RolloutWorkspace) -> None:
+    """Take derivatives of what actuators make off those of the torque that the motion takes."""
+    tree, drive = work.tree, work.drive
+    for j in range(len(actuators.kind)):
+        if actuators.kind[j] == NONE:
+            continue
+        tree.by_position[j, j] -= drive[j, BY_POSITION]
+        tree.by_velocity[j, j] -= drive[j, BY_VELOCITY]
+        for k in range(actuators.slots.shape[1]):
+            if actuators.slots[j, k] >= 0:
+                tree.by_parameters[j, actuators.slots[j, k]] -= drive[j, BY_CONSTANTS + k]
+        if actuators.delay_slot >= 0:
+            tree.by_parameters[j, actuators.delay_slot] -= (
+                drive[j, BY_COMMAND] * work.command[1, j])
+
+
+@njit(**INSIDE)
+def _set_command(commands: CommandLines, step: int, at: float, work: RolloutWorkspace) -> None:
+    """Write the commands of a step, a part of the way from its beginning to its end."""
+    for j in range(work.command.shape[1]):
+        begin, end = commands.value[step, 0, j], commands.value[step, 1, j]
+        work.command[0, j] = begin + at * (end - begin)
+        begin, end = commands.by_delay[step, 0, j], commands.by_delay[step, 1, j]
+        work.command[1, j] = begin + at * (end - begin)
+
+
+@njit(**INSIDE)
 def _step(
-    model: SampleModel, values: TreeValues, work: RolloutWorkspace, before: np.ndarray,
-    after: np.ndarray, begin: float, part: float, h: float,
+    model: SampleModel, values: TreeValues, actuators: ActuatorArrays, work: RolloutWorkspace,
+    before: np.ndarray, after: np.ndarray, commands: CommandLines, node: int, k: int,
+    substeps: int, h: float,
 ) -> bool:
-    """One step of the classical Runge-Kutta method, from a part of the way between nodes."""
-    q, v = work.stage[0], work.stage[1]
+    """Step k from a node, of length h, by the classical Runge-Kutta method."""
+    q, v, part = work.stage[0], work.stage[1], 1.0 / substeps
     # Not times zero: slopes may not be numbers yet.
     for r in range(2):
         for j in range(len(q)):
@@ -119,12 +182,14 @@ def _step(
             for c in range(work.slope_by.shape[2]):
                 work.slope_by[r, j, c], work.change_by[r, j, c] = 0.0, work.state_by[r, j, c]
     for share, weight in STAGES:
-        at = begin + share * part
+        at = (k + share) * part
         for j in range(len(work.torque)):
             work.torque[j] = before[j] + at * (after[j] - before[j])
+        if len(commands.value) > 0:
+            _set_command(commands, node * substeps + k, share, work)
         _blend(work.state, work.slope, share * h, work.stage)
         _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
-        if not _state_derivative(model, values, work, q, v):
+        if not _state_derivative(model, values, actuators, work, q, v):
             return False
         _blend(work.change, work.slope, weight * h / 6.0, work.change)
         _blend_by(work.change_by, work.slope_by, weight * h / 6.0, work.change_by)
@@ -174,30 +239,38 @@ def _compiled(sources: str) -> Callable[..., bool]:
 
     @njit(**ENTRY)
     def simulate(
-        model: SampleModel, values: TreeValues, work: RolloutWorkspace, torque: np.ndarray,
-        h: float, substeps: int, states: np.ndarray, slopes: np.ndarray,
+        model: SampleModel, values: TreeValues, actuators: ActuatorArrays,
+        work: RolloutWorkspace, torque: np.ndarray, commands: CommandLines, h: float,
+        substeps: int, states: np.ndarray, slopes: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
-        last, part = len(torque) - 1, 1.0 / substeps
+        last = len(torque) - 1
         for node in range(last + 1):
             for j in range(torque.shape[1]):
                 work.torque[j] = torque[node, j]
+            if len(commands.value) > 0:
+                # The last node has no step of its own but the end of the one before.
+                row, at = (node * substeps, 0.0) if node < last else (last * substeps - 1, 1.0)
+                _set_command(commands, row, at, work)
             _blend(work.state, work.state, 0.0, work.stage)
             _blend_by(work.state_by, work.state_by, 0.0, work.stage_by)
-            if not _state_derivative(model, values, work, work.stage[0], work.stage[1]):
+            if not _state_derivative(
+                model, values, actuators, work, work.stage[0], work.stage[1]
+            ):
                 return False
             _write(work, states[node], slopes[node])
             if node < last:
                 for k in range(substeps):
-                    if not _step(model, values, work, torque[node], torque[node + 1],
-                                 k * part, part, h * part):
+                    if not _step(model, values, actuators, work, torque[node],
+                                 torque[node + 1], commands, node, k, substeps, h / substeps):
                         return False
         return True
 
     return simulate
 
 
-#: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, time from node to node
-#: in [s] and steps in between; fills states ``(N + 1, 3, n)`` and derivatives
-#: ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it ended early.
+#: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, commands of actuators
+#: in all steps or, without actuators, none, time from node to node in [s] and steps in between;
+#: fills states ``(N + 1, 3, n)`` and derivatives ``(N + 1, 3, n, w)`` of positions, velocities and
+#: accelerations. False where it ended early.
 simulate = _compiled(digest(*SOURCES))

@@ -121,7 +121,9 @@ def term_arrays(terms: Sequence[JointTerm], robot: RobotModel) -> TermArrays | N
     laws = law_arrays([(part.law, part.shape) for _, part, _ in parts])
     for code, row in zip(laws.code, weights, strict=True):
         joints = np.flatnonzero(row)
-        code[FIRST], code[END] = joints[0], joints[-1] + 1
+        # A column without a direction acts on no joint.
+        if len(joints):
+            code[FIRST], code[END] = joints[0], joints[-1] + 1
     return TermArrays(laws, weights)
 
 

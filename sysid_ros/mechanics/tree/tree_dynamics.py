@@ -107,6 +107,12 @@ def forward_dynamics_derivatives(
 ) -> None:
     """Derivatives of the acceleration that :func:`forward_dynamics` found; its arguments."""
     rnea_derivatives(model, values, work, q, v)
+    solve_derivatives(work)
+
+
+@njit(**INSIDE)
+def solve_derivatives(work: TreeWorkspace) -> None:
+    """Derivatives of the acceleration from those of the torque: -M^-1 times them, in place."""
     for table in (work.by_position, work.by_velocity, work.by_parameters):
         negate(table)
         solve_cholesky_columns(work.mass, table)

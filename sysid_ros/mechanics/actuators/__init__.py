@@ -1,0 +1,1 @@
+"""What turns commands into joint torques."""

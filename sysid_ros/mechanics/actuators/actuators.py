@@ -1,0 +1,171 @@
+"""The actuators of a robot as part of its torque model: their constants, and how commands act.
+
+They bring parameters to a torque model and no column to its regressor: what torque a motion takes
+does not depend on who makes it. Simulated motion does, and rollouts take the torque that commands
+make from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_ros.mechanics.actuators.dispatch import ActuatorArrays, no_actuators
+from sysid_ros.mechanics.actuators.kind import ActuatorKind, Constant
+from sysid_ros.mechanics.actuators.kinds import KINDS
+from sysid_ros.mechanics.joint_terms.law import CONSTANT, Law, LawColumns
+from sysid_ros.mechanics.joint_terms.term import LawTerm, unit_at
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.parameters import Parameter
+
+#: Name of the parameter that all commands have in common.
+DELAY = 'command.delay'
+# Latest arrival of a command in [s]: more is another recording's clock.
+_LATEST = 0.2
+# A constant stays above this part of its first guess.
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True)
+class JointActuator:
+    """The actuator of a joint.
+
+    Attributes:
+        joint: The joint.
+        kind: What it is.
+        values: Its constants, in the order of the kind's.
+        torque_limit: Largest torque in [N·m] or [N].
+        free: Names of the constants that are to be found.
+    """
+
+    joint: str
+    kind: type[ActuatorKind]
+    values: tuple[float, ...]
+    torque_limit: float = np.inf
+    free: tuple[str, ...] = ()
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """Its constants as parameters."""
+        return [
+            Parameter(
+                f'{self.joint}.{constant.name}',
+                unit_at(robot, self.joint, constant.rotational_unit, constant.linear_unit),
+                value, _lower(constant, value), free=constant.name in self.free)
+            for constant, value in zip(self.kind.constants, self.values, strict=True)]
+
+
+def _lower(constant: Constant, value: float) -> float:
+    return _LEAST * value if constant.positive else -np.inf
+
+
+@dataclass(frozen=True)
+class Actuators(LawTerm):
+    """Actuators of some joints, and the delay with which all commands arrive.
+
+    Attributes:
+        joints: At most one for each joint.
+        delay: Time from a command to its effect in [s].
+        delay_free: Whether that is to be found.
+    """
+
+    joints: tuple[JointActuator, ...]
+    delay: float = 0.0
+    delay_free: bool = False
+
+    def parameters(self, robot: RobotModel) -> list[Parameter]:
+        """Constants joint by joint, then the delay."""
+        own = [each for joint in self.joints for each in joint.parameters(robot)]
+        return [*own, Parameter(
+            DELAY, 's', self.delay, 0.0, max(_LATEST, self.delay), self.delay_free)]
+
+    def law_columns(self, robot: RobotModel) -> list[LawColumns]:
+        """Columns of zeros: no torque that a motion takes depends on these parameters."""
+        count = len(self.parameters(robot))
+        return [LawColumns(
+            Law(CONSTANT), (), np.arange(count), np.zeros((count, len(robot.joint_names))))]
+
+    def actuator_of(self, joint: str) -> JointActuator | None:
+        """The actuator of a joint, if it has one."""
+        return next((each for each in self.joints if each.joint == joint), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Joints with an actuator."""
+        return tuple(each.joint for each in self.joints)
+
+    @property
+    def hold_positions(self) -> bool:
+        """Whether all hold their joints to positions."""
+        return all(each.kind.feedback for each in self.joints)
+
+    def arrays(
+        self, joint_names: Sequence[str], values: np.ndarray, slots: np.ndarray
+    ) -> ActuatorArrays:
+        """The actuators as compiled kernels take them.
+
+        Args:
+            joint_names: The n driven joints.
+            values: Of the parameters of :meth:`parameters`, shape ``(k,)``.
+            slots: Place of each among the parameters to differentiate by, -1 for none, ``(k,)``.
+        """
+        found = no_actuators(len(joint_names))._replace(delay_slot=int(slots[-1]))
+        first = 0
+        for each in self.joints:
+            j, count = joint_names.index(each.joint), len(each.values)
+            found.kind[j], found.limit[j] = KINDS.index(each.kind), each.torque_limit
+            found.constants[j, :count] = values[first:first + count]
+            found.slots[j, :count] = slots[first:first + count]
+            first += count
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatedModel:
+    """Actuators with their place among the parameters of a torque model.
+
+    Attributes:
+        actuators: The actuators.
+        first: Index of their first parameter.
+        joint_names: The n driven joints.
+    """
+
+    actuators: Actuators
+    first: int
+    joint_names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many parameters they have."""
+        return 1 + sum(len(each.values) for each in self.actuators.joints)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Indices of their parameters among the model's, shape ``(k,)``."""
+        return np.arange(self.first, self.first + self.count)
+
+    def delay(self, values: np.ndarray) -> float:
+        """The delay of the commands in [s], by values of the model's parameters ``(p,)``."""
+        return float(values[self.first + self.count - 1])
+
+    def arrays(self, values: np.ndarray, slots: np.ndarray) -> ActuatorArrays:
+        """The actuators as arrays, by values and slots of the model's parameters ``(p,)``."""
+        own = self.columns
+        return self.actuators.arrays(self.joint_names, values[own], slots[own])
+
+
+def actuated(model: TorqueModel) -> ActuatedModel | None:
+    """The actuators of a torque model; None where torques are measured.
+
+    Args:
+        model: The model.
+    """
+    for term in model.terms:
+        if isinstance(term, Actuators):
+            return ActuatedModel(
+                term, model.parameters.index(term.parameters(model.robot)[0].name),
+                model.robot.joint_names)
+    return None
+

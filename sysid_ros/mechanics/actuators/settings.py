@@ -1,0 +1,145 @@
+"""The keys ``actuators:`` and ``command_delay:`` of the ``robot:`` section of a settings file."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, create_model, model_validator
+
+from sysid_ros.errors import ConfigurationError, did_you_mean
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.kind import ActuatorKind
+from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
+from sysid_ros.mechanics.joint_terms.term import driven_joints
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.settings import StrictSettings
+
+# First guess of a delay that is to be found in [s].
+_DELAY = 0.005
+_CONSTANTS = {
+    constant.name: constant.words for kind in KINDS for constant in kind.constants}
+_Keys: Any = create_model('ConstantKeys', __base__=StrictSettings, **{
+    name: (float | None, Field(default=None, description=f'{words}.'))
+    for name, words in _CONSTANTS.items()})
+
+
+class ActuatorSettings(_Keys):  # type: ignore[misc]
+    """The actuator of a joint, or of all joints that a pattern matches.
+
+    Its other keys are the constants of the kinds, in the units of the joint: ``kp`` in [N·m/rad],
+    ``kd`` in [N·m·s/rad]; ``torque_constant`` in [N·m/A], ``gear``; ``resistance`` in [Ω],
+    ``back_emf`` in [V·s/rad], ``supply_voltage`` in [V].
+
+    Attributes:
+        kind: What it is.
+        torque_limit: Largest torque in [N·m] or [N]; none where left out.
+        sought: Constants that the fit is to find; what is written for them is the first guess.
+    """
+
+    kind: Literal['torque', 'position_servo', 'current', 'dc_motor']
+    torque_limit: float | None = Field(default=None, gt=0)
+    sought: tuple[str, ...] = ()
+
+    @model_validator(mode='after')
+    def _check(self) -> ActuatorSettings:
+        kind = kind_named(self.kind)
+        own = [constant.name for constant in kind.constants]
+        known = ', '.join(own) or 'none'
+        strange = sorted(self.model_fields_set & (_CONSTANTS.keys() - set(own)))
+        if strange:
+            raise ConfigurationError(
+                f'{strange[0]} means nothing for an actuator of the kind {self.kind}',
+                where='robot.actuators', allowed=f'constants of this kind: {known}',
+                fix='Remove it, or name another kind')
+        unknown = [name for name in self.sought if name not in own]
+        if unknown:
+            raise ConfigurationError(
+                f'an actuator of the kind {self.kind} has no such constant',
+                where='robot.actuators: sought', found=unknown[0], allowed=known,
+                fix=did_you_mean(unknown[0], own))
+        self._check_values(kind)
+        return self
+
+    def _check_values(self, kind: type[ActuatorKind]) -> None:
+        for constant in kind.constants:
+            value = getattr(self, constant.name)
+            guess = ' as a first guess' if constant.name in self.sought else ''
+            is_open = constant.default is None or (guess and constant.default == 0.0)
+            if value is None and is_open and constant.same_as is None:
+                raise ConfigurationError(
+                    f'an actuator of the kind {self.kind} needs {constant.name}, the '
+                    f'{constant.words}', where='robot.actuators',
+                    allowed=f'a number in {constant.rotational_unit} for joints that turn',
+                    fix=f'Add {constant.name}: …{guess}')
+            # A constant of zero has no size that a search could go by.
+            may_vanish = constant.default == 0.0 and constant.name not in self.sought
+            if value is not None and constant.positive and not (
+                value > 0.0 or (may_vanish and value == 0.0)
+            ):
+                raise ConfigurationError(
+                    f'{constant.name} of an actuator is not above zero', where='robot.actuators',
+                    found=value, allowed='a number above zero',
+                    fix='Give the sign of a command that acts the other way in recording: '
+                    '{command: {sign: -1}}')
+
+    def build(self, joint: str) -> JointActuator:
+        """The actuator of a joint."""
+        kind = kind_named(self.kind)
+        given = {constant.name: getattr(self, constant.name) for constant in kind.constants}
+        values = []
+        for constant in kind.constants:
+            value = given[constant.name]
+            if value is None:
+                value = given[constant.same_as] if constant.same_as else constant.default
+            values.append(float(value))
+        limit = np.inf if self.torque_limit is None else self.torque_limit
+        return JointActuator(joint, kind, tuple(values), limit, self.sought)
+
+
+def build_actuators(
+    settings: Mapping[str, ActuatorSettings], delay: float | Literal['sought'],
+    robot: RobotModel,
+) -> Actuators | None:
+    """The actuators that settings describe.
+
+    Args:
+        settings: By name of a joint, or pattern with ``*`` and ``?``; a name goes before patterns.
+        delay: Time from a command to its effect in [s], or that it is to be found.
+        robot: The robot.
+
+    Returns:
+        None where there are none: torques are measured.
+
+    Raises:
+        ConfigurationError: A name or pattern matches no driven joint, or two match the same.
+    """
+    if not settings:
+        return None
+    names = driven_joints(robot)
+    matches = {key: _matches(key, names) for key in settings}
+    for key, found in matches.items():
+        if not found:
+            raise ConfigurationError(
+                'no joint has this name, or matches this pattern', where='robot.actuators',
+                found=key, allowed=', '.join(names), fix=did_you_mean(key, names))
+    joints = []
+    for name in names:
+        keys = [name] if name in settings else [key for key in settings if name in matches[key]]
+        if len(keys) > 1:
+            raise ConfigurationError(
+                f'two patterns say what actuator {name} has', where='robot.actuators',
+                found=' and '.join(keys), fix=f'Add {name}: with what it has')
+        joints += [settings[key].build(name) for key in keys]
+    is_free = delay == 'sought'
+    return Actuators(tuple(joints), _DELAY if delay == 'sought' else float(delay), is_free)
+
+
+def _matches(key: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if key in names:
+        return (key,)
+    # Brackets stand for themselves: names may hold them.
+    pattern = key.replace('[', '[[]')
+    return tuple(name for name in names if fnmatch.fnmatchcase(name, pattern))
