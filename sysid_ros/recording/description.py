@@ -14,7 +14,7 @@ from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.mechanics.transmission import Transmission
 from sysid_ros.settings import StrictSettings
 
-QUANTITIES = ('position', 'velocity', 'acceleration', 'effort')
+QUANTITIES = ('position', 'velocity', 'acceleration', 'effort', 'command')
 # Bytes that a part of a bag may hold, unpacked, whatever the memory allowed.
 _LEAST_UNPACKED = 16e6
 TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
@@ -39,6 +39,10 @@ UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
         for unit, (factor, si) in _ANGLES.items() for second in ('s²', 's^2', 's2')
     },
     'effort': _EFFORTS,
+    # What actuators are told is of a kind that the robot's settings say.
+    'command': _ANGLES | _EFFORTS | {
+        'A': (1.0, 'A'), 'mA': (1e-3, 'A'), 'V': (1.0, 'V'), 'mV': (1e-3, 'V'),
+        '1': (1.0, '1'), '%': (1e-2, '1')},
 }
 
 # Words for units, as regular expressions, and the symbols for them.
@@ -108,6 +112,8 @@ class QuantitySettings(StrictSettings):
         file: File name; the recording's ``file`` where left out.
         columns: CSV columns by header name or index, or column indices of an
             NPZ array; all of them, in order, where left out.
+        prefix: What CSV columns are called before the names of the joints, in place of
+            ``columns``.
         array: NPZ array of shape ``(T, n)``.
         unit: One unit, or one per joint; SI angles where left out.
         side: Whether the signal was taken at the joints or at the motors.
@@ -123,6 +129,7 @@ class QuantitySettings(StrictSettings):
 
     file: str | None = None
     columns: tuple[str | int, ...] | None = None
+    prefix: str | None = None
     array: str | None = None
     unit: str | tuple[str, ...] | None = None
     side: Literal['joint', 'motor'] = 'joint'
@@ -131,6 +138,12 @@ class QuantitySettings(StrictSettings):
     offset: float | tuple[float, ...] = 0.0
     wrapped: bool | tuple[bool, ...] = False
     time: TimeSettings | None = None
+
+    def columns_of(self, joints: Sequence[str]) -> tuple[str | int, ...] | None:
+        """The columns of the joints; None for all there are."""
+        if self.prefix is None:
+            return self.columns
+        return tuple(f'{self.prefix}{joint}' for joint in joints)
 
 
 class TransmissionSettings(StrictSettings):
@@ -184,6 +197,7 @@ class RecordingSettings(StrictSettings):
         velocity: Joint velocities, optional.
         acceleration: Joint accelerations, optional.
         effort: Joint torques or forces, optional.
+        command: What the actuators of ``robot: actuators`` were told, in a table.
         transmission: Needed when a quantity is on the motor side.
         unpowered: Joints that nothing drives in this recording, as in a free swing: their effort
             is zero, recorded or not.
@@ -209,6 +223,7 @@ class RecordingSettings(StrictSettings):
     velocity: QuantitySettings | None = None
     acceleration: QuantitySettings | None = None
     effort: QuantitySettings | None = None
+    command: QuantitySettings | None = None
     transmission: TransmissionSettings | None = None
     unpowered: tuple[str, ...] = ()
     topic: str = '/joint_states'
@@ -317,6 +332,11 @@ def _check_quantity(
         raise ConfigurationError(
             'positions alone are counted within one turn', where=f'{quantity}.wrapped',
             found=settings.wrapped, fix='Remove it')
+    if settings.side == 'motor' and quantity == 'command':
+        raise ConfigurationError(
+            'a command is taken as the actuator of a joint gets it', where='command.side',
+            found='motor', fix='Remove it; put a gear ratio into scale, or into the gear of the '
+            'actuator')
     if settings.side == 'motor' and recording.transmission is None:
         raise ConfigurationError(
             'a motor-side signal needs the transmission', where=f'{quantity}.side',
@@ -349,9 +369,16 @@ def _check_source(
 ) -> None:
     needed, useless = {
         'csv': ((), ('array',)),
-        'npz': (('array',), ()),
-        'rosbag': ((), ('file', 'columns', 'array', 'time')),
+        'npz': (('array',), ('prefix',)),
+        'rosbag': ((), ('file', 'columns', 'prefix', 'array', 'time')),
     }[recording.format]
+    if quantity == 'command' and recording.format == 'rosbag':
+        raise ConfigurationError(
+            'commands are read from tables only', where='recording.command', found='rosbag',
+            allowed='csv, npz', fix='Write positions and commands of the bag to one CSV')
+    if settings.columns is not None and settings.prefix is not None:
+        raise ConfigurationError(
+            'columns and prefix say the same', where=quantity, fix='Remove one of them')
     for key in useless:
         if getattr(settings, key) is not None:
             raise ConfigurationError(

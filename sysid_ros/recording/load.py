@@ -210,7 +210,8 @@ def _read_quantity(
 ) -> np.ndarray:
     path = base / (quantity.file or settings.file or '')
     if settings.format == 'csv':
-        values = read_csv_columns(path, quantity.columns, settings.delimiter, settings.decimal)
+        columns = quantity.columns_of(settings.joints)
+        values = read_csv_columns(path, columns, settings.delimiter, settings.decimal)
     else:
         values = read_npz_array(path, quantity.array or '', quantity.columns)
     if values.shape[1] != len(settings.joints):

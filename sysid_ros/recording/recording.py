@@ -16,6 +16,7 @@ SI_UNITS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     'velocity': ('rad/s', 'm/s', 'rad/s or m/s'),
     'acceleration': ('rad/s²', 'm/s²', 'rad/s² or m/s²'),
     'effort': ('N·m', 'N', 'N·m or N'),
+    'command': ('rad', 'm', 'N·m', 'N', 'A', 'V', '1'),
 })
 
 
@@ -31,7 +32,8 @@ class Channel:
     """One measured quantity of some joints, with its own stamps.
 
     Attributes:
-        quantity: ``'position'``, ``'velocity'``, ``'acceleration'`` or ``'effort'``.
+        quantity: ``'position'``, ``'velocity'``, ``'acceleration'``, ``'effort'`` or ``'command'``,
+            what the actuators were told.
         names: Joints, by name, one per column.
         unit: SI unit of all columns, as listed in :data:`SI_UNITS`.
         t: Seconds since the recording's start, shape ``(T,)``, strictly increasing.
