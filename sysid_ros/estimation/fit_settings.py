@@ -47,7 +47,8 @@ class FitSettings(StrictSettings):
             ``discrete`` or ``graph``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint.
-        fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards.
+        fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards. Where left out,
+            none, or all bodies where the robot has actuators: ``[]`` frees these, too.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
             cross-validation within the training data.
         strength_search: How that is done.
@@ -67,7 +68,7 @@ class FitSettings(StrictSettings):
 
     estimator: str = 'entropic'
     minimum_velocity: float | tuple[float, ...] = 0.0
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] | None = None
     prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
     strength_search: StrengthSearch = StrengthSearch()
     plausibility: Plausibility | None = None

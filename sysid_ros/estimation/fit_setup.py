@@ -14,6 +14,7 @@ from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.plausible_terms import with_plausible_terms
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
 from sysid_ros.recording.checks.column_order import require_named_order
@@ -29,6 +30,7 @@ from sysid_ros.recording.processing.align import Clock, align, align_from
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.windows import AlignedWindows
 from sysid_ros.recording.recording import Recording
+from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.parameters import ParameterSet
 
 
@@ -157,7 +159,11 @@ class FitSetup:
             ConfigurationError: What is known does not fit the robot.
             ParameterError: A pattern of those to fix matches none.
         """
-        return self.settings.known.parameters(self.model).fixed(*self.settings.fit.fixed)
+        known, fixed = self.settings.known.parameters(self.model), self.settings.fit.fixed
+        if fixed is None:
+            fixed = known.bodies if actuated(self.model) else ()
+            return known.fixed(*(f'{body}.{name}' for body in fixed for name in INERTIAL_FIELDS))
+        return known.fixed(*fixed)
 
     def speeds(self, dataset: Dataset) -> np.ndarray:
         """How fast each joint is in each row of a data set, in [rad/s] or [m/s], ``(T', n)``."""

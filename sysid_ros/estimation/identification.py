@@ -57,6 +57,16 @@ class IdentificationSettings(StrictSettings):
         return filled_in(data) if isinstance(data, Mapping) else data
 
     @model_validator(mode='after')
+    def _simulate_actuators(self) -> IdentificationSettings:
+        """A robot with actuators is simulated, unless the settings say otherwise."""
+        if self.robot is None or not self.robot.actuators or 'estimator' in (
+            self.fit.model_fields_set
+        ):
+            return self
+        fit = self.fit.model_copy(update={'estimator': 'shooting'})
+        return self.model_copy(update={'fit': fit})
+
+    @model_validator(mode='after')
     def _keep_total(self) -> IdentificationSettings:
         """A weighed total is kept as closely as it is known."""
         given = self.known.plausibility

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sysid_ros.estimation.actuator_commands import with_actuator_torques
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
@@ -41,7 +42,7 @@ class Measurement:
         """
         described, folder = setup.identification.described, setup.identification.folder
         if not is_long(described, folder):
-            recording = setup.identification.recording()
+            recording = with_actuator_torques(setup.identification.recording(), setup.model)
             return cls(setup, recording, setup.align(recording), None)
         bag = LongBag.survey(described, folder)
         recording, dataset = setup.windows(bag, 0.0, 1.0).sample()
@@ -97,12 +98,13 @@ class Measurement:
         whole = (start, stop) == (0.0, 1.0)
         return self.dataset if whole else self.dataset.subset(start, stop)
 
-    def processing_until(self, stop: float) -> Processing:
-        """The processing of the recording up to a fraction of it: more is trimmed off its end."""
+    def processing_of(self, start: float, stop: float) -> Processing:
+        """The processing of the recording from and to fractions of it: more is trimmed off."""
         processing = self.setup.settings.processing
         begin, end = processing.trim
-        end += (1.0 - stop) * (self.recording.duration - begin - end)
-        return processing.model_copy(update={'trim': (begin, end)})
+        left = self.recording.duration - begin - end
+        return processing.model_copy(update={
+            'trim': (begin + start * left, end + (1.0 - stop) * left)})
 
     def problem(self, start: float = 0.0, stop: float = 1.0) -> RegressionProblem:
         """Rows of a part of the recording, for the parameters the settings leave free.

@@ -14,6 +14,7 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.from_recording import problem_from_recordings
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
@@ -91,6 +92,11 @@ class Measurements:
         return self.bag is not None or any(
             bool((part.dataset.tau[part.dataset.mask] != 0.0).any()) for part in self.parts)
 
+    @property
+    def commanded(self) -> bool:
+        """Whether commands of actuators were recorded in place of torques."""
+        return actuated(self.model) is not None
+
     def with_terms(self, terms: TermSettings) -> Measurements:
         """The same recordings of the robot with other joint terms.
 
@@ -147,8 +153,8 @@ class Measurements:
             self.setup.problem(dataset),
             recordings=tuple(zip(edges[:-1], edges[1:], strict=True)))
 
-    def trajectory_problem(self, stop: float = 1.0) -> TrajectoryProblem:
-        """Trajectory problem of the same part of each recording, up to a fraction of it.
+    def trajectory_problem(self, start: float = 0.0, stop: float = 1.0) -> TrajectoryProblem:
+        """Trajectory problem of what was measured from and to the same fractions of each recording.
 
         Raises:
             EstimationError: The recording does not fit into memory, or holds too little.
@@ -162,7 +168,7 @@ class Measurements:
         fit, recordings = self.setup.settings.fit, [part.recording for part in self.parts]
         return problem_from_recordings(
             self.model, recordings, fit.trajectory.nodes(recordings),
-            processing=[part.processing_until(stop) for part in self.parts],
+            processing=[part.processing_of(start, stop) for part in self.parts],
             parameters=self.setup.parameters())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ from sysid_ros.robot.inertia import consistency_margin
 
 # Fields in the order in which their parameters are held where the data leave a choice.
 _HELD_FIRST = ('mass', 'inertia', 'first_moment')
+# Parameters that grow by the same factor do so to this part of them.
+_PROPORTIONAL = 1e-2
+# So many of them, at least, are torques that a common factor changes.
+_FEWEST_ALIKE = 3
 # Part of a base parameter below which another parameter's share is rounding.
 _SHARE = 1e-4
 
@@ -109,8 +113,9 @@ def assess(
             body: float(consistency_margin(
                 values[parameters.body_slice(body)], parameters.prior[parameters.body_slice(body)]))
             for body in parameters.bodies},
-        residuals=_residuals(problem, solution), iterations=len(solution.iterations),
-        notes=(*problem.warnings, *_words(problem, known), *notes),
+        residuals=encoder_statistics(problem, solution.residuals),
+        iterations=len(solution.iterations),
+        notes=(*problem.warnings, *_words(problem, known, solution.values), *notes),
         provenance=dict(problem.provenance),
     )
 
@@ -184,25 +189,88 @@ def _lost(problem: TrajectoryProblem, known: Determined) -> list[list[str]]:
     return groups
 
 
-def _words(problem: TrajectoryProblem, known: Determined) -> tuple[str, ...]:
+def _words(
+    problem: TrajectoryProblem, known: Determined, values: np.ndarray
+) -> tuple[str, ...]:
     """What the data leave open, in words."""
     groups = _lost(problem, known)
     silent = [group[0] for group in groups if len(group) == 1]
     words = [
         f'Nothing that was measured depends on {", ".join(silent)}: kept at the prior.'
     ] if silent else []
+    scale = common_factor(problem, known, values)
+    if scale is not None:
+        words.append(common_factor_in_words(scale, scale[0]))
+        groups = [group for group in groups if group[0] != scale[0]]
     words += [
-        f'{group[0]} was held, since this motion tells only how it, {", ".join(group[1:-1])}'
-        f'{" and " if group[1:-1] else ""}{group[-1]} are related. Measure a torque, or trust one '
-        'of them.' for group in groups if len(group) > 1]
+        f'{group[0]} was held, since this motion tells only how {", ".join(["it", *group[1:-1]])} '
+        f'and {group[-1]} are related. Measure a torque, or trust one of them.'
+        for group in groups if len(group) > 1]
     return tuple(words)
 
 
-def _residuals(problem: TrajectoryProblem, solution: TrajectorySolution) -> ResidualStatistics:
-    """Encoder readings less predicted ones, by joint."""
+def common_factor_in_words(names: Sequence[str], held: str) -> str:
+    """What is said of parameters that motion tells but for a common factor.
+
+    Args:
+        names: The parameters.
+        held: The one that was held.
+    """
+    return (
+        f'This motion tells {len(names)} parameters but for a common factor of all torques: twice '
+        f'of each would move the robot alike. {held} was held. Give one of them that is known: the '
+        'stiffness kp or the torque constant of an actuator, or the mass of a link that was '
+        'weighed, known: {masses: {LINK: …}} with fit: {fixed: [LINK.mass]}.')
+
+
+def common_factor(
+    problem: TrajectoryProblem, known: Determined, values: np.ndarray
+) -> list[str] | None:
+    """Names of parameters that may all be larger by the same factor unseen, the held one first.
+
+    Args:
+        problem: The problem.
+        known: What its data determine.
+        values: Parameters that were found, shape ``(p,)``.
+
+    Returns:
+        None where there is no such factor, or nothing but one parameter.
+    """
+    names = [problem.parameters.names[k] for k in problem.free]
+    base, size = problem.base, step_sizes(problem)
+    # What a common factor changes, said by the parameters that torques tell apart.
+    grown = np.zeros(len(names))
+    shown = np.searchsorted(problem.free, base.independent)
+    grown[shown] = base.matrix[:, problem.free] @ values[problem.free]
+    shares = [combination for combination, held in enumerate(known.held) if held in shown]
+    if not shares:
+        return None
+    # Together, what moves unseen when each that is held grows as all would.
+    moved = grown[known.held[shares]] @ known.combinations[shares]
+    close = _PROPORTIONAL * np.maximum(np.abs(grown), _SHARE * size)
+    alike, still = np.abs(moved - grown) <= close, np.abs(moved) <= close
+    together = np.flatnonzero(alike & ~still)
+    # What is no torque, as a delay, stays.
+    if not (alike | still).all() or len(together) < _FEWEST_ALIKE:
+        return None
+    groups = {int(known.held[share]): len(known.partners(share, size)) for share in shares}
+    first = max(groups, key=lambda held: groups[held])
+    return [names[first], *(names[k] for k in together if k != first)]
+
+
+def encoder_statistics(
+    problem: TrajectoryProblem, residuals: Sequence[Sequence[np.ndarray]]
+) -> ResidualStatistics:
+    """Root mean squares of encoder readings less predicted ones, by joint.
+
+    Args:
+        problem: What was measured.
+        residuals: Measured less predicted by segment and observation, NaN where nothing was
+            measured, shape ``(K, m)`` each.
+    """
     joints = len(problem.model.robot.joint_names)
     squares, motion, rows, effective = np.zeros((4, joints))
-    for segment, found in zip(problem.segments, solution.residuals, strict=True):
+    for segment, found in zip(problem.segments, residuals, strict=True):
         for observation, residual in zip(segment.observations, found, strict=True):
             sensor = observation.sensor
             # A tachometer is an encoder of velocities.

@@ -9,9 +9,12 @@ import numpy as np
 from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.estimation.actuator_commands import held_commands
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.torques import at_nodes
+from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.processing.grid import Interval, clock, intersect, mean_period
 from sysid_ros.recording.processing.masks import without_wraps
@@ -87,7 +90,7 @@ def problem_from_recordings(
     warnings: list[str] = []
     segments: list[Segment] = []
     for recording, own in zip(recordings, processing, strict=True):
-        segments += _segments(model.robot, recording, settings, own, warnings)
+        segments += _segments(model, recording, settings, own, warnings)
     return TrajectoryProblem(
         model, model.parameters if parameters is None else parameters, tuple(segments),
         provenance={
@@ -108,12 +111,14 @@ class _Measured:
         velocities: Of the observed joints, none where they do not count.
         efforts: Of the joints that are driven.
         noise: Standard deviations, in the order of positions and velocities.
+        commands: What actuators were told; None without actuators.
     """
 
     positions: list[Track]
     velocities: list[Track]
     efforts: list[Track]
     noise: list[float]
+    commands: HeldCommand | None
 
     @property
     def kinds(self) -> tuple[tuple[type[Encoder], list[Track], list[float]], ...]:
@@ -125,14 +130,18 @@ class _Measured:
 
 
 def _segments(
-    robot: RobotModel, recording: Recording, settings: NodeSettings, processing: Processing,
+    model: TorqueModel, recording: Recording, settings: NodeSettings, processing: Processing,
     warnings: list[str],
 ) -> list[Segment]:
     warnings += recording.warnings
-    measured = _gather(robot, recording, settings, processing, warnings)
+    robot = model.robot
+    measured = _gather(model, recording, settings, processing, warnings)
     _check_step(settings.step, measured.positions, recording)
     tracks = [*measured.positions, *measured.velocities, *measured.efforts]
-    first = max(track.t[0] for track in tracks) + processing.trim[0]
+    begins = [track.t[0] for track in tracks]
+    if measured.commands is not None:
+        begins.append(float(measured.commands.t[0]))
+    first = max(begins) + processing.trim[0]
     last = min(track.t[-1] for track in tracks) - processing.trim[1]
     intervals = [(first, last)] if first < last else []
     for track in tracks:
@@ -144,11 +153,14 @@ def _segments(
 
 
 def _gather(
-    robot: RobotModel, recording: Recording, settings: NodeSettings, processing: Processing,
+    model: TorqueModel, recording: Recording, settings: NodeSettings, processing: Processing,
     warnings: list[str],
 ) -> _Measured:
+    robot, drives = model.robot, actuated(model)
     observed = robot.joint_names if settings.observed is None else settings.observed
-    driven = [name for name in robot.joint_names if name not in settings.unpowered]
+    commanded = () if drives is None else drives.actuators.names
+    driven = [
+        name for name in robot.joint_names if name not in (*settings.unpowered, *commanded)]
     _check_recorded(robot, recording, settings, observed, driven)
     unused = [name for name in settings.unpowered if recording.channel_of('effort', name)]
     if unused:
@@ -169,7 +181,8 @@ def _gather(
                                 strict=True) if joint in driven]
     noise = [_noise(track, settings.position_noise, 'position_noise') for track in positions]
     noise += [_noise(track, settings.velocity_noise, 'velocity_noise') for track in velocities]
-    return _Measured(positions, velocities, efforts, noise)
+    commands = None if drives is None else held_commands(drives, recording)
+    return _Measured(positions, velocities, efforts, noise, commands)
 
 
 def _check_recorded(
@@ -266,7 +279,7 @@ def _segment(
         observation for kind, tracks, noise in measured.kinds
         for observation in _observations(kind, nodes, tracks, noise))
     start = _recorded_start(robot, nodes, measured.positions, recording, processing)
-    return Segment(nodes, torque, observations, start)
+    return Segment(nodes, torque, observations, start, measured.commands)
 
 
 def _inside(track: Track, nodes: np.ndarray, beyond: int = 0) -> slice:

@@ -57,6 +57,8 @@ class TrajectoryLeastSquares(ABC):
     parameter_tolerance: float = 0.01
 
     name: ClassVar[str]
+    #: Whether commands of actuators are turned into torques; others want torques.
+    simulates_actuators: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._require_above_zero('prior_strength', 'max_iterations')
@@ -126,6 +128,8 @@ class TrajectoryLeastSquares(ABC):
 
     def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
         """Infer the parameters of a problem, and its motion; see :meth:`fit`."""
+        self._require_torques(problem)
+        problem = self.prepared(problem)
         log = SearchLog(self.max_iterations)
         solution, noise = self._solved(problem, log)
         estimate = assess(
@@ -153,6 +157,20 @@ class TrajectoryLeastSquares(ABC):
             found: The best point.
         """
         return (soft_dynamics(problem, found),)
+
+    def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
+        """The problem with what its data cannot tell at all held, and warned of.
+
+        Args:
+            problem: The problem.
+        """
+        return problem
+
+    def _require_torques(self, problem: TrajectoryProblem) -> None:
+        if problem.actuated is not None and not self.simulates_actuators:
+            raise ConfigurationError(
+                'the estimator needs torques, and does not simulate actuators', where=self.name,
+                found='robot: {actuators: …}', fix='Say fit: {estimator: shooting}')
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -227,7 +245,8 @@ class TrajectoryLeastSquares(ABC):
         start, known, problem = self._started(problem, motion)
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(_held(problem, known.held), start, log)
-        if found.status.ok and self.prior_strength is not None:
+        # Bounds of all else hold in the search itself.
+        if found.status.ok and self.prior_strength is not None and _frees_bodies(problem):
             found = self._made_consistent(problem, known, found, log)
         solution = self.at(_moved(problem, found.values), found)
         return replace(solution, status=found.status)
@@ -284,6 +303,12 @@ class TrajectoryLeastSquares(ABC):
             if not found.status.ok:
                 return found
         return replace(found, status=Status.ITERATION_LIMIT)
+
+
+def _frees_bodies(problem: TrajectoryProblem) -> bool:
+    """Whether a parameter of a body is free, which physics may forbid to go where it fits best."""
+    parameters = problem.parameters
+    return any(parameters.free[parameters.body_slice(body)].any() for body in parameters.bodies)
 
 
 def _lost(problem: TrajectoryProblem, known: Determined) -> np.ndarray:

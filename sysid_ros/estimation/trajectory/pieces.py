@@ -11,6 +11,7 @@ import numpy as np
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.estimation.trajectory.sensors import Sensor
+from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, SimulatedMotion
 from sysid_ros.robot.model import RobotModel
 
@@ -50,6 +51,8 @@ class Piece:
         torque: Joint torques at the nodes, shape ``(N + 1, n)``.
         step: Time from node to node in [s].
         reaches: One for every observation of the segment.
+        commands: What actuators were told.
+        begin: Time of the first node in [s], on the clock of the commands.
     """
 
     segment: int
@@ -58,10 +61,12 @@ class Piece:
     torque: np.ndarray
     step: float
     reaches: tuple[Reach, ...]
+    commands: HeldCommand | None = None
+    begin: float = 0.0
 
     def trajectory(self, start: np.ndarray) -> InputTrajectory:
         """The piece from a start, shape ``(2, n)``."""
-        return InputTrajectory(start, self.torque, self.step)
+        return InputTrajectory(start, self.torque, self.step, self.commands, self.begin)
 
 
 class Residuals(NamedTuple):
@@ -103,7 +108,9 @@ def _piece(segment: Segment, index: int, first: int, last: int) -> Piece:
     reaches = tuple(
         _reach(observation, segment, first, last, ends) for observation in segment.observations)
     torque = np.ascontiguousarray(segment.torque[first:last + 1], dtype=float)
-    return Piece(index, first, last, torque, segment.step, reaches)
+    return Piece(
+        index, first, last, torque, segment.step, reaches, segment.commands,
+        float(segment.t[first]))
 
 
 def _reach(

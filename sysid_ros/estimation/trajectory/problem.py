@@ -12,6 +12,9 @@ import scipy.linalg
 
 from sysid_ros.errors import EstimationError, RecordingError
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor
+from sysid_ros.mechanics.actuators.actuators import ActuatedModel, actuated
+from sysid_ros.mechanics.actuators.command import HeldCommand
+from sysid_ros.mechanics.actuators.driven import torques_along
 from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import require_smooth
@@ -68,10 +71,12 @@ class Segment:
 
     Attributes:
         t: Times of the nodes in [s], shape ``(N + 1,)``.
-        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``.
+        torque: Joint torques at the nodes in [N·m] or [N], linear in between, ``(N + 1, n)``;
+            what actuators make comes on top.
         observations: What was measured meanwhile.
         start: Recorded positions and velocities at the first node, shape ``(2, n)``; None where
             they were not recorded.
+        commands: What actuators were told, on the clock of the nodes; None without actuators.
 
     Raises:
         RecordingError: Nodes are not evenly spaced, torques are not finite, or an observation
@@ -82,6 +87,7 @@ class Segment:
     torque: np.ndarray
     observations: tuple[Observation, ...]
     start: np.ndarray | None = None
+    commands: HeldCommand | None = None
 
     def __post_init__(self) -> None:
         self._check_nodes()
@@ -170,6 +176,10 @@ class TrajectoryProblem:
                     allowed=f'{joints}')
             for observation in segment.observations:
                 observation.sensor.require_robot(self.model.robot)
+            if self.actuated is not None and segment.commands is None:
+                raise RecordingError(
+                    'the robot has actuators, and nothing says what they were commanded',
+                    where=self.model.robot.name, fix='Give each stretch its commands')
         if self.freedom <= 0:
             raise EstimationError(
                 'there is too little data for the parameters and the starts of all stretches',
@@ -190,6 +200,24 @@ class TrajectoryProblem:
         starts = 2 * len(self.model.robot.joint_names) * len(self.segments)
         return self.readings - int(self.parameters.free.sum()) - starts
 
+    @cached_property
+    def actuated(self) -> ActuatedModel | None:
+        """Actuators that turn commands into torques; None where torques are measured."""
+        return actuated(self.model)
+
+    def torques(self, segment: Segment, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Torques at the nodes of a segment in [N·m] or [N], those of actuators by the parameters.
+
+        Args:
+            segment: One of the segments.
+            q: Positions at its nodes in [rad] or [m], shape ``(N + 1, n)``.
+            v: Velocities there, shape ``(N + 1, n)``.
+        """
+        if self.actuated is None or segment.commands is None:
+            return segment.torque
+        return segment.torque + torques_along(
+            self.actuated, self.parameters.values, segment.commands, segment.t, q, v)
+
     @property
     def free(self) -> np.ndarray:
         """Indices of the parameters that may change, shape ``(k,)``."""
@@ -204,11 +232,21 @@ class TrajectoryProblem:
         base = base_parameters(model, free=free[:own])
         # Nothing else is known of the others than that they are no combination of these.
         others = own + np.flatnonzero(free[own:])
-        matrix = scipy.linalg.block_diag(base.matrix, np.eye(len(free) - own)[others - own])
+        if self.actuated is not None:
+            # No torque that a motion takes depends on who makes it.
+            mine = self.actuated.columns
+            others = np.concatenate([mine[free[mine]], others])
+        matrix = np.zeros((base.rank + len(others), len(free)))
+        matrix[:base.rank, :own] = base.matrix
+        matrix[base.rank + np.arange(len(others)), others] = 1.0
+        independent = np.concatenate([base.independent, others])
+        order = np.argsort(independent, kind='stable')
+        factor = scipy.linalg.block_diag(base.factor, np.eye(len(others)))
+        if (order != np.arange(len(order))).any():
+            factor = scipy.linalg.qr(factor[:, order], mode='r')[0][:len(order)]
         return replace(
-            base, names=self.parameters.names, matrix=matrix,
-            independent=np.concatenate([base.independent, others]),
-            factor=scipy.linalg.block_diag(base.factor, np.eye(len(others))))
+            base, names=self.parameters.names, matrix=matrix[order],
+            independent=independent[order], factor=factor)
 
     def require_smooth(self) -> None:
         """Refuse what estimators that differentiate accelerations cannot work with.

@@ -34,7 +34,8 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
         is not measured, or torques along the smoothed motion are predicted no better.
     """
     values = problem.parameters.values
-    driven = any(np.any(segment.torque) for segment in problem.segments)
+    driven = problem.actuated is not None or any(
+        np.any(segment.torque) for segment in problem.segments)
     others = len(problem.parameters) > len(problem.model.parameters)
     if not driven or others or not len(problem.free):
         return values
@@ -67,7 +68,7 @@ def _rows(problem: TrajectoryProblem) -> RegressionProblem:
         left_out = 1 + int(_ENDS * len(q))
         part = slice(left_out, len(q) - left_out, every)
         motions.append((q[part], v[part], a[part]))
-        torques.append(segment.torque[part])
+        torques.append(problem.torques(segment, q, v)[part])
         ranges.append((first, first + len(torques[-1])))
         first += len(torques[-1])
     values = problem.parameters.values

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -18,6 +19,11 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.local_motion import local_state
+from sysid_ros.estimation.trajectory.parameter_tolerance import (
+    UNSEEN,
+    UNSEEN_REFUSED,
+    step_in_deviations,
+)
 from sysid_ros.estimation.trajectory.pieces import (
     Piece,
     Residuals,
@@ -94,9 +100,14 @@ class Shooting:
         """What simulates the segments of a problem.
 
         Raises:
+            ConfigurationError: The integrator does not know actuators.
             ModelError: The integrator does not know the robot or one of its joint terms.
         """
         by_start = self.starts == 'estimated'
+        if self.integrator != 'runge_kutta' and problem.actuated is not None:
+            raise ConfigurationError(
+                'the integrator does not know actuators', where='integrator',
+                found=self.integrator, allowed='runge_kutta')
         if self.integrator == 'runge_kutta':
             return Simulator(problem.model, problem.free, by_start, self.substeps)
         return VariationalSimulator(
@@ -139,7 +150,7 @@ class Shooting:
             RecordingError: A recorded start cannot be used.
         """
         fixed = _Segments(self, problem, motion)
-        search = DampedGaussNewton(
+        search = _Search(
             fixed.first(), self.max_iterations, self.tolerance, self.tolerance, _FIRST, _RELIEF,
             free=_FREE, confirmed=False, parameter_tolerance=self.parameter_tolerance,
             variance=lambda point: 2.0 * point.cost / problem.freedom, progress=progress)
@@ -177,12 +188,21 @@ class _Point:
         theta = self.values[self.fixed.free]
         return self.fixed.lower - theta, self.fixed.upper - theta
 
+    @cached_property
+    def step_in_deviations(self) -> float:
+        """How far parameters are from standing still; infinite where costs alone decide."""
+        if not self.fixed.stops_by_parameters:
+            return float('inf')
+        return step_in_deviations(
+            self.equations, (part.weighted for piece in self.residuals for part in piece),
+            *self._bounds)
+
     def damped_step(self, damping: float, scale: Any) -> DampedStep:
         return self.equations.damped_step(damping, *self._bounds)
 
     def steepness(self) -> float:
-        """Zero where the residuals are rounding."""
-        if self.cost <= self.fixed.exact:
+        """Zero where the residuals are rounding, or a step would be lost in their noise."""
+        if self.cost <= self.fixed.exact or self.step_in_deviations <= UNSEEN:
             return 0.0
         return self.equations.steepness(*self._bounds) / float(np.sqrt(2.0 * self.cost))
 
@@ -194,6 +214,15 @@ class _Point:
         return fixed.evaluate(values, starts)
 
 
+class _Search(DampedGaussNewton[_Point]):
+    """A search that also ends where a refused step would hardly have moved the parameters."""
+
+    def _try(self, step: DampedStep, steepness: float) -> bool:
+        before = self.point
+        small = super()._try(step, steepness)
+        return small or (self.point is before and before.step_in_deviations <= UNSEEN_REFUSED)
+
+
 class _Segments:
     """Segments cut into pieces, and what simulates and compares them."""
 
@@ -203,6 +232,9 @@ class _Segments:
         self._settings, self._problem, self._motion = settings, problem, motion
         problem.require_smooth()
         self.free = problem.free
+        # The cost of motion that drives hold near its commands is mostly errors of the model, of
+        # which the last digits are worth no search.
+        self.stops_by_parameters = problem.actuated is not None
         self._pieces = cut(problem.segments, settings.horizon)
         self.simulator = settings.simulator(problem)
         self.lower, self.upper = (

@@ -15,9 +15,14 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.trajectory.actuator_constants import (
+    free_constants,
+    with_told_constants,
+)
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -80,6 +85,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     tolerance: float = 1e-8
 
     name: ClassVar[str] = 'shooting'
+    simulates_actuators: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +100,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
             return ShootingSolution.of(found, motion.horizon, motion.tried)
         if motion is not None:
             return self._solver(self.horizon, self._steps(problem)).here(problem, motion)
-        return self.first_solver(problem, min(_FIRST, self.longest(problem))).here(problem)
+        return self.first_solver(problem, self.first_horizon(problem)).here(problem)
 
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
@@ -107,6 +113,13 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
                 problem, self.solver_for(problem, start.horizon), start.horizon, start, log)
             return replace(found, tried=start.tried)
         return _Continuation(self, problem, log).run()
+
+    def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
+        """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
+        if not len(free_constants(problem)):
+            return problem
+        at = replace(problem, parameters=problem.parameters.with_values(regression_start(problem)))
+        return with_told_constants(problem, self.at(at, None))
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -174,6 +187,16 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         whole = self._whole(problem)
         return whole if self.horizon is None else min(self.horizon, whole)
 
+    def first_horizon(self, problem: TrajectoryProblem) -> float:
+        """Length of the pieces to begin with in [s].
+
+        Drives that hold positions keep motion near to what was measured, however long it is.
+        """
+        longest, actuated = self.longest(problem), problem.actuated
+        if actuated is not None and actuated.actuators.hold_positions:
+            return longest
+        return min(_FIRST, longest)
+
     @property
     def _integrator(self) -> Integrator:
         return 'runge_kutta'
@@ -204,7 +227,7 @@ class _Continuation:
         Raises:
             EstimationError: Not even short pieces can be simulated from the first values.
         """
-        horizon: float | None = min(_FIRST, self._longest)
+        horizon: float | None = self._method.first_horizon(self._problem)
         while horizon is not None and self._log.left:
             self._try(horizon)
             horizon = self._next()
@@ -303,6 +326,7 @@ class VariationalLeastSquares(SimulatedLeastSquares):
     rule: Rule = 'midpoint'
 
     name: ClassVar[str] = 'variational'
+    simulates_actuators: ClassVar[bool] = False
 
     @property
     def _integrator(self) -> Integrator:

@@ -18,6 +18,7 @@ import numpy as np
 from sysid_ros.errors import UnreachableError
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.mechanics.actuators.driven import actuator_torques
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations
 
 # Half of the interval of stability: parameters that are sought move.
@@ -98,10 +99,25 @@ def _fastest(problem: TrajectoryProblem, poses: np.ndarray) -> tuple[float, int]
     count, joints = poses.shape
     system = np.zeros((count, 2 * joints, 2 * joints))
     system[:, :joints, joints:] = np.eye(joints)
-    system[:, joints:, :joints], system[:, joints:, joints:] = (
-        linear.by_position, linear.by_velocity)
+    by_position, by_velocity = linear.by_position, linear.by_velocity
+    if problem.actuated is not None:
+        by_q, by_v = _actuator_slopes(problem, poses)
+        by_position = by_position + linear.by_torque * by_q[:, None]
+        by_velocity = by_velocity + linear.by_torque * by_v[:, None]
+    system[:, joints:, :joints], system[:, joints:, joints:] = by_position, by_velocity
     if not np.isfinite(system).all():
         return float('nan'), 0
     rates, modes = np.linalg.eig(system)
     pose, mode = np.unravel_index(np.argmax(np.abs(rates)), rates.shape)
     return float(np.abs(rates[pose, mode])), int(np.argmax(np.abs(modes[pose, joints:, mode])))
+
+
+def _actuator_slopes(
+    problem: TrajectoryProblem, poses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of actuators' torques by position and velocity, told to rest in poses, ``(S, n)``."""
+    assert problem.actuated is not None
+    rest, values = np.zeros_like(poses), problem.parameters.values
+    arrays = problem.actuated.arrays(values, np.full(len(values), -1))
+    made = actuator_torques(arrays, rest, poses, rest, np.stack([poses, rest], axis=1), 0)
+    return made.by_position, made.by_velocity

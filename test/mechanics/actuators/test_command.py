@@ -24,22 +24,29 @@ def held(command, time, joint):
     return command.values[row, joint]
 
 
+def moments(signal, a, b, jumps=()):
+    """Integral of a signal from a to b, and that of the signal times the time since a."""
+    return [
+        quad(lambda x, p=power: (x - a)**p * signal(x), a, b, points=jumps or None, limit=200)[0]
+        for power in range(2)]
+
+
 @pytest.mark.parametrize('delay', [0.0, 0.0037, 0.08])
 def test_lines_keep_the_impulse_and_its_lever(command, delay):
     lines = command.lines(START, STEP, COUNT, delay)
-    for step in range(COUNT):
+
+    def check(step, joint):
         a, b = START + step * STEP, START + (step + 1) * STEP
         jumps = [x + delay for x in command.t if a < x + delay < b]
-        for joint in range(2):
-            begin, end = lines.value[step, :, joint]
-            for power in range(2):
-                expected = quad(
-                    lambda x, j=joint, p=power: (x - a)**p * held(command, x - delay, j),
-                    a, b, points=jumps or None, limit=200)[0]
-                found = quad(
-                    lambda x, p=power, u=begin, w=end:
-                        (x - a)**p * (u + (w - u) * (x - a) / STEP), a, b)[0]
-                assert found == pytest.approx(expected, abs=1e-9 * STEP**power)
+        begin, end = lines.value[step, :, joint]
+        expected = moments(lambda x: held(command, x - delay, joint), a, b, jumps)
+        found = moments(lambda x: begin + (end - begin) * (x - a) / STEP, a, b)
+        assert found[0] == pytest.approx(expected[0], abs=1e-9)
+        assert found[1] == pytest.approx(expected[1], abs=1e-9 * STEP)
+
+    for step in range(COUNT):
+        check(step, 0)
+        check(step, 1)
 
 
 @pytest.mark.parametrize('delay', [0.0011, 0.0263])

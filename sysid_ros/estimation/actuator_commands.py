@@ -1,0 +1,244 @@
+"""Commands of a recording on their way to the actuators of a robot, with what is wrong of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_ros.errors import ConfigurationError, RecordingError, nearest_name
+from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.actuators.actuators import ActuatedModel, JointActuator, actuated
+from sysid_ros.mechanics.actuators.command import HeldCommand
+from sysid_ros.mechanics.actuators.driven import torques_along
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.recording import Channel, Recording
+
+# Positions that lie this near to later commands, in parts of what they are from those at the same
+# time, and what counts as motion in [rad] or [m].
+_NEARER, _MOVES = 0.9, 1e-2
+# Longest lag of a servo that is looked at in [s].
+_LAG = 0.3
+# Part of the samples at the torque limit from which that is said.
+_SATURATED = 0.2
+# What a torque per unit of angle is too small by where it is of degrees, and how well that shows.
+_DEGREES, _ABOUT = 180.0 / np.pi, 2.0
+
+
+def held_commands(drives: ActuatedModel, recording: Recording) -> HeldCommand:
+    """What the actuators of a robot were told, on the clock of a recording.
+
+    Args:
+        drives: The actuators.
+        recording: What was recorded.
+
+    Raises:
+        RecordingError: The commands of a joint were not recorded, or have a unit that its actuator
+            does not take.
+    """
+    _require_commands(drives, recording)
+    names = drives.joint_names
+    tracks = {}
+    for each in drives.actuators.joints:
+        channel = recording.channel_of('command', each.joint)
+        assert channel is not None  # required above
+        _require_unit(each, channel, recording)
+        values = channel.column(each.joint)
+        there = np.isfinite(values)
+        tracks[each.joint] = channel.t[there], values[there]
+    t = np.unique(np.concatenate([stamps for stamps, _ in tracks.values()]))
+    # Nothing is known before the last joint was told something for the first time.
+    t = t[t >= max(stamps[0] for stamps, _ in tracks.values())]
+    values = np.zeros((len(t), len(names)))
+    for joint, (stamps, told) in tracks.items():
+        rows = np.searchsorted(stamps, t, side='right') - 1
+        values[:, names.index(joint)] = told[rows]
+    return HeldCommand(t, values)
+
+
+def _require_commands(drives: ActuatedModel, recording: Recording) -> None:
+    names = drives.actuators.names
+    missing = [name for name in names if recording.channel_of('command', name) is None]
+    if not missing:
+        return
+    there = [name for channel in recording.channels_of('command') for name in channel.names]
+    kind = drives.actuators.actuator_of(missing[0])
+    assert kind is not None
+    raise RecordingError(
+        f'the robot has actuators, and no command was recorded for {", ".join(missing)}',
+        where=recording.source, found=', '.join(there) or 'no command at all',
+        fix='Name the columns of a table, as in recording: {command: '
+        f'{{prefix: command_, unit: {_written(kind.kind.units[0])}}}}}; or take the joints out of '
+        'robot: {actuators: …}')
+
+
+def _written(unit: str) -> str:
+    """A unit as YAML takes it for a word."""
+    return "'1'" if unit == '1' else unit
+
+
+def _require_unit(each: JointActuator, channel: Channel, recording: Recording) -> None:
+    if channel.unit in each.kind.units:
+        return
+    fitting = _written(each.kind.units[0])
+    raise RecordingError(
+        f'the commands of {each.joint} are not of the kind that its actuator takes',
+        where=recording.source, found=f'{channel.unit} (rad where no unit is given)',
+        allowed=f'{" or ".join(each.kind.units)}: the {each.kind.command} of an actuator '
+        f'{each.kind.name}',
+        fix=f'Say recording: {{command: {{unit: {fitting}}}}}, one unit for each joint where they '
+        'differ; or mend the kind of the actuator')
+
+
+def with_actuator_torques(recording: Recording, model: TorqueModel) -> Recording:
+    """A recording with the torques that its commands make, by the constants of the settings.
+
+    They stand for efforts, which were not measured, wherever torques are shown.
+
+    Args:
+        recording: What was recorded; it stays as it is where the robot has no actuators.
+        model: Torque model of the robot.
+
+    Raises:
+        ConfigurationError: A joint has neither an actuator nor efforts.
+        RecordingError: Commands are missing, or do not fit the actuators or the motion.
+    """
+    drives = actuated(model)
+    if drives is None:
+        return recording
+    commands = held_commands(drives, recording)
+    _require_driven(drives, recording)
+    channels = [
+        left for channel in recording.channels
+        if (left := _without(channel, drives) if channel.quantity == 'effort' else channel)]
+    warnings: list[str] = []
+    for channel in recording.channels_of('position'):
+        if any(name in drives.actuators.names for name in channel.names):
+            _require_right_order(drives, channel, commands, recording)
+            channels.append(_torques(drives, channel, commands, model, warnings))
+    return replace(
+        recording, channels=tuple(channels), warnings=(*recording.warnings, *warnings))
+
+
+def _require_driven(drives: ActuatedModel, recording: Recording) -> None:
+    """Every driven joint has an actuator or a known effort."""
+    known = {*drives.actuators.names, *(
+        name for channel in recording.channels_of('effort') for name in channel.names)}
+    missing = [name for name in drives.joint_names if name not in known]
+    if missing:
+        near = nearest_name(missing[0], drives.actuators.names) or drives.actuators.names[0]
+        each = drives.actuators.actuator_of(near)
+        assert each is not None
+        raise ConfigurationError(
+            f'nothing says what drives {", ".join(missing)}', where='robot.actuators',
+            found=f'actuators of {", ".join(drives.actuators.names)}',
+            fix=f'Add {missing[0]}: {{kind: {each.kind.name}, …}}; or, where nothing drives it, '
+            f'recording: {{unpowered: [{", ".join(missing)}]}}')
+
+
+def _without(channel: Channel, drives: ActuatedModel) -> Channel | None:
+    """A channel of efforts without the joints whose torque comes from their commands."""
+    kept = [k for k, name in enumerate(channel.names) if name not in drives.actuators.names]
+    if not kept:
+        return None
+    return replace(
+        channel, names=tuple(channel.names[k] for k in kept), values=channel.values[:, kept])
+
+
+def _torques(
+    drives: ActuatedModel, channel: Channel, commands: HeldCommand, model: TorqueModel,
+    warnings: list[str],
+) -> Channel:
+    """Torques of the actuators of one channel of positions, at its stamps."""
+    own = [name for name in channel.names if name in drives.actuators.names]
+    columns = [drives.joint_names.index(name) for name in own]
+    q = np.zeros((len(channel.t), len(drives.joint_names)))
+    for name, column in zip(own, columns, strict=True):
+        q[:, column] = channel.column(name)
+    v = np.asarray(np.gradient(q, channel.t, axis=0))
+    torque = torques_along(drives, model.parameters.prior, commands, channel.t, q, v)[:, columns]
+    warnings += _saturation(drives, own, torque)
+    unit = {'rad': 'N·m', 'm': 'N'}.get(channel.unit, 'N·m or N')
+    return Channel('effort', tuple(own), unit, channel.t, torque)
+
+
+def _saturation(
+    drives: ActuatedModel, names: list[str], torque: np.ndarray
+) -> Iterator[str]:
+    """Sentences on joints that are at their torque limit for long."""
+    for name, column in zip(names, torque.T, strict=True):
+        each = drives.actuators.actuator_of(name)
+        assert each is not None
+        part = float(np.mean(np.abs(column) >= each.torque_limit))
+        if part >= 1.0:
+            raise RecordingError(
+                f'the actuator of {name} is at its torque limit all the time, so that nothing of '
+                'its command shows', where='robot.actuators',
+                found=f'torque_limit {each.torque_limit:g}',
+                fix='Check the unit of the command and of the constants, and the limit')
+        if part > _SATURATED:
+            yield (
+                f'the actuator of {name} is at its torque limit of {each.torque_limit:g} for '
+                f'{100.0 * part:.0f} % of the time, which tells nothing of its constants')
+
+
+def _require_right_order(
+    drives: ActuatedModel, channel: Channel, commands: HeldCommand, recording: Recording
+) -> None:
+    """Refuse positions that go before their commands: the columns are swapped."""
+    swapped, moving = [], 0
+    for name in channel.names:
+        each = drives.actuators.actuator_of(name)
+        if each is None or not each.kind.feedback:
+            continue
+        q = channel.column(name)
+        u = commands.at(channel.t)[:, drives.joint_names.index(name)]
+        if np.ptp(q) < _MOVES or np.ptp(u) < _MOVES:
+            continue
+        moving += 1
+        swapped += [name] if _goes_before(channel.t, q, u) else []
+    if moving and 2 * len(swapped) > moving:
+        raise RecordingError(
+            f'the positions of {", ".join(swapped)} go before their commands, which a servo '
+            'cannot do', where=recording.source,
+            fix='Swap the columns of recording: {position: …} and recording: {command: …}')
+
+
+def _goes_before(t: np.ndarray, q: np.ndarray, u: np.ndarray) -> bool:
+    """Whether positions are nearer to commands that come later than to those before them."""
+    period = float(np.median(np.diff(t)))
+    most = max(1, min(int(_LAG / period), len(t) // 4))
+    # About their means: a servo under load stands off its command.
+    q, u = q - q.mean(), u - u.mean()
+    errors = {
+        lag: np.mean((q[max(lag, 0):len(q) + min(lag, 0)] - u[max(-lag, 0):len(u) - max(lag, 0)])
+                     ** 2)
+        for lag in range(-most, most + 1)}
+    best = min(errors, key=lambda lag: errors[lag])
+    return best < 0 and errors[best] < _NEARER**2 * errors[0]
+
+
+def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
+    """What is said of gains by which torques are too small by the degrees of a radian.
+
+    Args:
+        rows: Torques that the actuators make by the settings, and what the prior takes.
+    """
+    drives = actuated(rows.model)
+    if drives is None:
+        return ()
+    taken, suspects = rows.regressor @ rows.parameters.prior, []
+    for j, name in enumerate(drives.joint_names):
+        each, usable = drives.actuators.actuator_of(name), rows.usable[:, j]
+        made = rows.torque[usable, j]
+        if each is None or not each.kind.feedback or not made.any():
+            continue
+        slope = float(made @ taken[usable, j]) / float(made @ made)
+        if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT:
+            suspects.append(name)
+    if not suspects:
+        return ()
+    return (
+        f'The gains of {", ".join(suspects)} make about 57 times less torque than the links take: '
+        'gains in N·m/deg have to be given in N·m/rad, 57.3 times as much.',)

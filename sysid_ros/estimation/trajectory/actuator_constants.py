@@ -1,0 +1,115 @@
+"""Constants of actuators that data tell: a search among those it does not would lead nowhere.
+
+Where a link is light, what its motion takes is friction and the inertia of its drive, which grow
+with the gain of the drive: all of the joint's torques may be larger by any factor, or nearly so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_ros.estimation.trajectory.assessment import (
+    common_factor,
+    common_factor_in_words,
+    determined_parameters,
+)
+from sysid_ros.estimation.trajectory.parameter_tolerance import correlated_squares
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+
+# A constant whose standard deviation is a larger part of its value than this does not show.
+_SHOWS = 0.5
+
+
+def free_constants(problem: TrajectoryProblem) -> np.ndarray:
+    """Places among the free parameters of constants of actuators, but for the delay.
+
+    Args:
+        problem: The problem.
+    """
+    if problem.actuated is None:
+        return np.zeros(0, dtype=int)
+    return np.flatnonzero(np.isin(problem.free, problem.actuated.columns[:-1]))
+
+
+def with_told_constants(
+    problem: TrajectoryProblem, start: TrajectorySolution
+) -> TrajectoryProblem:
+    """The problem with constants of actuators held that its data tell by half at best.
+
+    One after the other, the worst first: with it held, others may well be told. One is held before
+    all others where all torques are told but for a common factor.
+
+    Args:
+        problem: The problem.
+        start: What is known where the search begins; the residuals there say how large noise and
+            errors of the model are, at most.
+    """
+    problem, start = _with_scale_held(problem, start)
+    known = determined_parameters(problem, start.information)
+    weak = _weak_constants(problem, start, known.kept.copy())
+    if not weak:
+        return problem
+    said = ', '.join(f'{name} (± {100.0 * part:.0f} %)' for name, part in weak.items())
+    return _held(problem, tuple(weak), (
+        f'This motion hardly tells {said}: held as given. Move faster, so that the inertia of the '
+        'links shows, or load them with a known mass.'))
+
+
+def _held(
+    problem: TrajectoryProblem, names: tuple[str, ...], said: str
+) -> TrajectoryProblem:
+    return replace(
+        problem, parameters=problem.parameters.fixed(*names), warnings=(*problem.warnings, said))
+
+
+def _with_scale_held(
+    problem: TrajectoryProblem, start: TrajectorySolution
+) -> tuple[TrajectoryProblem, TrajectorySolution]:
+    """One constant is held where all torques are told but for a common factor."""
+    known = determined_parameters(problem, start.information)
+    together = common_factor(problem, known, start.values)
+    names = [problem.parameters.names[problem.free[k]] for k in free_constants(problem)]
+    held = next((name for name in names if together is not None and name in together), None)
+    if held is None or together is None:
+        return problem, start
+    kept = problem.free != problem.parameters.index(held)
+    start = replace(start, information=start.information[np.ix_(kept, kept)])
+    return _held(problem, (held,), common_factor_in_words(together, held)), start
+
+
+def _weak_constants(
+    problem: TrajectoryProblem, start: TrajectorySolution, kept: np.ndarray
+) -> dict[str, float]:
+    """Names of constants to hold, with their standard deviations in parts of their values."""
+    own = np.intersect1d(free_constants(problem), np.flatnonzero(kept))
+    variance, weak = _variance(problem, start, int(kept.sum())), {}
+    while len(own):
+        chosen = np.flatnonzero(kept)
+        information = start.information[np.ix_(chosen, chosen)]
+        scale = 1.0 / np.sqrt(np.diagonal(information))
+        covariance = np.linalg.inv(information * np.outer(scale, scale))
+        deviation = np.sqrt(variance * np.maximum(np.diagonal(covariance), 0.0)) * scale
+        part = deviation[np.isin(chosen, own)] / np.abs(problem.parameters.values[
+            problem.free[own]])
+        worst = int(np.argmax(part))
+        if part[worst] <= _SHOWS:
+            break
+        weak[problem.parameters.names[problem.free[own[worst]]]] = float(part[worst])
+        kept[own[worst]] = False
+        own = np.delete(own, worst)
+    return weak
+
+
+def _variance(
+    problem: TrajectoryProblem, start: TrajectorySolution, unknown: int
+) -> float:
+    """By what covariances for white noise of the given size are too small."""
+    weighted = []
+    for segment, residuals in zip(problem.segments, start.residuals, strict=True):
+        for observation, residual in zip(segment.observations, residuals, strict=True):
+            weighted.append(np.nan_to_num(residual) / observation.sigma)
+    total, rows = correlated_squares(weighted)
+    return total / max(rows - unknown, 1)
