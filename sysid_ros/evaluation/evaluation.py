@@ -16,6 +16,7 @@ from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
+from sysid_ros.evaluation.motion_prediction import OpenLoop, predict_motion, simulate_commands
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
@@ -39,10 +40,12 @@ class HeldOut:
     Attributes:
         problem: Rows to predict, filtered as the fitted ones.
         dataset: Motion and torque to simulate, not filtered in parallel.
+        loop: What is simulated under commands where no torque was measured.
     """
 
     problem: RegressionProblem
     dataset: Dataset
+    loop: OpenLoop | None = None
 
     @classmethod
     def of(
@@ -53,7 +56,10 @@ class HeldOut:
         Raises:
             RecordingError: The part holds too little.
         """
-        return cls(measured.problem(start, stop), measured.motion(start, stop))
+        both = measured if isinstance(measured, Measurements) else Measurements((measured,))
+        return cls(
+            measured.problem(start, stop), measured.motion(start, stop),
+            OpenLoop(both.trajectory_problem(start, stop)) if both.commanded else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +141,32 @@ def evaluate(
     )
 
 
+def evaluate_motion(
+    estimate: Estimate, training: OpenLoop, held_out: HeldOut | None = None, *,
+    data: DataFindings = NO_FINDINGS,
+) -> Evaluation:
+    """Try an estimate by the motion that it simulates under recorded commands, and judge it.
+
+    Args:
+        estimate: The estimate, its residuals those of :meth:`OpenLoop.statistics`.
+        training: What it was fitted to.
+        held_out: Data that was kept from the fit.
+        data: What the data that was fitted shows by itself.
+    """
+    fitted = predict_motion(estimate, training, held_out=False)
+    prediction, simulation = None, None
+    remarks: tuple[str, ...] = ()
+    if held_out is not None and held_out.loop is not None:
+        prediction = predict_motion(estimate, held_out.loop)
+        simulation, remarks = simulate_held_out(estimate, held_out)
+        remarks = (*remarks, *remarks_on(estimate, held_out))
+    verdict = judge(
+        estimate, prediction, simulation=simulation, training=fitted, data=data)
+    return Evaluation(
+        estimate=estimate, training=fitted, held_out=prediction, folds=None,
+        simulation=simulation, verdict=verdict.with_remarks(remarks))
+
+
 def remarks_on(estimate: Estimate, held_out: HeldOut) -> tuple[str, ...]:
     """Remarks on held-out data: motion beyond that of the fit, and damaged signals.
 
@@ -172,6 +204,11 @@ def simulate_held_out(
     """
     model = held_out.problem.model
     found = estimate.parameters
+    if held_out.loop is not None:
+        try:
+            return simulate_commands(estimate, held_out.loop), ()
+        except RecordingError as error:
+            return None, (f'Nothing was simulated: {error}',)
     values = model.parameters.with_values(dict(zip(found.names, found.values, strict=True)))
     try:
         return simulate(model, values.values, held_out.dataset), ()

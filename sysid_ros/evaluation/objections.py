@@ -122,7 +122,8 @@ def _training(estimate: Estimate, training: TorquePrediction | None) -> Iterator
         yield Objection(
             f'Even the rows it was fitted to are explained no better than by the prior '
             f'({errors.said(errors.training)} against {errors.said(errors.prior)}).',
-            'Record a motion that moves every joint through its range, and check the efforts.',
+            'Record a motion that moves every joint through its range, and check the '
+            f'{training.signals}.',
         )
 
 
@@ -139,8 +140,8 @@ def _held_out(
     errors = _Errors.of(estimate, unseen)
     if not (errors.held_out < (1.0 - _GAINED) * errors.prior and unseen.better):
         yield Objection(
-            f'On held-out data it predicts torques no better than the prior, beyond chance '
-            f'({errors.said(errors.held_out)} against {errors.said(errors.prior)}).',
+            f'On held-out data it predicts {unseen.all_of_it} no better than the prior, beyond '
+            f'chance ({errors.said(errors.held_out)} against {errors.said(errors.prior)}).',
             'Check units, signs and delays of the recording, then record more exciting motion.',
         )
     else:
@@ -159,9 +160,10 @@ def _simplest(unseen: TorquePrediction) -> Iterator[Objection]:
     """A model has to beat the simplest guesses: no torque at all, and each joint's mean."""
     if unseen.candidate.relative_error >= 1.0:
         yield Objection(
-            f'On held-out data it is {100 * unseen.candidate.relative_error:.3g} % off: no torque '
-            'at all would be nearer.',
-            'Check units, order and signs of the efforts; the prior is no better a yardstick.',
+            f'On held-out data it is {100 * unseen.candidate.relative_error:.3g} % off: no '
+            f'{unseen.what} at all would be nearer.',
+            f'Check units, order and signs of the {unseen.signals}; the prior is no better a '
+            'yardstick.',
         )
     if unseen.spread is None:
         return
@@ -179,8 +181,9 @@ def _simplest(unseen: TorquePrediction) -> Iterator[Objection]:
     ]
     if poor:
         yield Objection(
-            f'A constant torque would predict held-out data as well, RMS: {", ".join(poor)}.',
-            'Check what the drives of these joints report as effort, and that they move.',
+            f'A constant {unseen.constant} would predict held-out data as well, RMS: '
+            f'{", ".join(poor)}.',
+            f'Check what the drives of these joints have as {unseen.signals}, and that they move.',
         )
 
 
@@ -192,6 +195,7 @@ class _Errors:
     held_out: float
     prior: float
     absolute: bool
+    unit: str
 
     @classmethod
     def of(cls, estimate: Estimate, unseen: TorquePrediction) -> _Errors:
@@ -199,10 +203,10 @@ class _Errors:
         absolute = not all(np.isfinite(one.relative_error) for one in every)
         training, held_out, prior = (
             one.rms if absolute else one.relative_error for one in every)
-        return cls(training, held_out, prior, absolute)
+        return cls(training, held_out, prior, absolute, unseen.unit)
 
     def said(self, error: float) -> str:
-        return f'{error:.3g} N·m' if self.absolute else f'{100 * error:.2f} %'
+        return f'{error:.3g} {self.unit}' if self.absolute else f'{100 * error:.2f} %'
 
 
 def _overfit(errors: _Errors) -> Iterator[Objection]:
@@ -272,14 +276,14 @@ def _simulation(simulation: Simulation | None) -> Iterator[Objection]:
         yield Objection(f'It cannot be simulated: {trouble}.', _CONSISTENT)
     elif alone and not few:
         yield Objection(
-            f'Simulated under the measured torque, {trouble}; with the prior none does.',
+            f'Simulated under {simulation.under}, {trouble}; with the prior none does.',
             'Look at inertia and friction of the joints that run away, and at the armature of '
             'geared joints.',
         )
     # Where even the prior loses to a constant velocity, torque noise decides between the two.
     elif candidate > SIMULATION_HARM * prior and prior < 1.0:
         yield Objection(
-            f'Simulated for {simulation.horizon:.2g} s under the measured torque, it departs '
+            f'Simulated for {simulation.horizon:.2g} s under {simulation.under}, it departs '
             f'{candidate / prior:.1f} times as far from the measured motion as the prior.',
             'Look at friction and armature: torques can fit while inertias are wrong; record '
             'faster motion, which shows inertia.',

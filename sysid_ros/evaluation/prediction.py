@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,12 @@ class TorquePrediction:
             not known.
         advantage: By how much the candidate's squared errors are smaller than the prior's, row by
             row, in standard errors; None where it is not known.
+        what: What is predicted, in words.
+        all_of_it: The same of all joints.
+        constant: What of a joint would be constant for a model that knows the mean alone.
+        signals: What recordings have of the drives, in words.
+        unit: Of errors over all joints.
+        heading: Of a table of errors.
     """
 
     joint_names: tuple[str, ...]
@@ -42,6 +48,13 @@ class TorquePrediction:
     same_recording: bool = False
     spread: np.ndarray | None = None
     advantage: float | None = None
+
+    what: ClassVar[str] = 'torque'
+    all_of_it: ClassVar[str] = 'torques'
+    constant: ClassVar[str] = 'torque'
+    signals: ClassVar[str] = 'efforts'
+    unit: ClassVar[str] = 'N·m'
+    heading: ClassVar[str] = 'Torque errors, relative to the torque; RMS in N·m or N'
 
     def to_json(self) -> dict[str, Any]:
         """Relative errors as plain values; what is not finite as null."""

@@ -18,6 +18,7 @@ from sysid_ros.evaluation.objections import (
 )
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import Simulation
+from sysid_ros.mechanics.actuators.actuators import DELAY
 
 # Masses further than this factor from the prior are worth a look.
 _MASS_FACTOR = 3.0
@@ -35,6 +36,10 @@ _BY_LOAD = (
     'The scale of all efforts is that of the known load: {mass:.4g} kg are {found:.4g} ± '
     '{deviation:.1g} kg by the torques. No recording shows a bias that all its efforts have, nor a '
     'clock that is a few per cent off.'
+)
+_BY_ACTUATORS = (
+    'No torque was measured: friction, inertia and offsets are as right as the constants of the '
+    'actuators that were held, and in their proportion.'
 )
 _LOAD_UNTOLD = (
     'The recording with the known load does not tell the scale of the efforts: {mass:.4g} kg are '
@@ -76,6 +81,9 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
 def _beyond_data(estimate: Estimate, load: LoadFinding | None) -> Iterator[str]:
     """What is wrong in all recordings alike, and leaves no trace in any."""
     if not estimate.status.ok or _without_torque(estimate):
+        return
+    if DELAY in estimate.parameters:
+        yield _BY_ACTUATORS
         return
     if load is not None:
         said = _BY_LOAD if load.determined else _LOAD_UNTOLD
@@ -167,7 +175,7 @@ def _simulation(simulation: Simulation | None) -> Iterator[str]:
         return
     diverged, stretches = simulation.candidate.diverged, len(simulation.starts)
     if 0 < diverged <= FEW_DIVERGE * stretches:
-        yield f'Simulated under the measured torque, {simulation.candidate.problem()}.'
+        yield f'Simulated under {simulation.under}, {simulation.candidate.problem()}.'
     if simulation.candidate.problem() is not None:
         return
     prior, coasting = simulation.prior.position, simulation.coasting.position

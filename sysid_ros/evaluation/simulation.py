@@ -49,6 +49,25 @@ class SimulationErrors:
     indefinite: int
     path: np.ndarray
 
+    @classmethod
+    def of(
+        cls, path: np.ndarray, speed: np.ndarray, q: np.ndarray, v: np.ndarray,
+        indefinite: int = 0,
+    ) -> SimulationErrors:
+        """Errors of simulated positions and velocities, shape ``(S, k, n)`` each.
+
+        Args:
+            path: Simulated positions; NaN after a stretch has diverged.
+            speed: Simulated velocities.
+            q: Measured positions.
+            v: Measured velocities.
+            indefinite: Stretches that could not start.
+        """
+        return cls(
+            position=_rms(path - q), velocity=_rms(speed - v),
+            diverged=int(np.isnan(path).any(axis=(1, 2)).sum()) - indefinite,
+            indefinite=indefinite, path=path)
+
     def problem(self) -> str | None:
         """The reason why there is no simulation, in words; None when there is one."""
         stretches = len(self.path)
@@ -77,6 +96,7 @@ class Simulation:
         coasting: Errors of the trivial prediction: the velocity stays what it was.
         moving: Joints that move enough to be told apart from standing, shape ``(n,)``.
         source: Where the motion came from.
+        under: What drove it, in words.
     """
 
     joint_names: tuple[str, ...]
@@ -89,6 +109,7 @@ class Simulation:
     coasting: SimulationErrors
     moving: np.ndarray
     source: str
+    under: str = 'the measured torque'
 
     @property
     def horizon(self) -> float:
@@ -163,19 +184,37 @@ def simulate(
     stretches = _Segments.of(model, dataset, horizon, most)
     prior = stretches.run(ForwardDynamics(model, model.parameters.prior))
     candidate = stretches.run(ForwardDynamics(model, values))
-    coasting = stretches.coast()
+    return simulation_of(
+        model, stretches.t, stretches.starts, stretches.q, stretches.v, candidate, prior,
+        source=dataset.source)
+
+
+def simulation_of(
+    model: TorqueModel, t: np.ndarray, starts: np.ndarray, q: np.ndarray, v: np.ndarray,
+    candidate: SimulationErrors, prior: SimulationErrors, *, source: str,
+    under: str = 'the measured torque',
+) -> Simulation:
+    """Simulated stretches beside what coasting makes of them.
+
+    Args:
+        model: The torque model.
+        t: Time since the start of a stretch in [s], shape ``(k,)``.
+        starts: When each stretch starts in [s], shape ``(S,)``.
+        q: Measured positions, shape ``(S, k, n)``.
+        v: Measured velocities, shape ``(S, k, n)``.
+        candidate: Errors of the estimate.
+        prior: Errors of the parameters before identification.
+        source: Where the motion came from.
+        under: What drove it, in words.
+    """
+    # Every joint goes on with the velocity it has at the start.
+    coasting = SimulationErrors.of(
+        q[:, :1] + v[:, :1] * t[:, None], np.broadcast_to(v[:, :1], v.shape), q, v)
     return Simulation(
         joint_names=model.robot.joint_names,
         units=tuple('m' if kind == 'prismatic' else 'rad' for kind in model.robot.joint_types),
-        t=stretches.t,
-        starts=stretches.starts,
-        measured=stretches.q,
-        candidate=candidate,
-        prior=prior,
-        coasting=coasting,
-        moving=coasting.position > _STILL,
-        source=dataset.source,
-    )
+        t=t, starts=starts, measured=q, candidate=candidate, prior=prior, coasting=coasting,
+        moving=coasting.position > _STILL, source=source, under=under)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +277,7 @@ class _Segments:
                 lost |= ~(np.abs(v) <= fastest).all(axis=1)
             alive, q, v = alive[~lost], q[~lost], v[~lost]
             path[alive, k + 1], speed[alive, k + 1] = q, v
-        return self._errors(path, speed, int(indefinite.sum()))
+        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite.sum()))
 
     def _advance(
         self, dynamics: ForwardDynamics, q: np.ndarray, v: np.ndarray, drive: np.ndarray
@@ -253,17 +292,6 @@ class _Segments:
             lost[:] = True
         return q, v, lost
 
-    def coast(self) -> SimulationErrors:
-        """Every joint goes on with the velocity it has at the start."""
-        path = self.q[:, :1] + self.v[:, :1] * self.t[:, None]
-        return self._errors(path, np.broadcast_to(self.v[:, :1], self.v.shape), 0)
-
-    def _errors(self, path: np.ndarray, speed: np.ndarray, indefinite: int) -> SimulationErrors:
-        return SimulationErrors(
-            position=_rms(path - self.q), velocity=_rms(speed - self.v),
-            diverged=int(np.isnan(path).any(axis=(1, 2)).sum()) - indefinite,
-            indefinite=indefinite, path=path,
-        )
 
 
 def _first_rows(dataset: Dataset, length: int, horizon: float, most: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 
 from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import (
     REGRESSION_ESTIMATORS,
@@ -45,10 +46,13 @@ from sysid_ros.evaluation.evaluation import (
     Evaluation,
     HeldOut,
     evaluate,
+    evaluate_motion,
 )
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
+from sysid_ros.evaluation.motion_prediction import OpenLoop
+from sysid_ros.evaluation.study_checks import require_simulation, require_split
 from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.numerics.forked import Forked
 from sysid_ros.recording.checks.effort import EffortFinding
@@ -76,6 +80,7 @@ class Study:
         fingerprints: What the fitted recordings are known again by.
         fitted_range: How far, how fast and under which load the fitted motion goes.
         holdout: Last part of each recording that is judged by, if it is that.
+        loop: What is simulated to judge by where commands were recorded in place of torques.
     """
 
     setup: FitSetup
@@ -89,6 +94,7 @@ class Study:
     fingerprints: tuple[str, ...] = ()
     fitted_range: MotionRange | None = None
     holdout: float | None = None
+    loop: OpenLoop | None = None
 
     @classmethod
     def load(
@@ -127,6 +133,8 @@ class Study:
         """
         by_states = estimator in TRAJECTORY_ESTIMATORS
         require_split(holdout, folds, by_states)
+        if coarse is None:
+            require_simulation(setup, estimator)
         measured, end = Measurements.read(setup, others), 1.0 - (holdout or 0.0)
         if coarse is not None:
             return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)
@@ -145,6 +153,8 @@ class Study:
     ) -> Study:
         """The study of recordings whose settings leave nothing open."""
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
+        if measured.commanded:
+            return cls._commanded(choice, validation, holdout)
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
                 delays_of(part.dataset, measured.model) for part in measured.parts)) as other:
@@ -162,10 +172,28 @@ class Study:
                 qualities=tuple(map(quality_of, measured.parts, findings, delays)),
                 trusts_description=choice.resolved.settings.processing.effort_check == 'refuse'),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
-            trajectory=measured.trajectory_problem(end) if by_states else None,
+            trajectory=measured.trajectory_problem(stop=end) if by_states else None,
             fingerprints=measured.fingerprints,
             fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
         )
+
+    @classmethod
+    def _commanded(
+        cls, choice: ModelChoice, validation: Identification | None, holdout: float | None
+    ) -> Study:
+        """The study of recordings that have commands in place of torques."""
+        measured, end = choice.measured, 1.0 - (holdout or 0.0)
+        problem, rows = measured.trajectory_problem(stop=end), measured.problem(0.0, end)
+        problem = replace(problem, warnings=(*problem.warnings, *gain_warnings(rows)))
+        return cls(
+            setup=measured.setup, training=rows,
+            held_out=_held_out(choice, validation, holdout),
+            data=DataFindings(
+                still=still_joints(measured.dataset, measured.model),
+                qualities=tuple(quality_of(part, (), None) for part in measured.parts)),
+            choice=choice, trajectory=problem, fingerprints=measured.fingerprints,
+            fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
+            loop=OpenLoop(problem))
 
     @property
     def friction(self) -> FrictionChoice | None:
@@ -191,13 +219,14 @@ class Study:
         if self.trajectory is not None:
             estimate, motion = self.settings.build_trajectory(name).fitted(self.trajectory)
             estimate = self._with_provenance(estimate)
-            # Judged by torques, as any other.
-            estimate = replace(estimate, residuals=residual_statistics(
-                self.training, estimate.parameters.values))
+            values = estimate.parameters.values
+            # Judged by torques, as any other, where these were measured.
+            estimate = replace(estimate, residuals=(
+                residual_statistics(self.training, values) if self.loop is None
+                else self.loop.statistics(values)))
             if found is not None:
                 found(estimate)
-            judged = evaluate(estimate, self.training, self.held_out, data=self.data)
-            return replace(judged, motion=motion)
+            return replace(self._judged(estimate), motion=motion)
         estimator = self.settings.build(name)
         estimate = estimator.fit(self.training)
         if found is not None:
@@ -235,7 +264,7 @@ class Study:
             ParameterError: It has other parameters.
         """
         if estimate.estimator in TRAJECTORY_ESTIMATORS:
-            return evaluate(estimate, self.training, self.held_out, data=self.data)
+            return self._judged(estimate)
         folds = None
         if self.folds and self.held_out is None:
             folds = cross_validate(
@@ -243,6 +272,12 @@ class Study:
                 count=self.folds)
         return evaluate(
             estimate, self.training, self.held_out, folds=folds, data=self._findings(estimate))
+
+    def _judged(self, estimate: Estimate) -> Evaluation:
+        """An estimate of states and parameters, judged by torques or by simulated motion."""
+        if self.loop is not None:
+            return evaluate_motion(estimate, self.loop, self.held_out, data=self.data)
+        return evaluate(estimate, self.training, self.held_out, data=self.data)
 
     def _findings(self, estimate: Estimate) -> DataFindings:
         """What the recordings show, the one with a load of known mass among them."""
@@ -307,7 +342,8 @@ def _held_out(
             where=other.dataset.source, found=measured.dataset.source,
             fix='Validate by another recording, or keep the last part of this one back with '
             '--holdout')
-    other.effort_findings()
+    if not other.commanded:
+        other.effort_findings()
     return HeldOut.of(other)
 
 
@@ -324,33 +360,6 @@ def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:
             where='known.payload.recording', found=measured.dataset.source,
             fix='Record the robot once without and once with the load')
     return measured.problem()
-
-
-def require_split(holdout: float | None, folds: int, by_states: bool) -> None:
-    """Refuse a part to hold out, or a number of folds, that cannot be.
-
-    Args:
-        holdout: Last part of each recording to judge by.
-        folds: Number of stretches for cross-validation; 0 for none.
-        by_states: Whether states are sought with the parameters.
-
-    Raises:
-        ConfigurationError: It cannot be.
-    """
-    if holdout is not None and not 0.0 < holdout < 1.0:
-        raise ConfigurationError(
-            'is not a part of the recording', where='--holdout', found=holdout,
-            allowed='a number between 0 and 1',
-            fix=f'For {holdout:g} % say {holdout / 100.0:g}' if 1.0 < holdout < 100.0 else None,
-        )
-    if folds < 0 or folds == 1:
-        raise ConfigurationError(
-            'there is nothing to leave out', where='--folds', found=folds, allowed='2 or more'
-        )
-    if folds and by_states:
-        raise ConfigurationError(
-            'stretches are left out in turn by regression only', where='--folds', found=folds,
-            fix='Keep a part of the recording back with --holdout')
 
 
 def quality_of(

@@ -16,7 +16,7 @@ from sysid_ros.report.evidence import comparison_section, folds_section, simulat
 from sysid_ros.report.headline import headline
 from sysid_ros.report.remark_groups import grouped_remarks
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
-from sysid_ros.report.summary import ERRORS, errors_table, strengths
+from sysid_ros.report.summary import errors_table, strengths
 
 #: Most characters of a line.
 WIDTH = 100
@@ -37,7 +37,7 @@ def brief_summary(evaluation: Evaluation, comparison: Comparison | None = None) 
     parts = [
         verdict_text(evaluation.verdict, predictions, estimate),
         comparison_section(comparison) if comparison else '',
-        ERRORS + errors_table(dict(reversed(predictions.items()))),
+        errors_table(dict(reversed(predictions.items()))),
         folds_section(evaluation.folds) if evaluation.folds else '',
         simulation_section(evaluation.simulation) if evaluation.simulation else '',
         strengths(estimate),
@@ -60,7 +60,7 @@ def prediction_brief(
     """
     joints = next(iter(predictions.values())).joint_names
     parts = [
-        verdict_text(verdict, predictions, estimate), ERRORS + errors_table(predictions),
+        verdict_text(verdict, predictions, estimate), errors_table(predictions),
         simulation_section(simulation) if simulation else '', remarks_text(verdict, joints)]
     return wrapped('\n\n'.join(part for part in parts if part) + '\n')
 

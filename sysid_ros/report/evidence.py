@@ -61,7 +61,7 @@ def simulation_section(simulation: Simulation) -> str:
     ])
     lines = [
         f'Simulation: {len(simulation.starts)} held-out stretches of {simulation.horizon:.2g} s, '
-        'open loop under the measured torque; RMS errors',
+        f'open loop under {simulation.under}; RMS errors',
         table(
             ['joint', 'unit', 'position', 'prior', 'coasting', 'velocity', 'prior', 'coasting'],
             rows,

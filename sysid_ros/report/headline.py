@@ -46,6 +46,8 @@ def headline(predictions: Mapping[str, TorquePrediction], estimate: Estimate) ->
 
 def _gain(rows: str, prediction: TorquePrediction) -> str:
     own, prior = prediction.candidate.relative_error, prediction.prior.relative_error
+    if not np.isfinite(own) and prediction.what == 'motion':
+        return 'The motion cannot be simulated with what was found.'
     if not np.isfinite(own):
         return 'No torque was measured, so nothing says how well it is predicted.'
     motion = (
@@ -57,13 +59,14 @@ def _gain(rows: str, prediction: TorquePrediction) -> str:
         compared = (f', {number(times, 2)} times less' if times >= 1.0 else
                     f', {number(1.0 / times, 2)} times more' if times > 0.0 else '')
         compared = f'{compared} than the description before the fit ({percent(prior)})'
-    return f'{motion} the torque is {percent(own)} off{compared}.'
+    said = f'the simulated {prediction.what}' if prediction.what == 'motion' else 'the torque'
+    return f'{motion} {said} is {percent(own)} off{compared}.'
 
 
 def _worst(prediction: TorquePrediction) -> str:
     joint = worst_joint(prediction)
     if joint is None:
-        return 'No joint has a torque to compare with.'
+        return f'No joint has a {prediction.what} to compare with.'
     own, prior = (
         errors.relative_per_joint[joint] for errors in (prediction.candidate, prediction.prior))
     return (f'The worst joint is {prediction.joint_names[joint]}: {percent(own)} off, '

@@ -32,8 +32,6 @@ from sysid_ros.robot.parameters import ParameterSet
 _WIDTH = 96
 # Fewer recordings say little of how much others would disagree.
 _FEW = 4
-#: Heading of the errors.
-ERRORS = 'Torque errors, relative to the torque; RMS in N·m or N\n'
 
 
 def summary(
@@ -59,7 +57,7 @@ def summary(
         comparison_section(comparison) if comparison else '',
         _fit(estimate),
         strengths(estimate),
-        ERRORS + errors_table(predictions),
+        errors_table(predictions),
         choices_section(choice.choices, choice.left) if choice and (
             choice.choices or choice.left) else '',
         friction_section(choice.friction) if choice and choice.friction else '',
@@ -82,7 +80,7 @@ def prediction_summary(
     label = 'held-out' if prediction.held_out else 'training'
     parts = [
         _verdict(verdict),
-        ERRORS + errors_table({label: prediction}),
+        errors_table({label: prediction}),
         simulation_section(simulation) if simulation else '',
         _remarks(verdict),
     ]
@@ -90,7 +88,7 @@ def prediction_summary(
 
 
 def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
-    """Torque errors per joint and in all, with the prior beside, as text.
+    """Errors per joint and in all, with the prior beside, as text under their heading.
 
     Args:
         predictions: Predictions of the same joints, by what they are called.
@@ -116,7 +114,7 @@ def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
             percent(prediction.candidate.relative_error),
             percent(prediction.prior.relative_error), '',
         ]
-    return table(header, [*rows, total])
+    return f'{shown[0][1].heading}\n{table(header, [*rows, total])}'
 
 
 def _verdict(verdict: Verdict) -> str:

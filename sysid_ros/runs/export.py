@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.evaluation.evaluation import CLOSEST_FRICTION
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
@@ -37,11 +38,14 @@ def export_run(
         raise ReleaseError(
             f'there is nothing to export: {estimate.status.value.rstrip(".")}',
             where=str(run.path), fix='See summary.txt of the run for what to do')
-    robot = run.setup().model.robot
+    model = run.setup().model
+    robot, drives = model.robot, actuated(model)
     notes: tuple[str, ...] = ()
     if description is not None:
         closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
-        notes = write_description(description, robot, estimate.parameters, closest).notes
+        notes = write_description(
+            description, robot, estimate.parameters, closest,
+            None if drives is None else drives.actuators).notes
     if yaml is not None:
         provenance = {'estimator': estimate.estimator, 'run': run.path.name}
         write_atomically(yaml, export_yaml(

@@ -13,7 +13,8 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.regression.conditioning import Conditioning
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.evaluation.study import Study, require_split
+from sysid_ros.evaluation.study import Study
+from sysid_ros.evaluation.study_checks import require_split
 from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.runs.judged import digests

@@ -206,7 +206,7 @@ def _further(
     estimate: Estimate, held_out: HeldOut | None, simulation: Simulation | None
 ) -> Simulation | None:
     """The simulation of a run over a longer horizon, where the recording has such stretches."""
-    if held_out is None or simulation is None:
+    if held_out is None or simulation is None or held_out.loop is not None:
         return simulation
     model = held_out.problem.model
     values = model.parameters.with_values(_values(estimate, held_out.problem)).values

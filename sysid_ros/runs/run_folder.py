@@ -28,6 +28,7 @@ from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
@@ -247,7 +248,10 @@ class RunFolder:
         try:
             file = self.path / _IDENTIFIED[robot.description.format]
             closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
-            return write_description(file, robot, parameters, closest).notes
+            drives = actuated(model)
+            return write_description(
+                file, robot, parameters, closest,
+                None if drives is None else drives.actuators).notes
         except ReleaseError as error:
             return (f'No {robot.description.format.upper()} was written: {error}',)
 

@@ -10,10 +10,13 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.contradictions import score_test
 from sysid_ros.evaluation.data_findings import DataFindings, delays_of
 from sysid_ros.evaluation.evaluation import HeldOut, remarks_on, simulate_held_out
+from sysid_ros.evaluation.motion_prediction import predict_motion
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.study import FINGERPRINTS, quality_of
 from sysid_ros.evaluation.verdict import Verdict, judge
+from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.fingerprint import is_known
+from sysid_ros.recording.processing.delay import TorqueDelays
 from sysid_ros.report.brief import prediction_brief
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
 from sysid_ros.report.summary import prediction_summary
@@ -30,7 +33,8 @@ class Validation:
     Attributes:
         name: Name of the recording, which goes into the names of the files.
         verdict: The verdict by it.
-        prediction: Errors of torque; ``prediction.held_out`` is False where the recording was
+        prediction: Errors of torque or of simulated motion; ``prediction.held_out`` is False where
+            the recording was
             fitted.
         brief: What a terminal shows of it.
         summary: All of it for people.
@@ -71,20 +75,25 @@ def validate_run(
         model = setup.model
     with stage('Reading the recording, predicting and simulating it'):
         measured = Measurement.read(setup).evenly_stamped()
-        efforts = measured.setup.effort_findings(measured.dataset)
-        delays = delays_of(measured.dataset, model)
         held_out = HeldOut.of(measured)
+        efforts: tuple[EffortFinding, ...] = ()
+        delays: TorqueDelays | None = None
+        if held_out.loop is None:
+            efforts = measured.setup.effort_findings(measured.dataset)
+            delays = delays_of(measured.dataset, model)
         problem = held_out.problem
         known = estimate.provenance.get(FINGERPRINTS, ())
         unseen = not (
             estimate.has_seen(str(problem.provenance['sha256']))
             or is_known(measured.recording, model.robot.joint_names, known))
-        prediction = predict(estimate, problem, held_out=unseen)
+        prediction = (
+            predict(estimate, problem, held_out=unseen) if held_out.loop is None
+            else predict_motion(estimate, held_out.loop, held_out=unseen))
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *remarks_on(estimate, held_out))
-        data = DataFindings(
-            efforts, () if delays is None else (delays,)
-        ).without_excluded_clock(score_test(problem, estimate))
+        data = DataFindings(efforts, () if delays is None else (delays,))
+        if held_out.loop is None:
+            data = data.without_excluded_clock(score_test(problem, estimate))
     verdict = judge(
         estimate, prediction, simulation=simulation if unseen else None,
         data=data,

@@ -13,7 +13,7 @@ def prediction(errors, sizes, prior=None, overall=0.1, prior_overall=0.4):
     errors, sizes = np.array(errors), np.array(sizes)
     prior = np.ones(len(errors)) if prior is None else np.array(prior)
     return SimpleNamespace(
-        joint_names=tuple(f'joint_{k}' for k in range(len(errors))),
+        what='torque', joint_names=tuple(f'joint_{k}' for k in range(len(errors))),
         candidate=SimpleNamespace(
             relative_per_joint=errors, rms_per_joint=errors * sizes, relative_error=overall),
         prior=SimpleNamespace(

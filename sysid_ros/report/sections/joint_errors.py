@@ -1,4 +1,4 @@
-"""Torque error of every joint against the prior and against no model."""
+"""Error of every joint, of torque or of simulated motion, against the prior and no model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 160.0
 
 
 class JointError(ReportModel):
-    """Errors of one joint: relative to its torque, and RMS in [N·m] or [N]."""
+    """Errors of one joint: relative to its torque or motion, and RMS."""
 
     joint: str
     unit: str
@@ -36,17 +36,29 @@ class RowsErrors(ReportModel):
 
 
 class JointErrorsSection(Section):
-    """Errors of every joint on the rows to judge by, and on those that were fitted."""
+    """Errors of every joint on the rows to judge by, and on those that were fitted.
+
+    Attributes:
+        simulated: Whether errors are of simulated motion; otherwise of torque.
+    """
 
     section: Literal['joint_errors'] = 'joint_errors'
-    title: ClassVar[str] = 'Torque error of every joint'
+    title: ClassVar[str] = 'Error of every joint'
+    simulated: bool = False
     errors: list[RowsErrors]
+
+    @property
+    def what(self) -> str:
+        """What errors are of, in words."""
+        return 'motion' if self.simulated else 'torque'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
         """Errors of a run."""
-        return cls(errors=[
-            _errors(rows, source.recording_of(rows), prediction, source.torque_units)
+        is_motion = source.prediction.what == 'motion'
+        units = source.position_units if is_motion else source.torque_units
+        return cls(simulated=is_motion, errors=[
+            _errors(rows, source.recording_of(rows), prediction, units)
             for rows, prediction in source.predictions.items()])
 
     def figures(self) -> dict[str, Figure]:
@@ -69,7 +81,7 @@ class JointErrorsSection(Section):
             'yanchor': 'bottom', 'showarrow': False, 'font': {'size': 11}}
         return {'errors': figure(
             bars, axis(type='category'),
-            axis('error [% of the torque]', range=[0, min(1.08 * largest, _MOST)]),
+            axis(f'error [% of the {self.what}]', range=[0, min(1.08 * largest, _MOST)]),
             height=320, barmode='group', bargap=0.35, shapes=[none], annotations=[note])}
 
 
