@@ -12,13 +12,16 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ReleaseError
+from sysid_ros.mechanics.actuators.actuators import Actuators
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, fields_of_laws
 from sysid_ros.mechanics.joint_terms.term import described_dynamics
 from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.document import Document
 from sysid_ros.release.link_shares import BodyShares, share_body
+from sysid_ros.release.mjcf_actuators import actuator_splices
 from sysid_ros.release.mjcf_document import MjcfDocument
+from sysid_ros.release.term_checks import require_plausible_terms
 from sysid_ros.release.urdf_document import UrdfDocument
 from sysid_ros.release.xml_splice import apply_splices
 from sysid_ros.robot.description.urdf import RobotDescription
@@ -32,8 +35,6 @@ from sysid_ros.robot.parameters import ParameterSet
 #: robots whose torques exceed 1000 N·m, where double precision ends.
 TORQUE_TOLERANCE = 1e-9
 _RELATIVE_TOLERANCE = 1e-12
-# A bound that holds counts as kept to this part of it.
-_BOUND_TOLERANCE = 1e-9
 
 _NO_LAWS: Mapping[str, ClosestFriction] = MappingProxyType({})
 
@@ -59,7 +60,7 @@ class DescriptionExport:
 
 def export_description(
     robot: RobotModel, parameters: ParameterSet,
-    closest: Mapping[str, ClosestFriction] = _NO_LAWS,
+    closest: Mapping[str, ClosestFriction] = _NO_LAWS, actuators: Actuators | None = None,
 ) -> DescriptionExport:
     """Write identified parameters into the robot's own description.
 
@@ -72,6 +73,7 @@ def export_description(
         robot: The robot that was identified.
         parameters: Its parameters; bodies and joints that are not in it stay as described.
         closest: Damping and friction of joints whose friction is another law.
+        actuators: Actuators that were identified, which an MJCF has a place for.
 
     Returns:
         The document, and notes on what it cannot hold.
@@ -80,18 +82,24 @@ def export_description(
         ReleaseError: A body is physically inconsistent, before or after rounding, a friction
             or armature is negative, or the document cannot be edited.
     """
-    _refuse_implausible(parameters)
+    require_plausible_terms(parameters)
     document = _document(robot.description)
     shares = body_shares(robot, parameters)
     terms = dict(_changed_terms(robot.opened, parameters, document, closest))
-    xml = apply_splices(robot.description.xml, document.splices(shares, terms))
+    if robot.description.format != 'mjcf':
+        actuators = None
+    splices = [*document.splices(shares, terms)]
+    if actuators is not None:
+        splices += actuator_splices(robot.description.xml, actuators, parameters)
+    xml = apply_splices(robot.description.xml, splices)
     export = DescriptionExport(
         xml=xml,
         sha256=hashlib.sha256(xml).hexdigest(),
         links=tuple(share.first[0] for share in shares),
         joints=tuple(terms),
         notes=tuple(
-            f'{note}.' for note in _notes(robot, parameters, shares, document, closest)
+            f'{note}.' for note in _notes(
+                robot, parameters, shares, document, closest, actuators)
         ),
     )
     _check_as_written(robot, export, shares)
@@ -117,7 +125,7 @@ def body_shares(robot: RobotModel, parameters: ParameterSet) -> list[BodyShares]
 
 def write_description(
     path: str | Path, robot: RobotModel, parameters: ParameterSet,
-    closest: Mapping[str, ClosestFriction] = _NO_LAWS,
+    closest: Mapping[str, ClosestFriction] = _NO_LAWS, actuators: Actuators | None = None,
 ) -> DescriptionExport:
     """Export, verify by reloading, and write the file completely or not at all.
 
@@ -126,6 +134,7 @@ def write_description(
         robot: The robot that was identified.
         parameters: Its parameters.
         closest: As for :func:`export_description`.
+        actuators: Likewise.
 
     Returns:
         What was written.
@@ -134,7 +143,7 @@ def write_description(
         ReleaseError: As in :func:`export_description` and :func:`verify_export`, or the file cannot
             be written.
     """
-    export = export_description(robot, parameters, closest)
+    export = export_description(robot, parameters, closest, actuators)
     verify_export(robot, parameters, export, closest=closest)
     write_atomically(path, export.xml)
     return export
@@ -190,24 +199,6 @@ def verify_export(
             found=f'{worst:.3g} N·m', allowed=f'{allowed:.3g} N·m',
         )
     return worst
-
-
-def _refuse_implausible(parameters: ParameterSet) -> None:
-    """Refuse frictions and drive inertias that are negative, or larger than they may be."""
-    described = names_in('mjcf')
-    for name, value, upper in zip(
-            parameters.names, parameters.values, parameters.upper, strict=True):
-        owner, _, field = name.rpartition('.')
-        if field in described and value < 0.0:
-            raise ReleaseError(
-                f'{field} is negative', where=owner, found=f'{value:.6g}',
-                allowed='zero or more', fix='Use a physically consistent estimator',
-            )
-        if field in described and value > upper * (1.0 + _BOUND_TOLERANCE):
-            raise ReleaseError(
-                f'{field} is larger than plausible', where=owner, found=f'{value:.6g}',
-                allowed=f'{upper:.6g} or less', fix='Use a physically consistent estimator',
-            )
 
 
 def _is_changed(robot: RobotModel, body: str, parameters: ParameterSet) -> bool:
@@ -299,7 +290,7 @@ def _followers(robot: RobotModel) -> dict[str, list[str]]:
 
 def _notes(
     robot: RobotModel, parameters: ParameterSet, shares: list[BodyShares], document: Document,
-    closest: Mapping[str, ClosestFriction],
+    closest: Mapping[str, ClosestFriction], actuators: Actuators | None,
 ) -> Iterator[str]:
     if robot.description.expanded_from_xacro:
         yield 'The description is a xacro file: its expansion is written, without macros'
@@ -325,7 +316,11 @@ def _notes(
             f'friction that come closest to them over the fitted motion are written, {errors} % '
             'off; the YAML export holds the laws'
         )
-    without_place = _without_place(robot, parameters, document, closest)
+    placed = set() if actuators is None else {
+        each.name for own in actuators.joints for each in own.parameters(robot)}
+    without_place = [
+        name for name in _without_place(robot, parameters, document, closest)
+        if name.strip('"') not in placed]
     if without_place:
         yield (
             f'{document.name} has no place for {", ".join(without_place)}: the YAML export holds '

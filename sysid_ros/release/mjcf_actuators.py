@@ -1,0 +1,89 @@
+"""Actuators of an MJCF with identified constants, written where the described ones are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.current import CurrentDrive
+from sysid_ros.mechanics.actuators.dc_motor import DcMotor
+from sysid_ros.mechanics.actuators.position_servo import PositionServo
+from sysid_ros.mechanics.actuators.torque import TorqueDrive
+from sysid_ros.release.document import start_tag
+from sysid_ros.release.xml_splice import Element, Splice, locate
+from sysid_ros.robot.parameters import ParameterSet
+
+# Root, section, actuator.
+_DEPTH = 3
+_Tag = tuple[str, dict[str, str]]
+
+
+def actuator_splices(
+    xml: bytes, actuators: Actuators, parameters: ParameterSet
+) -> Iterator[Splice]:
+    """Edits of an MJCF that give joints the actuators that were identified.
+
+    An actuator of such a joint is replaced, under its name; for others a section is added. What
+    defaults would change is said at each actuator.
+
+    Args:
+        xml: The document.
+        actuators: The actuators.
+        parameters: Their constants, among others.
+    """
+    root = locate(xml, _DEPTH)
+    described = {
+        element.attributes['joint']: element
+        for section in root.find_all('actuator') for element in section.children
+        if 'joint' in element.attributes}
+    added = []
+    for each in actuators.joints:
+        element = described.get(each.joint)
+        tag = _tag(each, parameters, element)
+        if element is None:
+            added.append(tag)
+        else:
+            yield Splice(element.start, element.end, tag.encode())
+    if added:
+        at = xml.rfind(b'</', 0, root.end)
+        lines = '\n'.join(f'    {tag}' for tag in added)
+        yield Splice(at, at, f'  <actuator>\n{lines}\n  </actuator>\n'.encode())
+
+
+def _tag(each: JointActuator, parameters: ParameterSet, element: Element | None) -> str:
+    name = each.joint if element is None else element.attributes.get('name', each.joint)
+    p = {
+        constant.name: parameters[f'{each.joint}.{constant.name}']
+        for constant in each.kind.constants}
+    kind, values = _TAGS[each.kind.name](p)
+    limited = bool(np.isfinite(each.torque_limit))
+    limit = {'forcerange': f'{-each.torque_limit!r} {each.torque_limit!r}'} if limited else {}
+    return start_tag(kind, {
+        'name': name, 'joint': each.joint, **values, 'gear': '1', 'ctrllimited': 'false',
+        'forcelimited': str(limited).lower(), **limit})
+
+
+def _position(p: Mapping[str, float]) -> _Tag:
+    return 'position', {'kp': repr(p['kp']), 'kv': repr(p['kd'])}
+
+
+def _motor(p: Mapping[str, float]) -> _Tag:
+    return 'motor', {}
+
+
+def _current(p: Mapping[str, float]) -> _Tag:
+    return 'general', {'gainprm': repr(p['gear'] * p['torque_constant'])}
+
+
+def _voltage(p: Mapping[str, float]) -> _Tag:
+    scale = p['gear'] * p['torque_constant'] / p['resistance']
+    return 'general', {
+        'gainprm': repr(scale * p['supply_voltage']), 'biastype': 'affine',
+        'biasprm': f'0 0 {-scale * p["back_emf"] * p["gear"]!r}'}
+
+
+_TAGS: Mapping[str, Callable[[Mapping[str, float]], _Tag]] = {
+    PositionServo.name: _position, TorqueDrive.name: _motor, CurrentDrive.name: _current,
+    DcMotor.name: _voltage}
