@@ -1,0 +1,149 @@
+"""A robot without torque sensors goes from commands to a model that simulates it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import mujoco
+import numpy as np
+import pytest
+import yaml
+
+from support import actuated_arm as arm
+from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.main import main
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.evaluation.study import Study
+from sysid_ros.runs.judgement import judge_again
+
+SERVOS = {
+    name: {'kind': 'position_servo', 'kp': kp, 'kd': kd, 'torque_limit': limit}
+    for name, kp, kd, limit in zip(arm.JOINTS, arm.KP, arm.KD, arm.LIMIT, strict=True)}
+
+
+def settings(file, **robot):
+    """What a user writes."""
+    return {
+        'robot': {'description': 'arm.xml', 'actuators': SERVOS} | robot,
+        'recording': {
+            'format': 'csv', 'file': file, 'joints': list(arm.JOINTS), 'time': {'column': 't'},
+            'position': {'prefix': 'q_'}, 'command': {'prefix': 'u_'}}}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """The arm as described, two recordings and their settings."""
+    path = tmp_path_factory.mktemp('actuated')
+    (path / 'arm.xml').write_text(arm.DESCRIBED)
+    for number, (name, seconds, pace) in enumerate((('first', 8.0, 1.0), ('other', 5.0, 1.3))):
+        t, command, q = arm.recording(seconds, pace, number)
+        np.savetxt(path / f'{name}.csv', np.column_stack([t, command, q]), delimiter=',',
+                   header='t,u_shoulder,u_elbow,q_shoulder,q_elbow', comments='')
+        (path / f'{name}.yaml').write_text(yaml.safe_dump(settings(f'{name}.csv')))
+    return path
+
+
+@pytest.fixture(scope='module')
+def run(folder):
+    """A fit, judged by the other recording."""
+    code = main([
+        'fit', str(folder / 'first.yaml'), '--validate', str(folder / 'other.yaml'),
+        '-o', str(folder / 'run')])
+    assert code == ExitCode.OK
+    return folder / 'run'
+
+
+def test_drives_are_found_from_commands_and_encoders(run):
+    estimate = Estimate.load(run / 'estimate.json')
+    deviation = dict(zip(estimate.parameters.names, estimate.standard_deviation, strict=True))
+    for field, values in arm.TRUTH.items():
+        for joint, truth in zip(arm.JOINTS, values, strict=True):
+            name = f'{joint}.{field}'
+            # Dry friction is another law in MuJoCo, which holds a joint that hardly moves.
+            assert estimate.parameters[name] == pytest.approx(truth, rel=0.1), name
+            assert 0.0 < deviation[name] < 0.2 * truth
+    assert estimate.parameters['command.delay'] == pytest.approx(arm.DELAY, abs=5e-4)
+    assert estimate.parameters['elbow.kp'] == arm.KP[1] and deviation['elbow.kp'] == 0.0
+
+
+def test_it_is_judged_by_the_motion_that_it_simulates(run):
+    verdict = json.loads((run / 'verdict.json').read_text())
+    evidence = json.loads((run / 'evaluation.json').read_text())
+    assert verdict['committable']
+    unseen = evidence['held_out']
+    # Judged by another recording, ten times nearer to it than by the description.
+    assert unseen['relative_error'] < 0.1 * unseen['prior_relative_error']
+    summary = (run / 'summary.txt').read_text()
+    assert 'Errors of the motion simulated under the recorded commands' in summary
+    assert 'open loop under the recorded commands' in summary
+    assert any('No torque was measured' in remark for remark in verdict['remarks'])
+
+
+def test_it_is_judged_alike_by_its_recordings_again(run):
+    assert judge_again('run', run).startswith('Judged again by its recordings')
+
+
+def test_another_recording_is_predicted_by_simulation(run, folder, capsys):
+    assert main(['validate', str(run), str(folder / 'other.yaml')]) == ExitCode.OK
+    assert 'the simulated motion is' in capsys.readouterr().out
+    assert json.loads((run / 'verdict_other.json').read_text())['committable']
+
+
+def test_the_mjcf_simulates_the_arm_in_mujoco(run):
+    file = run / 'identified.xml'
+    position = {
+        each.get('joint'): each
+        for each in ElementTree.parse(file).getroot().find('actuator').findall('position')}
+    assert float(position['elbow'].get('kp')) == arm.KP[1]
+    assert position['elbow'].get('forcerange') == '-12.0 12.0'
+    exported = mujoco.MjModel.from_xml_path(str(file))
+    exported.opt.timestep, exported.opt.integrator = (
+        arm.STEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+    described = mujoco.MjModel.from_xml_path(str(file))
+    described.opt.timestep, described.opt.integrator = (
+        arm.STEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+    prior = mujoco.MjModel.from_xml_string(arm.DESCRIBED)
+    for name in ('dof_damping', 'dof_frictionloss', 'dof_armature'):
+        getattr(described, name)[:] = getattr(prior, name)
+    t = np.arange(600) / arm.RATE
+    command = arm.commanded(t, 0.8)
+    true = arm.simulated(arm.plant(), command, command[0])
+    errors = [
+        np.sqrt(np.mean((arm.simulated(model, command, command[0]) - true)**2))
+        for model in (exported, described)]
+    assert errors[0] < 0.1 * errors[1]
+
+
+def test_a_stiffness_that_is_sought_is_found_by_the_weight_of_the_links(folder):
+    sought = {name: servo | {'kp': 1.3 * servo['kp'], 'sought': ['kp']}
+              for name, servo in SERVOS.items()}
+    (folder / 'sought.yaml').write_text(yaml.safe_dump(settings('first.csv', actuators=sought)))
+    code = main(['fit', str(folder / 'sought.yaml'), '--validate', str(folder / 'other.yaml'),
+                 '-o', str(folder / 'sought')])
+    assert code == ExitCode.OK
+    estimate = Estimate.load(folder / 'sought' / 'estimate.json')
+    for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
+        assert estimate.parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.05)
+
+
+def test_a_common_factor_is_said_with_what_would_fix_it(folder, capsys):
+    sought = {name: servo | {'sought': ['kp', 'kd']} for name, servo in SERVOS.items()}
+    content = settings('first.csv', actuators=sought) | {'fit': {'fixed': []}}
+    (folder / 'scale.yaml').write_text(yaml.safe_dump(content))
+    main(['fit', str(folder / 'scale.yaml'), '--validate', str(folder / 'other.yaml'),
+          '-o', str(folder / 'scale')])
+    notes = ' '.join(Estimate.load(folder / 'scale' / 'estimate.json').notes)
+    assert 'but for a common factor of all torques' in notes
+    assert 'fit: {fixed: [LINK.mass]}' in notes
+
+
+def test_gains_in_degrees_are_told(folder):
+    degrees = {name: servo | {key: servo[key] * np.pi / 180.0 for key in ('kp', 'kd')}
+               for name, servo in SERVOS.items()}
+    (folder / 'degrees.yaml').write_text(yaml.safe_dump(settings('first.csv', actuators=degrees)))
+    study = Study.load(FitSetup.load(folder / 'degrees.yaml'), holdout=0.3, estimator='shooting')
+    assert any('N·m/deg have to be given in N·m/rad' in text for text in study.trajectory.warnings)
+    right = Study.load(FitSetup.load(folder / 'first.yaml'), holdout=0.3, estimator='shooting')
+    assert not any('N·m/deg' in text for text in right.trajectory.warnings)
