@@ -34,8 +34,7 @@ class Validation:
         name: Name of the recording, which goes into the names of the files.
         verdict: The verdict by it.
         prediction: Errors of torque or of simulated motion; ``prediction.held_out`` is False where
-            the recording was
-            fitted.
+            the recording was fitted.
         brief: What a terminal shows of it.
         summary: All of it for people.
         file: The verdict, as it was written beside the run.

@@ -21,12 +21,13 @@ from sysid_ros.settings import StrictSettings
 _DELAY = 0.005
 _CONSTANTS = {
     constant.name: constant.words for kind in KINDS for constant in kind.constants}
-_Keys: Any = create_model('ConstantKeys', __base__=StrictSettings, **{
+_FIELDS: dict[str, Any] = {
     name: (float | None, Field(default=None, description=f'{words}.'))
-    for name, words in _CONSTANTS.items()})
+    for name, words in _CONSTANTS.items()}
+_Keys: Any = create_model('ConstantKeys', __base__=StrictSettings, **_FIELDS)
 
 
-class ActuatorSettings(_Keys):  # type: ignore[misc]
+class ActuatorSettings(_Keys):
     """The actuator of a joint, or of all joints that a pattern matches.
 
     Its other keys are the constants of the kinds, in the units of the joint: ``kp`` in [N·m/rad],
