@@ -204,7 +204,7 @@ def reasons() -> Iterator[tuple[str, str]]:
     for pattern in Pattern:
         yield (f'{_UNKNOWN}: the effort {pattern.value}; that is what most of the error follows.',
                pattern.next_step)
-    for name in ('contradictions', 'departures', 'unsaid_load'):
+    for name in ('contradictions', 'departures', 'undeclared_load'):
         yield from _sentences(ast.parse((folder / f'{name}.py').read_text(encoding='utf-8')))
 
 

@@ -19,7 +19,7 @@ from sysid_ros.estimation.estimate import Estimate, ResidualStatistics
 from sysid_ros.estimation.trajectory.assessment import encoder_statistics
 from sysid_ros.estimation.trajectory.pieces import Piece, compare, cut
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.stable_step import stable_substeps
+from sysid_ros.estimation.trajectory.stable_step import stable_steps
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import (
@@ -85,7 +85,7 @@ class OpenLoop:
         problem = self.problem
         at = replace(problem, parameters=problem.parameters.with_values(values))
         simulator = Simulator(
-            problem.model, np.zeros(0, dtype=int), False, stable_substeps(at))
+            problem.model, np.zeros(0, dtype=int), False, stable_steps(at).taken)
         starts = [
             np.array([part[piece.first] for part in self.states[piece.segment]])
             for piece in pieces]

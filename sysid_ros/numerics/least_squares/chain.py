@@ -206,7 +206,7 @@ class NormalEquations:
         scaled = [np.where(part > 0.0, part, 1.0) for part in scale]
         eliminated = self.eliminated(damping * scaled[0], damping * scaled[1])
         found = None if eliminated is None else eliminated.step(lower, upper)
-        if found is None:
+        if eliminated is None or found is None:
             return None
         states, values = found
         gradient, slope = self.gradient
