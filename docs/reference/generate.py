@@ -68,8 +68,9 @@ def settings_page() -> str:
     """All keys of all YAML files that people write."""
     parts = ['# Settings', _NOTE,
              'Unknown keys are refused, with the nearest known one. Units are SI, angles in rad.']
+    written: set[tuple[str, type]] = set()
     for title, name, read_by in _FILES:
-        parts += [f'## {title}', read_by, *tables.sections(tables.class_of(name))]
+        parts += [f'## {title}', read_by, *tables.sections(tables.class_of(name), written)]
     return '\n\n'.join(parts) + '\n'
 
 

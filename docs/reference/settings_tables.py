@@ -50,23 +50,27 @@ def class_of(name: str) -> type:
     return found
 
 
-def sections(kind: type, path: str = '', seen: tuple[type, ...] = ()) -> Iterator[str]:
+def sections(
+    kind: type, written: set[tuple[str, type]], path: str = '', within: tuple[type, ...] = ()
+) -> Iterator[str]:
     """Headings and tables of a class of settings and of all that it holds.
 
     Args:
         kind: The class.
+        written: Sections of a page that are there already, and are not written again; updated.
         path: Keys that lead to it, with dots between.
-        seen: Classes that hold it, which are not written again.
+        within: Classes that hold it.
     """
     if path:
+        written.add((path, kind))
         yield f'### {path}'
         yield markdown(first_sentence(kind))
     yield table(kind, path)
     for key in keys(kind):
+        own = f'{path}.{key.name}' if path else key.name
         for inner in _held(key.annotation):
-            if inner not in seen:
-                yield from sections(
-                    inner, f'{path}.{key.name}' if path else key.name, (*seen, kind))
+            if inner not in within and (own, inner) not in written:
+                yield from sections(inner, written, own, (*within, kind))
 
 
 def table(kind: type, path: str) -> str:

@@ -1,6 +1,7 @@
 """Pages of the documentation: all in the nav; links, commands and settings in them are valid."""
 
 import argparse
+import ast
 import functools
 import importlib
 import re
@@ -134,6 +135,14 @@ def test_a_command_in_a_sentence_names_a_verb_and_its_options(words):
     importlib.import_module(f'sysid_ros.cli.{words[0]}').add_arguments(verb)
     known = {option for action in verb._actions for option in action.option_strings}
     assert {word for word in words if re.match(r'--?[a-z]', word)} <= known
+
+
+@pytest.mark.parametrize('text', list(blocks('python')))
+def test_python_in_a_block_compiles_and_imports_what_there_is(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(node.module)
+            assert all(hasattr(module, alias.name) for alias in node.names)
 
 
 def require_valid(data):
