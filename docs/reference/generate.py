@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import settings_tables as tables
@@ -174,7 +174,7 @@ def interface_fields(text: str) -> tuple[str, list[tuple[str, str, str]]]:
         elif fields:
             kind, name, said = fields[-1]
             fields[-1] = kind, name, f'{said} {comment.strip()}'
-    return ' '.join(line if line else '\n\n' for line in about), fields
+    return '\n'.join(about), fields
 
 
 def verdict_page() -> str:
@@ -194,9 +194,10 @@ def reasons() -> Iterator[tuple[str, str]]:
     folder = PROJECT / 'sysid_ros' / 'evaluation'
     for name in _REASONS:
         tree = ast.parse((folder / f'{name}.py').read_text(encoding='utf-8'))
+        words = _constants(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'Objection':
-                reason, step = map(_template, node.args)
+                reason, step = _template(node.args[0]), _template(node.args[1], words)
                 if reason.strip(f'{_UNKNOWN} '):
                     yield reason, step
     for status in Status:
@@ -222,12 +223,30 @@ def _sentences(tree: ast.Module) -> Iterator[tuple[str, str]]:
             'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
 
 
-def _template(node: ast.expr) -> str:
-    """Text of an expression, with what is only known at run time left open."""
+def _constants(tree: ast.Module) -> dict[str, str]:
+    """Texts of a module that have a name."""
+    return {
+        target.id: str(node.value.value) for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _template(node: ast.expr, words: Mapping[str, str] | None = None) -> str:
+    """Text of an expression, with what is only known at run time left open.
+
+    Args:
+        node: The expression.
+        words: Texts by name, where alternatives are told, too.
+    """
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
         return ''.join(map(_template, node.values))
+    if words is not None and isinstance(node, ast.Name):
+        return words.get(node.id, _UNKNOWN)
+    if words is not None and isinstance(node, ast.IfExp):
+        told = [_template(one, words) for one in (node.body, node.orelse)]
+        return ' Or: '.join(text for text in told if text.strip(f'{_UNKNOWN}. '))
     return _UNKNOWN
 
 
