@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.pairs import pairs_of
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.recording.guess.evidence import OpenQuestionsError, Question
 from sysid_ros.recording.guess.options import OPTIONS
@@ -29,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '-o', '--output', type=Path, metavar='FILE',
         help='settings file; by default the name of the recording, with .yaml')
     parser.add_argument('--force', action='store_true', help='write over an existing file')
+    parser.add_argument(
+        '--loops', type=Path, metavar='FILE', help='YAML file that closes the loops of the robot')
+    parser.add_argument(
+        '--xacro', action='append', default=[], metavar='NAME=VALUE',
+        help='argument for xacro; may be repeated')
     for option, (metavar, text) in OPTIONS.items():
         parser.add_argument(f'--{option}', metavar=metavar, help=text)
 
@@ -63,7 +69,9 @@ def _answered(
     """Settings, once all questions have an answer; None where nobody answers."""
     while True:
         try:
-            return initial_settings(options.robot, options.recording, output.parent, told)
+            return initial_settings(
+                options.robot, options.recording, output.parent, told, loops=options.loops,
+                xacro_arguments=dict(pairs_of(options.xacro, '--xacro')))
         except OpenQuestionsError as open_questions:
             if not sys.stdin.isatty():
                 _print_open(open_questions)

@@ -7,6 +7,7 @@ import argparse
 import numpy as np
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.pairs import pairs_of
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
@@ -41,8 +42,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Print joints, bodies, findings and base parameters."""
     robot = RobotModel.from_description(
         options.description,
-        locked_joints={name: _position(text) for name, text in _pairs(options.lock, '--lock')},
-        xacro_arguments=dict(_pairs(options.xacro, '--xacro')),
+        locked_joints={name: _position(text) for name, text in pairs_of(options.lock, '--lock')},
+        xacro_arguments=dict(pairs_of(options.xacro, '--xacro')),
         loops=None if options.loops is None else LoopSettings.load(options.loops),
     )
     print(f'Robot {robot.name!r}: {len(robot.joint_names)} joints, '
@@ -114,18 +115,6 @@ def _bodies(robot: RobotModel) -> str:
 
 def _number(value: float) -> str:
     return f'{value:.4g}' if np.isfinite(value) else '-'
-
-
-def _pairs(texts: list[str], option: str) -> list[tuple[str, str]]:
-    pairs = []
-    for text in texts:
-        name, equals, value = text.replace(':=', '=').partition('=')
-        if not (name and equals):
-            raise ConfigurationError(
-                'is not a pair', where=option, found=repr(text), allowed='NAME=VALUE'
-            )
-        pairs.append((name, value))
-    return pairs
 
 
 def _position(text: str) -> float:

@@ -37,11 +37,17 @@ class InitialSettings:
         lines += _written(self.sections['robot'], {'locked_joints': comments.get('locked', [])})
         lines += ['', 'recording:']
         lines += _written(self.sections['recording'], comments)
+        # What needs no key, as SI units of a bag, was guessed all the same.
+        known = {'locked', *self.sections['recording']}
+        lines += [
+            f'  # {subject} {said}' for subject, own in comments.items() if subject not in known
+            for said in own]
         return '\n'.join(lines) + '\n'
 
 
 def initial_settings(
-    description: Path, recording: Path, folder: Path, told: Mapping[str, str] | None = None
+    description: Path, recording: Path, folder: Path, told: Mapping[str, str] | None = None, *,
+    loops: Path | None = None, xacro_arguments: Mapping[str, str] | None = None,
 ) -> InitialSettings:
     """Guess the settings file of a recording.
 
@@ -51,6 +57,8 @@ def initial_settings(
         folder: Folder of the settings file, which its file names are relative to.
         told: What is known, by the name of the option; see
             :data:`~sysid_ros.recording.guess.options.OPTIONS`.
+        loops: YAML file that closes the loops of the robot.
+        xacro_arguments: Arguments for xacro.
 
     Returns:
         Settings that read the recording.
@@ -59,7 +67,11 @@ def initial_settings(
         OpenQuestionsError: The recording leaves open what no default may decide.
         SysidError: Robot or recording cannot be read.
     """
-    robot = {'urdf': os.path.relpath(description.resolve(), folder.resolve())}
+    robot: dict[str, Any] = {'urdf': os.path.relpath(description.resolve(), folder.resolve())}
+    if loops is not None:
+        robot['loops'] = os.path.relpath(loops.resolve(), folder.resolve())
+    if xacro_arguments:
+        robot['xacro_arguments'] = dict(xacro_arguments)
     guess = GuessedRecording.of(robot, recording, folder, told or {})
     return InitialSettings({'robot': guess.robot, 'recording': guess.section}, guess.findings)
 

@@ -5,10 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 
+from support import closed_robots
 from support.simulated_arm import DESCRIPTION, SimulatedArm
 from sysid_ros.cli.main import main
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
 
 
 @pytest.fixture
@@ -61,3 +65,36 @@ def test_who_can_be_asked_is_asked(folder, monkeypatch):
     settings = Identification.load(folder / 'new' / 'asked.yaml').settings
     assert settings.recording.time.rate == 150.0
     assert settings.recording.file == '../unstamped.npz'
+
+
+def test_arguments_of_xacro_are_kept_in_the_file(folder, capsys):
+    (folder / 'arm.urdf.xacro').write_text(DESCRIPTION.replace(
+        '<robot name="demo_arm">',
+        '<robot name="demo_arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="mount" default="none"/>').replace(
+            'joint name="gripper_mount"', 'joint name="$(arg mount)"'))
+    assert main(['init', 'arm.urdf.xacro', 'stamped.npz', '--xacro', 'mount:=flange']) == 0
+    robot = Identification.load(folder / 'stamped.yaml').robot()
+    assert robot.xacro_arguments == {'mount': 'flange'}
+    assert main(['init', 'arm.urdf.xacro', 'stamped.npz', '--force', '--xacro', 'mount']) == 2
+    assert '--xacro: is not a pair' in capsys.readouterr().err
+
+
+def test_loops_of_a_robot_are_kept_in_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    linkage = closed_robots.five_bar_linkage()
+    (tmp_path / 'robot.urdf').write_text(linkage.urdf)
+    loops = linkage.loops(['left_joint', 'right_joint'], {
+        'left_joint': 2.2, 'left_tip_joint': -1.2, 'right_joint': 0.9, 'right_tip_joint': 1.2})
+    (tmp_path / 'loops.yaml').write_text(yaml.safe_dump(loops.model_dump(mode='json')))
+    robot = closed_robots.five_bar()
+    model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), TorqueOffset()))
+    t = np.arange(3000) / 200.0
+    q, v, a = closed_robots.smooth_motion(robot, t, 1)
+    np.savez(tmp_path / 'a.npz', t=t, q=q, tau=model.torque(model.parameters.values, q, v, a))
+    # Without weight nothing tells the size of the efforts: it has to be said.
+    words = ['init', 'robot.urdf', 'a.npz', '--loops', 'loops.yaml']
+    assert main([*words, '--effort-scale', '1']) == 0
+    settings = Identification.load(tmp_path / 'a.yaml').settings
+    assert settings.robot.loops == 'loops.yaml'
+    assert settings.recording.joints == ('left_joint', 'right_joint')

@@ -1,0 +1,26 @@
+"""Arguments of the form NAME=VALUE."""
+
+from __future__ import annotations
+
+from sysid_ros.errors import ConfigurationError
+
+
+def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
+    """Names and values of an option that may be repeated; NAME:=VALUE will do, too.
+
+    Args:
+        texts: What was given.
+        option: The option, for messages.
+
+    Raises:
+        ConfigurationError: A text is no pair.
+    """
+    pairs = []
+    for text in texts:
+        name, equals, value = text.replace(':=', '=').partition('=')
+        if not (name and equals):
+            raise ConfigurationError(
+                'is not a pair', where=option, found=repr(text), allowed='NAME=VALUE'
+            )
+        pairs.append((name, value))
+    return pairs
