@@ -16,7 +16,6 @@ from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.guess.efforts import EffortGuess, effort_guess
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.options import one_or_each
-from sysid_ros.recording.load import load_recording
 from sysid_ros.settings import parse_settings
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
 
 def _leave_out_idle_joints(guess: GuessedRecording) -> None:
     """Leave out joints that stood still without an effort, as grippers do, where others had one."""
-    recording = load_recording(guess.parsed(), guess.folder)
+    recording = guess.loaded()
     joints = guess.section['joints']
     idle = []
     for joint in joints:
@@ -116,7 +115,7 @@ def _aligned(guess: GuessedRecording) -> tuple[FitSetup, Dataset]:
     sections = {'robot': guess.robot, 'recording': guess.section, 'processing': processing}
     settings = parse_settings(IdentificationSettings, sections, 'settings')
     setup = FitSetup.of(Identification(settings, guess.folder))
-    return setup, setup.align(load_recording(settings.recording, guess.folder))
+    return setup, setup.align(guess.loaded())
 
 
 def _check_order(guess: GuessedRecording, setup: FitSetup, dataset: Dataset) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.mechanics.configuration import RobotSettings
+from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.description import (
     TIME_UNITS,
     QuantitySettings,
@@ -92,6 +93,23 @@ class GuessedRecording:
         """The section as it is now."""
         return parse_settings(RecordingSettings, self.section, 'recording')
 
+    def loaded(self) -> Recording:
+        """The recording as the section says it; of a bag too large for memory, its first part.
+
+        Raises:
+            RecordingError: It cannot be read.
+        """
+        settings = self.parsed()
+        if not is_long(settings, self.folder):
+            return load_recording(settings, self.folder)
+        bag = LongBag.survey(settings, self.folder)
+        found = Finding(
+            'part', f'its first {min(bag.window, bag.duration):.4g} s were looked at',
+            'all of it does not fit into recording.memory_limit')
+        if found not in self.findings:
+            self.note(found)
+        return bag.between(0.0, bag.window)
+
     def note(self, *told: Finding | Question) -> None:
         """Keep what was guessed or is open."""
         for one in told:
@@ -156,7 +174,7 @@ class GuessedRecording:
             self.section['rename'] = topics.rename
         if not topics.stamped:
             self.section['stamps'] = 'receive'
-        recording = load_recording(self.parsed(), self.folder)
+        recording = self.loaded()
         found = [
             (recording.channel_of('position', joint), joint) for joint in self.section['joints']]
         self._set_positions([

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.recording.load import load_recording
+from sysid_ros.runs import guessed_recording
 from sysid_ros.runs.initial_settings import initial_settings
 
 RATE, DURATION = 200.0, 12.0
@@ -384,6 +387,22 @@ def test_a_bag_in_degrees_is_told_by_the_limits(arm, recorded, robot, tmp_path):
     write_bag(tmp_path / 'bag', t, arm.joint_names, np.degrees(q), None, tau)
     settings, identification = guessed(robot, tmp_path / 'bag')
     assert settings.sections['recording']['position'] == {'unit': 'deg'}
+    require_read(identification, recorded, arm.joint_names)
+
+
+def test_of_a_bag_too_large_for_memory_the_first_part_is_looked_at(
+    arm, recorded, robot, tmp_path, monkeypatch
+):
+    t, q, v, tau = recorded
+    write_bag(tmp_path / 'bag', t, arm.joint_names, np.degrees(q), v, tau)
+    survey = guessed_recording.LongBag.survey
+    monkeypatch.setattr(guessed_recording, 'is_long', lambda *_: True)
+    monkeypatch.setattr(
+        guessed_recording.LongBag, 'survey',
+        lambda *words: replace(survey(*words), window=6.0))
+    settings, identification = guessed(robot, tmp_path / 'bag')
+    assert [one.value for one in settings.findings if one.subject == 'part'] == [
+        'its first 6 s were looked at']
     require_read(identification, recorded, arm.joint_names)
 
 
