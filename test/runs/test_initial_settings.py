@@ -347,6 +347,19 @@ def test_rows_without_positions_between_those_of_a_topic_are_passed_over(
     require_read(identification, recorded, arm.joint_names)
 
 
+@pytest.mark.parametrize('word', [
+    'tau_gravity', 'model_torque', 'tau_ff', 'torque_limit', 'tau_ext', 'predicted_effort'])
+def test_torques_that_nobody_measured_are_no_efforts(word, arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('q'), *numbered(word)]
+    with pytest.raises(OpenQuestionsError, match='--effort'):
+        guessed(robot, write_csv(tmp_path / 'a.csv', header, [t, q, tau]))
+    header += numbered('tau')
+    file = write_csv(tmp_path / 'b.csv', header, [t, q, 0.5 * tau, tau])
+    _, identification = guessed(robot, file)
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_columns_of_text_are_passed_over(arm, recorded, robot, tmp_path):
     header, columns = plain(recorded)
     lines = [','.join(['frame', *header])]

@@ -31,7 +31,9 @@ _OTHER = frozenset({
     'temp', 'temperature', 'temperatures', 'voltage', 'volt', 'volts', 'pwm', 'status', 'mode',
     'error', 'errors', 'tcp', 'pose', 'wrench', 'imu', 'gyro', 'tool', 'cartesian', 'digital',
     'analog', 'safety', 'frame', 'seq', 'index', 'sample', 'count', 'id', 'scaling', 'std',
-    'covariance', 'variance', 'ext', 'external'})
+    'covariance', 'variance', 'ext', 'external', 'gravity', 'coriolis', 'friction', 'inertial',
+    'model', 'modelled', 'modeled', 'predicted', 'feedforward', 'ff', 'residual', 'residuals',
+    'disturbance', 'limit', 'limits', 'max', 'min'})
 _MEASURED = frozenset({
     'actual', 'act', 'meas', 'measured', 'msr', 'fb', 'feedback', 'real', 'sensor', 'sensed'})
 _COMMANDED = frozenset({
