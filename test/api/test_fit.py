@@ -131,7 +131,8 @@ def test_a_saved_run_can_be_moved_judged_again_and_packed(page, tmp_path):
 
 def test_the_page_figure_and_files_are_there(page):
     assert (page.folder / 'report.html').read_text().startswith('<!DOCTYPE html>')
-    assert len(page.figure.axes) == len(ARM.joint_names)
+    # Torques of every joint, and what is left over of them.
+    assert len(page.figure.axes) == 2 * len(ARM.joint_names)
     exported = si.RobotModel.from_urdf(page.folder / 'robot_identified.urdf')
     assert exported.joint_names == page.run.robot.joint_names
     assert any('torque_offset' in note for note in page.notes)
