@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from sysid_ros.excitation.design.constraints import Check, MotionState
+from sysid_ros.excitation.design.constraints import MotionState
 from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.design.information import expected_deviations
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.geometry.clearance import UNIT, Box, BoxClearance, KeepIn
+from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
 from sysid_ros.excitation.safety.verification import Verification, predicted_torque
 
 # Samples in the shortest period of a motion that let it be played and looked at.
 _PER_PERIOD = 20
 # Points in time at which the information is judged.
 _INSTANTS = 60
+# Instants at which distances are looked at.
+_LOOKS = 200
 # Singular values below this part of the largest are rounding: they are roots of eigenvalues.
 _ROUNDING = 1e-7
 
@@ -93,17 +95,25 @@ class PlannedMotion:
         regressor = designer.model.regressor(motion.q[part], motion.v[part], motion.a[part])
         return designer.information.matrix(regressor, rows) - designer.information.known
 
-    def clearances(self) -> list[tuple[str, float, float]]:
-        """What can be hit, the smallest room beyond what is required in [m], and when in [s]."""
-        state, found = self._state, []
-        checks: Sequence[Check] = (*self.designer.obstacles, *self.designer.checks)
-        for check in checks:
-            slack = check.slack(state)
-            first = slack.argmin(axis=0)
-            found += [
-                (label, UNIT * float(slack[sample, k]), float(self.motion.t[sample]))
-                for k, (label, sample) in enumerate(zip(check.labels(), first, strict=True))]
-        return sorted(found, key=lambda each: each[1])
+    @cached_property
+    def clearances(self) -> tuple[tuple[str, float, float], ...]:
+        """What can be hit, the smallest room beyond what is required in [m], and when in [s].
+
+        The nearest first, at instants that are spread evenly. Distances of shapes are asked for
+        at each of them: those of the verification are lower bounds in between.
+        """
+        rows = np.unique(np.linspace(0, len(self.motion.t) - 1, _LOOKS).round().astype(int))
+        state, found = self._state(rows), dict[str, tuple[float, float]]()
+        for check in (*self.designer.obstacles, *self.designer.checks):
+            exact = ShapeClearance(check) if isinstance(check, GeometryClearance) else check
+            slack = exact.slack(state)
+            for k, (label, row) in enumerate(zip(
+                    check.labels(), slack.argmin(axis=0), strict=True)):
+                here = UNIT * float(slack[row, k]), float(self.motion.t[rows[row]])
+                # A link of several shapes counts once.
+                found[label] = min(found.get(label, here), here)
+        return tuple(sorted(
+            ((label, *where) for label, where in found.items()), key=lambda each: each[1]))
 
     def boxes(self) -> list[Box]:
         """Boxes that are kept free, and the one that the tool stays in, in the base frame."""
@@ -114,12 +124,10 @@ class PlannedMotion:
             found |= {box.name: box for box in boxes}
         return list(found.values())
 
-    @property
-    def _state(self) -> MotionState:
+    def _state(self, rows: np.ndarray) -> MotionState:
         motion = self.motion
-        return MotionState(
-            self.designer.model.robot,
-            np.array([motion.q, motion.v, motion.a, motion.jerk, self.torque]))
+        return MotionState(self.designer.model.robot, np.array([
+            part[rows] for part in (motion.q, motion.v, motion.a, motion.jerk, self.torque)]))
 
 
 def least_rate(excitation: Excitation) -> float:

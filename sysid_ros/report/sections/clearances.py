@@ -37,7 +37,7 @@ class ClearancesSection(Section):
     @classmethod
     def of_motion(cls, source: PlannedMotion) -> Self | None:
         """The section of a motion; None where nothing is in the way."""
-        found = source.clearances()
+        found = source.clearances
         if not found:
             return None
         return cls(

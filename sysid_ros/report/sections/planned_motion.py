@@ -29,8 +29,8 @@ class PlannedMotionSection(Section):
         well_known: How many will be known to better than ``well_below``.
         well_below: Expected standard deviation in parts of the usual change.
         stopping_time: Time in which it can be stopped anywhere in [s].
-        clearance: Smallest clearance beyond what is required in [m]; None where nothing is in
-            the way.
+        clearance: Smallest clearance at many instants beyond what is required in [m]; None where
+            nothing is in the way.
         tightest: Joint and quantity nearest to its limit, margins included.
         tightest_share: Part of that limit which is used.
     """
@@ -67,7 +67,8 @@ class PlannedMotionSection(Section):
             condition=values[0] / values[-1] if len(values) else None, good_below=WARNED,
             base_parameters=len(last), well_known=int(np.count_nonzero(last < WELL_KNOWN)),
             well_below=WELL_KNOWN, stopping_time=source.stopping_time,
-            clearance=verification.clearance, tightest=tightest, tightest_share=share)
+            clearance=source.clearances[0][1] if source.clearances else None,
+            tightest=tightest, tightest_share=share)
 
 
 def _tightest(source: PlannedMotion) -> tuple[str, float]:
