@@ -1,13 +1,13 @@
 """The player of a page, run by Node.js on a canvas that notes what it is told."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support.player_script import NODE, SUPPORT, needs_node
 from support.report_runs import (
     HOSTILE,
     changed_report,
@@ -25,9 +25,6 @@ from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.run_folder import RunFolder
 
 SCRIPT = Path(page.__file__).with_name('player.js')
-CANVAS = Path(__file__).parents[1] / 'support' / 'canvas.js'
-NODE = shutil.which('node') or shutil.which('nodejs')
-needs_node = pytest.mark.skipif(NODE is None, reason='no Node.js: apt-get install nodejs')
 # What the player begins with: the view, and the size of the canvas of the test.
 AZIMUTH, ELEVATION, WIDTH, HEIGHT = 0.8, 0.45, 900, 500
 
@@ -40,7 +37,8 @@ def played(content, folder):
     file = folder / 'content.json'
     file.write_text(json.dumps(content, allow_nan=False))
     done = subprocess.run(
-        [NODE, str(CANVAS), str(SCRIPT), str(file)], capture_output=True, text=True, timeout=120)
+        [NODE, str(SUPPORT / 'canvas.js'), str(SCRIPT), str(file)], capture_output=True, text=True,
+        timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
