@@ -107,6 +107,25 @@ def test_a_page_is_short_enough_to_be_mailed():
     assert (finished_run() / 'report.html').stat().st_size < 5e6
 
 
+def forget_later_entries(data):
+    """What reports had not when the format was new."""
+    del data['kind']
+    for section in data['sections']:
+        for name in ('motion', 'before_name', 'after_name', 'boxes', 'ends', 'identified_name',
+                     'prior_name'):
+            if section['section'] != 'robot_view' or name != 'ends':
+                section.pop(name, None)
+        for body in section.get('bodies', ()):
+            del body['tree_index']
+
+
+def test_a_report_of_an_earlier_version_is_a_page_whose_robot_stands_still():
+    elements = render(changed_report(forget_later_entries))
+    assert not [attributes for _, attributes in elements.found if 'data-player' in attributes]
+    assert any(attributes.get('data-figure') == 'robot_view-side'
+               for _, attributes in elements.found)
+
+
 def test_a_page_of_a_hundred_joints_is_short_enough_and_has_every_figure():
     shown = changed_report(multiply_joints(25))
     text = page.render_page(shown).decode()
