@@ -251,5 +251,25 @@ class _Point:
             self.values <= self.fixed.lower, self.values >= self.fixed.upper)
 
     def moved(self, step: DampedStep) -> _Point:
-        states = self.fixed.problem.space.moved(self.states, step.states)
-        return self.fixed.point(states, self.values + step.values)
+        states, values = self.fixed.problem.space.moved(
+            self.states, step.states), self.values + step.values
+        try:
+            return self.fixed.point(states, values)
+        except np.linalg.LinAlgError:
+            # Bodies that cannot be accelerated, as a long step may make them.
+            return _Point(self.fixed, states, values, _Unsolvable())
+
+
+@dataclass(frozen=True)
+class _Unsolvable:
+    """What stands for residuals that cannot be computed: a step there is refused."""
+
+    cost: float = np.inf
+
+    def damped_step(
+        self, damping: float, scale: Any, lower: np.ndarray, upper: np.ndarray
+    ) -> DampedStep | None:
+        return None
+
+    def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
+        return np.inf

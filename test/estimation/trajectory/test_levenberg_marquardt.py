@@ -151,7 +151,8 @@ def test_running_out_of_iterations_is_said():
     assert len(found.iterations) == 2 and tuple(told) == found.iterations
 
 
-def test_a_trial_that_diverges_raises_the_damping():
+@pytest.mark.parametrize('raises', [False, True])
+def test_a_trial_that_diverges_raises_the_damping(raises):
     class Wild(Growth):
         calls = 0
 
@@ -159,6 +160,8 @@ def test_a_trial_that_diverges_raises_the_damping():
             self.calls += 1
             for part in super().residuals(states, values):
                 if self.calls in (2, 3):
+                    if raises:
+                        raise np.linalg.LinAlgError('Singular matrix')
                     part.rows[:] = np.nan
                 yield part
 
