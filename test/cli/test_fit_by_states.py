@@ -89,7 +89,7 @@ def test_settings_of_the_section_arrive(folder):
     assert estimate['settings'] == {
         'scheme': 'trapezoidal', 'process_noise': 0.1, 'huber': 3.0, 'prior_strength': 0.1,
         'estimate_noise': False, 'max_iterations': 600, 'tolerance': 1e-10,
-        'parameter_tolerance': 0.01}
+        'parameter_tolerance': 0.01, 'horizon': None}
     assert estimate['provenance']['step'] == 0.02
 
 
@@ -106,9 +106,9 @@ def test_levels_of_noise_are_found_and_told(folder, capsys):
     ('  trajectory: {scheme: euler}\n', [], 'hermite_simpson'),
     ('  trajectory: {steps: 0.01}\n', [], "'step'"),
     ('  trajectory: {step: 1.0e-6}\n', [], 'the nodes are far closer than the samples'),
-    ('  trajectory: {horizon: 0.3}\n', [], 'fit: {shooting: {horizon: 0.3}}'),
+    ('  trajectory: {substeps: 3}\n', [], 'fit: {shooting: {substeps: 3}}'),
     ('  reference_cutoff: 5.0\n', [], 'reference_cutoff'),
-    ('  collocation: {horizon: 0.3}\n', [], 'fit.collocation.horizon'),
+    ('  collocation: {substeps: 3}\n', [], 'fit.collocation.substeps'),
     ('  friction_selection: {}\n', [], 'chosen by regression'),
     ('', ['--estimator', 'colocation'], 'collocation'),
 ])

@@ -91,12 +91,7 @@ def assess(
         The estimate. Its residuals are those of the encoders, by joint, in [rad] or [m].
     """
     known = determined_parameters(problem, solution.information)
-    kept = np.flatnonzero(known.kept)
-    covariance = np.zeros((0, 0))
-    if len(kept):
-        covariance = sandwich(
-            solution.information[np.ix_(kept, kept)], solution.scores[:, kept],
-            _segments(problem))
+    covariance = base_covariance(problem, solution, known)
     deviation, knowledge = _deviations_and_knowledge(problem, known, covariance)
     if not solution.status.ok:
         covariance = np.full_like(covariance, np.inf)
@@ -120,9 +115,23 @@ def assess(
     )
 
 
-def _segments(problem: TrajectoryProblem) -> list[tuple[int, int]]:
+def base_covariance(
+    problem: TrajectoryProblem, solution: TrajectorySolution, known: Determined
+) -> np.ndarray:
+    """Covariance of the base parameters, correlated residuals counted as such, ``(r, r)``.
+
+    Args:
+        problem: The problem.
+        solution: Its solution, with information and scores.
+        known: What its data determine, r combinations.
+    """
+    kept = np.flatnonzero(known.kept)
+    if not len(kept):
+        return np.zeros((0, 0))
     ends = np.cumsum([0, *(len(segment.t) for segment in problem.segments)])
-    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+    ranges = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+    return sandwich(
+        solution.information[np.ix_(kept, kept)], solution.scores[:, kept], ranges)
 
 
 def _deviations_and_knowledge(

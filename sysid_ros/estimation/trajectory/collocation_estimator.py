@@ -33,6 +33,8 @@ _BREATH = 1e-14
 # Iterations after which a search with exact dynamics begins again with soft ones, how soft these
 # are in parts of the motion, and how accurate.
 _PATIENCE, _SOFTNESS, _ROUGHLY = 60, (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 1e-3
+# How soft they stay where exact ones do not converge, before their level is found.
+_SOFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,17 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             best = softer._searched(
                 _moved_to(problem, best), best, log, _PATIENCE, f'soft dynamics {softness:g}')
         return self._searched(
-            _moved_to(problem, best), best, log, self._most, f'{self.scheme} rule again')
+            _moved_to(problem, best), best, log, _PATIENCE, f'{self.scheme} rule again')
+
+    def softened(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[TrajectoryLeastSquares, str] | None:
+        """With noise of accelerations, whose level is found; see there."""
+        if self.process_noise is not None or self.scheme == 'variational':
+            return None
+        density = float(f'{_SOFT * np.median(found.acceleration_density(problem)):.2g}')
+        return replace(self, process_noise=density, estimate_noise=True), (
+            f'fit: {{collocation: {{process_noise: {density:g}, estimate_noise: true}}}}')
 
     def _searched(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog, most: int,

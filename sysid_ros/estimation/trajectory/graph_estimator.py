@@ -33,6 +33,8 @@ _BREATH = 1e-14
 _SAME = 1e-6
 # Noise of torques that is proposed where a fit ended early, in parts of the torques.
 _TORQUE_NOISE = 0.02
+# How far accelerations may be off where the fit does not converge otherwise, in parts of them.
+_SOFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,16 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             'how far torques are believed, in N·m or N: '
             f'fit: {{graph: {{torque_noise: {_TORQUE_NOISE * largest:.2g}}}}}.', SHORT_PIECES)
 
+    def softened(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[TrajectoryLeastSquares, str] | None:
+        """With accelerations that may be off by a part of what they are; see there."""
+        density = found.acceleration_density(problem) / np.sqrt(problem.segments[0].step)
+        dynamics = float(f'{_SOFT * np.median(density):.2g}')
+        if dynamics <= self.dynamics:
+            return None
+        return replace(self, dynamics=dynamics), f'fit: {{graph: {{dynamics: {dynamics:g}}}}}'
+
     def _graph(self, problem: TrajectoryProblem) -> FactorGraph:
         """All segments as one graph, whose integrators do not reach from one to the next."""
         mechanism, segments = RobotMechanism(problem.model), problem.segments
@@ -159,7 +171,10 @@ class GraphLeastSquares(TrajectoryLeastSquares):
 
     def _counts(self, problem: TrajectoryProblem) -> list[int]:
         """Steps of the graph in each segment."""
-        return [(len(segment.t) - 1) * self.refinement + 1 for segment in problem.segments]
+        return [self._counts_of(segment) for segment in problem.segments]
+
+    def _counts_of(self, segment: Segment) -> int:
+        return (len(segment.t) - 1) * self.refinement + 1
 
     def _between(self, values: np.ndarray) -> np.ndarray:
         """Values at nodes, and along straight lines at the steps between them."""
@@ -177,9 +192,9 @@ class GraphLeastSquares(TrajectoryLeastSquares):
             np.cumsum([0, *counts[:-1]]), problem.segments, strict=True
         ):
             for observation in segment.observations:
-                nodes = _nodes(segment, observation.sensor, observation.t)
+                steps = self._steps(segment, observation.sensor, observation.t)
                 values = np.full((sum(counts), observation.sensor.width), np.nan)
-                values[first + self.refinement * nodes] = observation.values
+                values[first + steps] = observation.values
                 factors.append(RobotReading(observation.sensor, values, observation.sigma))
         return factors
 
@@ -190,30 +205,36 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         """The solution with its motion, and what readings are off by."""
         motion = graph.layout.split(states)
         ends = np.cumsum(self._counts(problem))[:-1]
-        q, v, a = (
-            [part[::self.refinement] for part in np.split(motion[name], ends)]
-            for name in ('q', 'v', 'a'))
+        q, v, a = (np.split(motion[name], ends) for name in ('q', 'v', 'a'))
         residuals = []
         for k, segment in enumerate(problem.segments):
             residuals.append(tuple(
                 observation.values - observation.sensor.read(
                     problem.model.robot, *(
-                        part[k][_nodes(segment, observation.sensor, observation.t)]
+                        part[k][self._steps(segment, observation.sensor, observation.t)]
                         for part in (q, v, a)), values=values, columns=problem.free).value
                 for observation in segment.observations))
+        positions, velocities = (
+            tuple(piece[::self.refinement] for piece in part) for part in (q, v))
         return replace(
-            solution, positions=tuple(q), velocities=tuple(v), residuals=tuple(residuals))
+            solution, positions=positions, velocities=velocities, residuals=tuple(residuals))
 
+    def _steps(self, segment: Segment, sensor: Sensor, t: np.ndarray) -> np.ndarray:
+        """The steps of the graph that readings are on, from its first on, shape ``(K,)``.
 
-def _nodes(segment: Segment, sensor: Sensor, t: np.ndarray) -> np.ndarray:
-    """The nodes that readings are on, shape ``(K,)``.
-
-    Raises:
-        EstimationError: One is between nodes.
-    """
-    between = Between.of(segment, t)
-    if not between.on_nodes:
-        raise EstimationError(
-            'readings lie between the nodes of a graph', where=sensor.name,
-            fix='Choose a step that all stamps are multiples of, or estimate by collocation')
-    return between.node
+        Raises:
+            EstimationError: One is between steps.
+        """
+        fine = replace(
+            segment, t=np.linspace(segment.t[0], segment.t[-1], self._counts_of(segment)),
+            torque=self._between(segment.torque))
+        between = Between.of(fine, t)
+        if not between.on_nodes:
+            raise EstimationError(
+                'readings lie between the steps of a graph', where=sensor.name,
+                found=f'steps of {fine.step:.4g} s, from node to node {segment.step:.4g} s',
+                fix='Choose a step that all stamps are multiples of, as in '
+                'fit: {trajectory: {step: 0.005}}, or steps of the graph in between, as in '
+                f'fit: {{graph: {{refinement: {2 * self.refinement}}}}}, or estimate by '
+                'collocation')
+        return between.node

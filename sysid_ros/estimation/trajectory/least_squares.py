@@ -5,22 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import (
     assess,
+    base_covariance,
     determined_parameters,
     grouping,
 )
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
-from sysid_ros.estimation.trajectory.problem import Observation, TrajectoryProblem
+from sysid_ros.estimation.trajectory.pieces_start import pieces_start
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import Progress, SearchLog
+from sysid_ros.estimation.trajectory.sensor_levels import levels_from_residuals
+from sysid_ros.estimation.trajectory.shorter_segments import joined, shorter_segments
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
 
@@ -30,6 +34,8 @@ _ROUNDS, _SETTLED = 10, 1e-2
 _NEGLIGIBLE = 1e-4
 # So many steps are not shared out among searches.
 _FEW = 100
+# Longest pieces that segments are cut into where these do not converge, and the shortest, in [s].
+_LONGEST, _SHORTEST = 1.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class TrajectoryLeastSquares(ABC):
             consistent, and chooses where no motion could. None for neither.
         estimate_noise: Whether levels of noise, of the sensors and of what else the estimator
             gives a level, are found from the residuals, in place of those given.
+        horizon: Longest piece of motion in [s] whose states hang together, or that is simulated at
+            once; None for whole segments, or the longest pieces that converge.
         max_iterations: Most steps of all its searches together.
         parameter_tolerance: Part of a standard deviation of the parameters: a search ends, beside
             by the cost, where the next step would move none of them, and no combination, by more.
@@ -53,15 +61,19 @@ class TrajectoryLeastSquares(ABC):
 
     prior_strength: float | None = 0.1
     estimate_noise: bool = False
+    horizon: float | None = None
     max_iterations: int = 600
     parameter_tolerance: float = 0.01
 
     name: ClassVar[str]
     #: Whether commands of actuators are turned into torques; others want torques.
     simulates_actuators: ClassVar[bool] = False
+    #: Whether states at all nodes are sought, so that shooting over short pieces begins the search,
+    #: and segments are cut where it does not converge.
+    seeks_all_states: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self._require_above_zero('prior_strength', 'max_iterations')
+        self._require_above_zero('prior_strength', 'horizon', 'max_iterations')
         if not 0.0 <= self.parameter_tolerance < 1.0:
             raise ConfigurationError(
                 'the part of a standard deviation cannot be used', where='parameter_tolerance',
@@ -78,7 +90,7 @@ class TrajectoryLeastSquares(ABC):
     @property
     def _most(self) -> int:
         """Most steps of one search, so that some are left for another way."""
-        return max(self.max_iterations // 2, _FEW)
+        return max(self.max_iterations // 4, _FEW)
 
     @abstractmethod
     def at(
@@ -131,12 +143,15 @@ class TrajectoryLeastSquares(ABC):
         self._require_torques(problem)
         problem = self.prepared(problem)
         log = SearchLog(self.max_iterations)
-        solution, noise = self._solved(problem, log)
+        method, horizon, solution, words = self._solved(problem, log)
+        whole, problem = problem, shorter_segments(problem, horizon)
         estimate = assess(
-            problem, solution, estimator=self.name, settings=self.describe(), notes=noise)
+            problem, solution, estimator=self.name, settings=self.describe(), notes=words)
         more = (
-            self.doubts(problem, solution, estimate) if solution.status.ok
+            method.doubts(problem, solution, estimate) if solution.status.ok
             else self._advice(problem, solution, log))
+        if horizon is not None:
+            solution = joined(whole, horizon, solution)
         return replace(estimate, notes=(*estimate.notes, *more)), solution
 
     def _advice(
@@ -193,24 +208,80 @@ class TrajectoryLeastSquares(ABC):
             problem: The problem.
             progress: Told of every step that was tried.
         """
-        return self._solved(problem, SearchLog(self.max_iterations, progress))[0]
+        _, horizon, found, _ = self._solved(problem, SearchLog(self.max_iterations, progress))
+        return found if horizon is None else joined(problem, horizon, found)
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, None for no limit."""
         return {
             name: None if value == np.inf else value for name, value in asdict(self).items()}
 
-    def _solved(
-        self, problem: TrajectoryProblem, log: SearchLog
-    ) -> tuple[TrajectorySolution, tuple[str, ...]]:
-        """The solution with the whole log, and what levels of noise were found, in words."""
-        found, words = self._with_noise(problem, log)
-        return replace(found, iterations=tuple(log.iterations)), words
+    def _solved(self, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
+        """The solution with the whole log, whatever it took."""
+        horizon = self.horizon if self.seeks_all_states else None
+        cut = shorter_segments(problem, horizon)
+        fit = _Fit(self, horizon, *self._with_noise(cut, None, log))
+        if not fit.solution.status.ok and log.left:
+            fit = self._softly(fit, cut, log)
+        if not fit.solution.status.ok and self.seeks_all_states:
+            fit = self._over_pieces(fit, problem, log)
+        return fit._replace(solution=replace(fit.solution, iterations=tuple(log.iterations)))
+
+    def softened(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[TrajectoryLeastSquares, str] | None:
+        """The method with dynamics that may be off, where they have to hold.
+
+        Args:
+            problem: The problem.
+            found: What did not converge.
+
+        Returns:
+            The method, and its settings as a line to paste; None where there is none.
+        """
+        return None
+
+    def _softly(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
+        """The fit with dynamics that may be off, if it converges, or what was found before."""
+        softened = self.softened(problem, fit.solution)
+        if softened is None:
+            return fit
+        method, line = softened
+        there = _moved(problem, fit.solution.values)
+        with log.within('dynamics that may be off'):
+            found, words = method._with_noise(there, method.beginning(there, None), log)
+        if not found.status.ok:
+            return fit
+        return _Fit(method, fit.horizon, found, (*words, (
+            'Dynamics that hold exactly did not converge; the values are those of dynamics that '
+            f'may be off. To ask for that at once: {line}.')))
+
+    def _over_pieces(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
+        """The fit over the longest pieces that converge, or what was found before."""
+        values = pieces_start(_moved(problem, fit.solution.values), log)
+        longest = max(float(part.t[-1] - part.t[0]) for part in problem.segments)
+        length = min(_LONGEST, 0.5 * min(longest, fit.horizon or np.inf))
+        while length >= _SHORTEST and log.left:
+            try:
+                cut = _moved(shorter_segments(problem, length), values)
+                with log.within(f'pieces of {length:.2g} s'):
+                    found, words = self._with_noise(cut, self.beginning(cut, None), log)
+            except EstimationError:
+                # So short that there is too little data, or that no motion can be told.
+                break
+            if found.status.ok:
+                return _Fit(self, length, found, (*words, (
+                    'Longer motion did not converge; the values are those of pieces of '
+                    f'{length:.2g} s, each from a start of its own. To ask for no more: '
+                    f'fit: {{{self.name}: {{horizon: {length:.2g}}}}}.')))
+            length *= 0.5
+        return fit
 
     def _with_noise(
-        self, problem: TrajectoryProblem, log: SearchLog
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> tuple[TrajectorySolution, tuple[str, ...]]:
-        found = self._minimised(problem, None, log)
+        """The solution, and levels of noise in words, from some motion or the first guess."""
+        found = self._minimised(problem, motion, log)
         words: tuple[str, ...] = ()
         if not self.estimate_noise:
             return found, words
@@ -235,14 +306,14 @@ class TrajectoryLeastSquares(ABC):
         Returns:
             Both, the largest relative change of a level, and the levels in words.
         """
-        renewed, change, words = _with_levels(problem, found)
+        renewed, change, words = levels_from_residuals(problem, found)
         return self, renewed, change, words
 
     def _minimised(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
-        start, known, problem = self._started(problem, motion)
+        start, known, problem = self._started(problem, motion, log)
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(_held(problem, known.held), start, log)
         # Bounds of all else hold in the search itself.
@@ -252,7 +323,7 @@ class TrajectoryLeastSquares(ABC):
         return replace(solution, status=found.status)
 
     def _started(
-        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> tuple[TrajectorySolution, Determined, TrajectoryProblem]:
         """Where a search begins, what the data determine there, and the problem at its values."""
         first, regressed = problem, False
@@ -269,6 +340,13 @@ class TrajectoryLeastSquares(ABC):
             problem = _moved(first, regression_start(kept))
             start = self.beginning(problem, None)
             known = determined_parameters(problem, start.information)
+        if motion is None and self.seeks_all_states:
+            pieces = _held(problem, known.held)
+            values = pieces_start(pieces, log)
+            if values is not pieces.parameters.values:
+                problem = _moved(problem, values)
+                start = self.beginning(problem, None)
+                known = determined_parameters(problem, start.information)
         return start, known, problem
 
     def _made_consistent(
@@ -296,6 +374,9 @@ class TrajectoryLeastSquares(ABC):
             found = replace(found, values=values)
             if quadratic.squared(moved) <= _NEGLIGIBLE:
                 return found
+            deviations = np.sqrt(np.diagonal(base_covariance(problem, here, known)))
+            if (np.abs(matrix @ moved) <= self.parameter_tolerance * deviations).all():
+                return found
             if not log.left:
                 break
             with log.within(f'consistent bodies {number + 1}'):
@@ -309,6 +390,22 @@ def _frees_bodies(problem: TrajectoryProblem) -> bool:
     """Whether a parameter of a body is free, which physics may forbid to go where it fits best."""
     parameters = problem.parameters
     return any(parameters.free[parameters.body_slice(body)].any() for body in parameters.bodies)
+
+
+class _Fit(NamedTuple):
+    """How a problem was solved in the end.
+
+    Attributes:
+        method: The method, which may be softer than the one that was asked for.
+        horizon: What segments were cut by in [s]; None where they were not.
+        solution: That of the pieces.
+        words: Levels of noise that were found, and what else was done.
+    """
+
+    method: TrajectoryLeastSquares
+    horizon: float | None
+    solution: TrajectorySolution
+    words: tuple[str, ...]
 
 
 def _lost(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
@@ -325,44 +422,3 @@ def _held(problem: TrajectoryProblem, chosen: np.ndarray) -> TrajectoryProblem:
     """The problem with some of its free parameters, by their place among these, held."""
     names = [problem.parameters.names[k] for k in problem.free[chosen]]
     return replace(problem, parameters=problem.parameters.fixed(*names)) if names else problem
-
-
-def _with_levels(
-    problem: TrajectoryProblem, found: TrajectorySolution
-) -> tuple[TrajectoryProblem, float, tuple[str, ...]]:
-    """The problem with levels of noise as the residuals show them, alike in all segments.
-
-    Degrees of freedom that states and parameters take are shared out by rows.
-
-    Returns:
-        The problem, the largest relative change of a level, and the levels in words.
-    """
-    squares: dict[str, np.ndarray] = {}
-    counts: dict[str, np.ndarray] = {}
-    rows = 0
-    for segment, residuals in zip(problem.segments, found.residuals, strict=True):
-        for observation, residual in zip(segment.observations, residuals, strict=True):
-            name, known = observation.sensor.name, np.isfinite(residual)
-            squares[name] = squares.get(name, 0.0) + np.nansum(residual**2, axis=0)
-            counts[name] = counts.get(name, 0) + known.sum(axis=0)
-            rows += int(known.sum())
-    starts = sum(2 * positions.shape[1] for positions in found.positions)
-    left = 1.0 - min((starts + len(problem.free)) / rows, 0.9)
-    levels = {
-        name: np.sqrt(total / np.maximum(left * counts[name], 1.0))
-        for name, total in squares.items()}
-    change = 0.0
-
-    def renewed(observation: Observation) -> Observation:
-        nonlocal change
-        level = np.maximum(levels[observation.sensor.name], np.finfo(float).tiny)
-        change = max(change, float(np.max(np.abs(level / observation.sigma - 1.0))))
-        return replace(observation, sigma=level)
-
-    segments = tuple(
-        replace(segment, observations=tuple(renewed(o) for o in segment.observations))
-        for segment in problem.segments)
-    words = tuple(
-        f'Noise of {name}: {", ".join(f"{value:.3g}" for value in level)}.'
-        for name, level in levels.items())
-    return replace(problem, segments=segments), change, words

@@ -94,35 +94,59 @@ def cut(segments: Sequence[Segment], horizon: float | None) -> tuple[Piece, ...]
     """
     pieces = []
     for index, segment in enumerate(segments):
-        steps = len(segment.t) - 1
-        longest = steps if horizon is None else max(int(horizon / segment.step + _AT_NODE), 1)
-        count = -(-steps // longest)
-        bounds = np.arange(count + 1) * steps // count
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in piece_bounds(segment, horizon):
             pieces.append(_piece(segment, index, int(first), int(last)))
     return tuple(pieces)
 
 
+def piece_bounds(segment: Segment, horizon: float | None) -> np.ndarray:
+    """First and last node of pieces of even length, shape ``(P, 2)``.
+
+    Args:
+        segment: What is cut.
+        horizon: Longest piece in [s]; None for the whole segment.
+    """
+    steps = len(segment.t) - 1
+    longest = steps if horizon is None else max(int(horizon / segment.step + _AT_NODE), 1)
+    count = -(-steps // longest)
+    bounds = np.arange(count + 1) * steps // count
+    return np.column_stack([bounds[:-1], bounds[1:]])
+
+
 def _piece(segment: Segment, index: int, first: int, last: int) -> Piece:
-    ends = last == len(segment.t) - 1
     reaches = tuple(
-        _reach(observation, segment, first, last, ends) for observation in segment.observations)
+        _reach(observation, segment, first, last) for observation in segment.observations)
     torque = np.ascontiguousarray(segment.torque[first:last + 1], dtype=float)
     return Piece(
         index, first, last, torque, segment.step, reaches, segment.commands,
         float(segment.t[first]))
 
 
-def _reach(
-    observation: Observation, segment: Segment, first: int, last: int, ends: bool
-) -> Reach:
-    """Samples from the first node on, those at the last only where the segment ends there."""
+def samples_inside(
+    observation: Observation, segment: Segment, first: int, last: int
+) -> tuple[slice, np.ndarray]:
+    """Samples from a first node on, those at the last only where the segment ends there.
+
+    Args:
+        observation: What was measured.
+        segment: The segment.
+        first: The first node.
+        last: The last node.
+
+    Returns:
+        Which samples, K of them, and their places in steps from the first node, shape ``(K,)``.
+    """
     place = (observation.t - segment.t[0]) / segment.step
     node = np.round(place)
     place = np.where(np.abs(place - node) < _AT_NODE * len(segment.t), node, place)
+    ends = last == len(segment.t) - 1
     inside = np.flatnonzero((place >= first) & ((place < last) | ends))
     rows = slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
-    place = place[rows] - first
+    return rows, place[rows] - first
+
+
+def _reach(observation: Observation, segment: Segment, first: int, last: int) -> Reach:
+    rows, place = samples_inside(observation, segment, first, last)
     nodes = np.clip(np.floor(place).astype(int), 0, last - first)
     return Reach(
         observation.sensor, observation.values[rows], observation.sigma, rows, nodes,

@@ -27,6 +27,8 @@ class SearchSettings(StrictSettings):
         estimate_noise: Whether levels of noise are found from the residuals.
         max_iterations: Most steps of all searches together.
         tolerance: A search ends where the cost falls by less than this part of it.
+        horizon: Longest piece of motion in [s] whose states hang together, or that is simulated at
+            once; whole stretches, or the longest pieces that converge, where left out.
         parameter_tolerance: Part of a standard deviation: a search also ends where the next step
             would move no parameter by more; 0 for never.
     """
@@ -35,6 +37,7 @@ class SearchSettings(StrictSettings):
     estimate_noise: bool | None = None
     max_iterations: int | None = Field(default=None, ge=1)
     tolerance: float | None = Field(default=None, gt=0)
+    horizon: float | None = Field(default=None, gt=0)
     parameter_tolerance: float | None = Field(default=None, ge=0, lt=1)
 
     def given(self) -> dict[str, Any]:
@@ -68,12 +71,10 @@ class ShootingSettings(SearchSettings):
         starts: Whether starts are estimated, or those that were recorded are taken.
         substeps: Steps of the integration from node to node; where left out as many as keep it
             stable under steep friction.
-        horizon: Longest piece that is simulated at once in [s].
     """
 
     starts: Literal['estimated', 'recorded'] | None = None
     substeps: int | None = Field(default=None, ge=1)
-    horizon: float | None = Field(default=None, gt=0)
 
 
 class VariationalSettings(ShootingSettings):
@@ -114,10 +115,12 @@ class GraphSettings(SearchSettings):
     Attributes:
         torque_noise: Standard deviation of recorded torques in [N·m] or [N]; they are known
             exactly where it is left out.
+        dynamics: Standard deviation of the equations of motion in [rad/s²] or [m/s²].
         refinement: Steps of the graph from node to node.
     """
 
     torque_noise: float | None = Field(default=None, gt=0)
+    dynamics: float | None = Field(default=None, gt=0)
     refinement: int | None = Field(default=None, ge=1)
 
 

@@ -71,7 +71,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         starts: Whether starts are ``'estimated'`` or taken as ``'recorded'``.
         substeps: Steps of the integration from node to node; None for as many as keep it stable
             under steep friction.
-        horizon: Longest piece to simulate in [s]; None for whole segments.
+        horizon: As for all.
         max_iterations: As for all: most simulations with derivatives.
         tolerance: Relative decrease of the cost that ends it.
 
@@ -81,11 +81,11 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     starts: Literal['estimated', 'recorded'] = 'estimated'
     substeps: int | None = None
-    horizon: float | None = None
     tolerance: float = 1e-8
 
     name: ClassVar[str] = 'shooting'
     simulates_actuators: ClassVar[bool] = True
+    seeks_all_states: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -204,3 +204,22 @@ def test_a_joint_that_nothing_observes_is_named():
 def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(ConfigurationError, match=setting):
         CollocatedLeastSquares(**{setting: value})
+
+
+def coarser(problem, every):
+    """The same readings with so many of them from node to node."""
+    return replace(problem, segments=tuple(
+        replace(part, t=part.t[::every], torque=part.torque[::every])
+        for part in problem.segments))
+
+
+def test_a_graph_takes_readings_at_its_steps_between_nodes_and_no_others():
+    problem, truth, _ = made.swinging(nodes=201, fixed=('rod.inertia_yy',))
+    index = problem.parameters.index('rod.first_moment_z')
+    estimate, solution = GraphLeastSquares().fitted(off_prior(coarser(problem, 2), truth, 0.8))
+    assert estimate.status is Status.CONVERGED
+    assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=0.01)
+    assert [part[0].shape for part in solution.residuals] == [(201, 1)] * 2
+    assert [len(part) for part in solution.positions] == [101, 101]
+    with pytest.raises(EstimationError, match='refinement: 8'):
+        GraphLeastSquares().fit(coarser(problem, 8))

@@ -151,7 +151,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         chain = self._chain(problem, start)
         found = self._minimised_in_modes(
             chain, chain.start, parameters.values[free], parameters.lower[free],
-            parameters.upper[free], log)
+            parameters.upper[free], log, adapted=bool(start.iterations) and not len(free))
         values = parameters.values.copy()
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
@@ -168,17 +168,25 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
 
     def _minimised_in_modes(
         self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
-        upper: np.ndarray, log: SearchLog,
+        upper: np.ndarray, log: SearchLog, adapted: bool,
     ) -> ChainSolution:
-        """The minimum, with modes that change; where these make it zigzag, in turns with them."""
+        """The minimum, with modes that change; where these make it zigzag, in turns with them.
+
+        Motion that is only adapted to other parameters keeps its modes at first, or those that
+        are undecided would move the parameters from round to round.
+        """
         solver = LevenbergMarquardt(
             max_iterations=log.at_most(_PATIENCE), tolerance=self.tolerance, damping=_DAMPING,
             relief=_RELIEF, parameter_tolerance=self.parameter_tolerance,
             freedom=chain.problem.freedom)
         first = replace(chain, secant=True).linearised if len(values) else None
-        found = log.run('modes that change', partial(
-            solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,
-            predict=first))
+        if adapted:
+            found = replace(solver, max_iterations=0).minimise(
+                chain, states, values, lower, upper, linearise=chain.linearised)
+        else:
+            found = log.run('modes that change', partial(
+                solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,
+                predict=first))
         frozen = replace(chain, frozen=True)
         tried, best = list(found.iterations), found
         while not best.status.ok and len(tried) < self._most and log.left:
