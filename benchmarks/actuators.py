@@ -1,6 +1,6 @@
 """Robots without torque sensors: from commands and encoders to drives that simulate them.
 
-Two robots are simulated in MuJoCo with its implicit integrator at 4 kHz, whose dry
+Two robots are simulated in MuJoCo with its implicit integrator at 10 kHz, whose dry
 friction is a constraint and not the smoothed law that is fitted: an arm of six joints and a
 quadruped with its base held, both under position servos, and the arm under currents that a
 controller sends. Frictions, armatures and delay are drawn at random within a factor of three of a
@@ -25,7 +25,7 @@ import yaml
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.evaluation.study import Study
 
-SECONDS, RATE, STEP, BITS, DELAY = 15.0, 200.0, 2.5e-4, 16, 0.006
+SECONDS, RATE, STEP, BITS, DELAY = 15.0, 200.0, 1e-4, 16, 0.006
 HOLDOUT = 1.0 / 3.0
 # Parts of the description's error that may be left, and of intervals that hold the truth.
 BAR_ERROR, BAR_REAL, BAR_SECONDS, BAR_PARAMETERS = 0.2, 0.42, 10.0, 0.1

@@ -35,7 +35,7 @@ def free_constants(problem: TrajectoryProblem) -> np.ndarray:
 
 
 def with_told_constants(
-    problem: TrajectoryProblem, start: TrajectorySolution
+    problem: TrajectoryProblem, found: TrajectorySolution
 ) -> TrajectoryProblem:
     """The problem with constants of actuators held that its data tell by half at best.
 
@@ -44,12 +44,12 @@ def with_told_constants(
 
     Args:
         problem: The problem.
-        start: What is known where the search begins; the residuals there say how large noise and
-            errors of the model are, at most.
+        found: What is known where a rough search has ended; the residuals there say how large
+            noise and errors of the model are.
     """
-    problem, start = _with_scale_held(problem, start)
-    known = determined_parameters(problem, start.information)
-    weak = _weak_constants(problem, start, known.kept.copy())
+    problem, found = _with_scale_held(problem, found)
+    known = determined_parameters(problem, found.information)
+    weak = _weak_constants(problem, found, known.kept.copy())
     if not weak:
         return problem
     said = ', '.join(f'{name} (± {100.0 * part:.0f} %)' for name, part in weak.items())
@@ -66,29 +66,29 @@ def _held(
 
 
 def _with_scale_held(
-    problem: TrajectoryProblem, start: TrajectorySolution
+    problem: TrajectoryProblem, found: TrajectorySolution
 ) -> tuple[TrajectoryProblem, TrajectorySolution]:
     """One constant is held where all torques are told but for a common factor."""
-    known = determined_parameters(problem, start.information)
-    together = common_factor(problem, known, start.values)
+    known = determined_parameters(problem, found.information)
+    together = common_factor(problem, known, found.values)
     names = [problem.parameters.names[problem.free[k]] for k in free_constants(problem)]
     held = next((name for name in names if together is not None and name in together), None)
     if held is None or together is None:
-        return problem, start
+        return problem, found
     kept = problem.free != problem.parameters.index(held)
-    start = replace(start, information=start.information[np.ix_(kept, kept)])
-    return _held(problem, (held,), common_factor_in_words(together, held)), start
+    found = replace(found, information=found.information[np.ix_(kept, kept)])
+    return _held(problem, (held,), common_factor_in_words(together, held)), found
 
 
 def _weak_constants(
-    problem: TrajectoryProblem, start: TrajectorySolution, kept: np.ndarray
+    problem: TrajectoryProblem, found: TrajectorySolution, kept: np.ndarray
 ) -> dict[str, float]:
     """Names of constants to hold, with their standard deviations in parts of their values."""
     own = np.intersect1d(free_constants(problem), np.flatnonzero(kept))
-    variance, weak = _variance(problem, start, int(kept.sum())), {}
+    variance, weak = _variance(problem, found, int(kept.sum())), {}
     while len(own):
         chosen = np.flatnonzero(kept)
-        information = start.information[np.ix_(chosen, chosen)]
+        information = found.information[np.ix_(chosen, chosen)]
         scale = 1.0 / np.sqrt(np.diagonal(information))
         covariance = np.linalg.inv(information * np.outer(scale, scale))
         deviation = np.sqrt(variance * np.maximum(np.diagonal(covariance), 0.0)) * scale
@@ -104,11 +104,11 @@ def _weak_constants(
 
 
 def _variance(
-    problem: TrajectoryProblem, start: TrajectorySolution, unknown: int
+    problem: TrajectoryProblem, found: TrajectorySolution, unknown: int
 ) -> float:
     """By what covariances for white noise of the given size are too small."""
     weighted = []
-    for segment, residuals in zip(problem.segments, start.residuals, strict=True):
+    for segment, residuals in zip(problem.segments, found.residuals, strict=True):
         for observation, residual in zip(segment.observations, residuals, strict=True):
             weighted.append(np.nan_to_num(residual) / observation.sigma)
     total, rows = correlated_squares(weighted)

@@ -19,6 +19,7 @@ from sysid_ros.estimation.trajectory.actuator_constants import (
     free_constants,
     with_told_constants,
 )
+from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -32,6 +33,9 @@ from sysid_ros.mechanics.integrators.variational.integrator import Rule
 # Longest first pieces in [s], so short that no guess is too wrong, and the shortest where even
 # these do not converge; times as long as the last are the next.
 _FIRST, _SHORTEST, _LONGER = 0.3, 0.05, 4.0
+# Longest pieces in [s] under actuators that hold no position, where nothing else is asked for: what
+# is not known of them adds up, and longer ones only carry it on.
+_OPEN_LOOP = 1.2
 # Pieces that are no longer by this factor are not worth another search.
 _WORTHWHILE = 1.5
 # Accuracy and most iterations of a search that only begins the next; most iterations of any, or one
@@ -118,8 +122,27 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         if not len(free_constants(problem)):
             return problem
-        at = replace(problem, parameters=problem.parameters.with_values(regression_start(problem)))
-        return with_told_constants(problem, self.at(at, None))
+        at = _moved(problem, regression_start(problem))
+        found = self.at(at, None)
+        known = determined_parameters(at, found.information)
+        names = [problem.parameters.names[k] for k in problem.free[known.held]]
+        at = replace(at, parameters=at.parameters.fixed(*names))
+        first, longest = self.first_horizon(problem), self.longest(problem)
+        found = self.first_solver(at, first).solve(at)
+        if longest > first:
+            found = self._roughly_longer(at, found, longest)
+        return with_told_constants(
+            problem, self.solver_for(problem, longest).here(_moved(problem, found.values), found))
+
+    def _roughly_longer(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, horizon: float
+    ) -> TrajectorySolution:
+        """A rough search over longer pieces from a solution, or that where these run away."""
+        at = _moved(problem, found.values)
+        try:
+            return self.first_solver(at, horizon).solve(at, motion=found)
+        except EstimationError:
+            return found
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -184,7 +207,9 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def longest(self, problem: TrajectoryProblem) -> float:
         """Length of the longest piece asked for in [s]."""
-        whole = self._whole(problem)
+        whole, actuated = self._whole(problem), problem.actuated
+        if self.horizon is None and actuated and not actuated.actuators.hold_positions:
+            return min(_OPEN_LOOP, whole)
         return whole if self.horizon is None else min(self.horizon, whole)
 
     def first_horizon(self, problem: TrajectoryProblem) -> float:
@@ -200,6 +225,10 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     @property
     def _integrator(self) -> Integrator:
         return 'runge_kutta'
+
+
+def _moved(problem: TrajectoryProblem, values: np.ndarray) -> TrajectoryProblem:
+    return replace(problem, parameters=problem.parameters.with_values(values))
 
 
 class _Continuation:
