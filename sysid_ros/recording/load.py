@@ -15,16 +15,12 @@ from sysid_ros.recording.bag.reader import BagClock, JointStateGathering
 from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.recording.checks.faults import mend_clock
 from sysid_ros.recording.checks.unpowered import with_unpowered
-from sysid_ros.recording.description import (
-    TIME_UNITS,
-    QuantitySettings,
-    RecordingSettings,
-    TimeSettings,
-)
+from sysid_ros.recording.description import QuantitySettings, RecordingSettings, TimeSettings
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
 from sysid_ros.recording.table.csv_reader import read_csv_columns
 from sysid_ros.recording.table.npz_reader import read_npz_array
+from sysid_ros.recording.units import TIME_UNITS
 
 _BLOCK = 1 << 20
 

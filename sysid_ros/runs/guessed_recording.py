@@ -14,7 +14,6 @@ from sysid_ros.errors import RecordingError, listed
 from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.description import (
-    TIME_UNITS,
     QuantitySettings,
     RecordingSettings,
     per_joint,
@@ -30,6 +29,7 @@ from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.recording import Recording
+from sysid_ros.recording.units import TIME_UNITS
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.guessed_efforts import describe_efforts
 from sysid_ros.settings import parse_settings

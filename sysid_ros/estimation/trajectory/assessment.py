@@ -41,6 +41,11 @@ def preference(names: tuple[str, ...]) -> list[int]:
     return sorted(range(len(names)), key=rank)
 
 
+def lost_parameters(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
+    """Whether torques would tell a free parameter and these data do not, shape ``(k,)``."""
+    return np.asarray(np.isin(problem.free, problem.base.independent) & ~known.kept)
+
+
 def determined_parameters(problem: TrajectoryProblem, information: np.ndarray) -> Determined:
     """Which free parameters of a problem the data determine.
 

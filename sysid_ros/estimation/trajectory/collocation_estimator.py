@@ -118,9 +118,10 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
             levels = dict(zip(problem.model.robot.joint_names, density.tolist(), strict=True))
             softer = replace(self, process_noise=levels, tolerance=_ROUGHLY)
             best = softer._searched(
-                _moved_to(problem, best), best, log, _PATIENCE, f'soft dynamics {softness:g}')
+                problem.with_values(best.values), best, log, _PATIENCE,
+                f'soft dynamics {softness:g}')
         return self._searched(
-            _moved_to(problem, best), best, log, _PATIENCE, f'{self.scheme} rule again')
+            problem.with_values(best.values), best, log, _PATIENCE, f'{self.scheme} rule again')
 
     def softened(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -299,8 +300,3 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         parameters[known] = np.linalg.inv(eliminated.information[known])
         covariances = eliminated.state_covariances(parameters)
         return tuple(np.split(covariances, chain.first_nodes[1:-1]))
-
-
-def _moved_to(problem: TrajectoryProblem, found: TrajectorySolution) -> TrajectoryProblem:
-    """The problem with its parameters where a solution has them."""
-    return replace(problem, parameters=problem.parameters.with_values(found.values))

@@ -16,6 +16,7 @@ from sysid_ros.estimation.trajectory.assessment import (
     base_covariance,
     determined_parameters,
     grouping,
+    lost_parameters,
 )
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
@@ -140,7 +141,10 @@ class TrajectoryLeastSquares(ABC):
 
     def fitted(self, problem: TrajectoryProblem) -> tuple[Estimate, TrajectorySolution]:
         """Infer the parameters of a problem, and its motion; see :meth:`fit`."""
-        self._require_torques(problem)
+        if problem.actuated is not None and not self.simulates_actuators:
+            raise ConfigurationError(
+                'the estimator needs torques, and does not simulate actuators', where=self.name,
+                found='robot: {actuators: …}', fix='Say fit: {estimator: shooting}')
         problem = self.prepared(problem)
         log = SearchLog(self.max_iterations)
         method, horizon, solution, words = self._solved(problem, log)
@@ -162,9 +166,7 @@ class TrajectoryLeastSquares(ABC):
             *convergence_notes(problem, found, log, self.name),
             *(f'{CHANGE}{remedy}' for remedy in self.remedies(problem, found)))
 
-    def remedies(
-        self, problem: TrajectoryProblem, found: TrajectorySolution
-    ) -> tuple[str, ...]:
+    def remedies(self, problem: TrajectoryProblem, found: TrajectorySolution) -> tuple[str, ...]:
         """Settings to change where a fit ended early, the likeliest first, with lines to paste.
 
         Args:
@@ -180,12 +182,6 @@ class TrajectoryLeastSquares(ABC):
             problem: The problem.
         """
         return problem
-
-    def _require_torques(self, problem: TrajectoryProblem) -> None:
-        if problem.actuated is not None and not self.simulates_actuators:
-            raise ConfigurationError(
-                'the estimator needs torques, and does not simulate actuators', where=self.name,
-                found='robot: {actuators: …}', fix='Say fit: {estimator: shooting}')
 
     def doubts(
         self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
@@ -247,7 +243,7 @@ class TrajectoryLeastSquares(ABC):
         if softened is None:
             return fit
         method, line = softened
-        there = _moved(problem, fit.solution.values)
+        there = problem.with_values(fit.solution.values)
         with log.within('dynamics that may be off'):
             found, words = method._with_noise(there, method.beginning(there, None), log)
         if not found.status.ok:
@@ -258,12 +254,12 @@ class TrajectoryLeastSquares(ABC):
 
     def _over_pieces(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
         """The fit over the longest pieces that converge, or what was found before."""
-        values = pieces_start(_moved(problem, fit.solution.values), log)
+        values = pieces_start(problem.with_values(fit.solution.values), log)
         longest = max(float(part.t[-1] - part.t[0]) for part in problem.segments)
         length = min(_LONGEST, 0.5 * min(longest, fit.horizon or np.inf))
         while length >= _SHORTEST and log.left:
             try:
-                cut = _moved(shorter_segments(problem, length), values)
+                cut = shorter_segments(problem, length).with_values(values)
                 with log.within(f'pieces of {length:.2g} s'):
                     found, words = self._with_noise(cut, self.beginning(cut, None), log)
             except EstimationError:
@@ -295,7 +291,7 @@ class TrajectoryLeastSquares(ABC):
             if not log.left:
                 return replace(found, status=Status.ITERATION_LIMIT), words
             with log.within(f'levels of noise {number + 1}'):
-                found = method._minimised(_moved(problem, found.values), found, log)
+                found = method._minimised(problem.with_values(found.values), found, log)
         return replace(found, status=Status.INACCURATE), words
 
     def _renewed(
@@ -315,11 +311,11 @@ class TrajectoryLeastSquares(ABC):
         """Parameters and motion for noise as it is."""
         start, known, problem = self._started(problem, motion, log)
         # What the data do not determine is held where it is, or it would drift.
-        found = self.search(_held(problem, known.held), start, log)
+        found = self.search(problem.with_fixed(known.held), start, log)
         # Bounds of all else hold in the search itself.
-        if found.status.ok and self.prior_strength is not None and _frees_bodies(problem):
+        if found.status.ok and self.prior_strength is not None and problem.frees_bodies:
             found = self._made_consistent(problem, known, found, log)
-        solution = self.at(_moved(problem, found.values), found)
+        solution = self.at(problem.with_values(found.values), found)
         return replace(solution, status=found.status)
 
     def _started(
@@ -330,21 +326,21 @@ class TrajectoryLeastSquares(ABC):
         if motion is None:
             values = regression_start(problem)
             regressed = values is not problem.parameters.values
-            problem = _moved(problem, values)
+            problem = problem.with_values(values)
         start = self.beginning(problem, motion)
         known = determined_parameters(problem, start.information)
-        lost = _lost(problem, known)
+        lost = lost_parameters(problem, known)
         if regressed and lost.any():
             # What these data do not tell stays at the prior, and all else goes with that.
-            kept = _held(first, np.flatnonzero(lost))
-            problem = _moved(first, regression_start(kept))
+            kept = first.with_fixed(np.flatnonzero(lost))
+            problem = first.with_values(regression_start(kept))
             start = self.beginning(problem, None)
             known = determined_parameters(problem, start.information)
         if motion is None and self.seeks_all_states:
-            pieces = _held(problem, known.held)
+            pieces = problem.with_fixed(known.held)
             values = pieces_start(pieces, log)
             if values is not pieces.parameters.values:
-                problem = _moved(problem, values)
+                problem = problem.with_values(values)
                 start = self.beginning(problem, None)
                 known = determined_parameters(problem, start.information)
         return start, known, problem
@@ -358,11 +354,11 @@ class TrajectoryLeastSquares(ABC):
         Each round minimises what the cost is to second order, states adapted, with the prior.
         What no motion determines follows from the prior; what the data lost is held.
         """
-        lost = _lost(problem, known)
-        fewer, matrix = _held(problem, np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
-        motion_alone = _held(problem, np.arange(len(problem.free)))
+        lost = lost_parameters(problem, known)
+        fewer, matrix = problem.with_fixed(np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
+        motion_alone = problem.with_fixed(np.arange(len(problem.free)))
         for number in range(_ROUNDS):
-            here = self.at(_moved(problem, found.values), found)
+            here = self.at(problem.with_values(found.values), found)
             quadratic = QuadraticModel(
                 matrix, here.information[np.ix_(known.kept, known.kept)],
                 here.scores.sum(axis=0)[known.kept])
@@ -380,16 +376,10 @@ class TrajectoryLeastSquares(ABC):
             if not log.left:
                 break
             with log.within(f'consistent bodies {number + 1}'):
-                found = self.search(_moved(motion_alone, values), found, log)
+                found = self.search(motion_alone.with_values(values), found, log)
             if not found.status.ok:
                 return found
         return replace(found, status=Status.ITERATION_LIMIT)
-
-
-def _frees_bodies(problem: TrajectoryProblem) -> bool:
-    """Whether a parameter of a body is free, which physics may forbid to go where it fits best."""
-    parameters = problem.parameters
-    return any(parameters.free[parameters.body_slice(body)].any() for body in parameters.bodies)
 
 
 class _Fit(NamedTuple):
@@ -406,19 +396,3 @@ class _Fit(NamedTuple):
     horizon: float | None
     solution: TrajectorySolution
     words: tuple[str, ...]
-
-
-def _lost(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
-    """Free parameters that torques would tell and these data do not, shape ``(k,)``."""
-    return np.asarray(np.isin(problem.free, problem.base.independent) & ~known.kept)
-
-
-def _moved(problem: TrajectoryProblem, values: np.ndarray) -> TrajectoryProblem:
-    """The problem with its parameters at values, shape ``(p,)``."""
-    return replace(problem, parameters=problem.parameters.with_values(values))
-
-
-def _held(problem: TrajectoryProblem, chosen: np.ndarray) -> TrajectoryProblem:
-    """The problem with some of its free parameters, by their place among these, held."""
-    names = [problem.parameters.names[k] for k in problem.free[chosen]]
-    return replace(problem, parameters=problem.parameters.fixed(*names)) if names else problem

@@ -248,6 +248,21 @@ class TrajectoryProblem:
             base, names=self.parameters.names, matrix=matrix[order],
             independent=independent[order], factor=factor)
 
+    @property
+    def frees_bodies(self) -> bool:
+        """Whether a parameter of a body is free, which physics may forbid to go where it fits."""
+        parameters = self.parameters
+        return any(parameters.free[parameters.body_slice(body)].any() for body in parameters.bodies)
+
+    def with_values(self, values: np.ndarray) -> TrajectoryProblem:
+        """The problem with its parameters at values, shape ``(p,)``."""
+        return replace(self, parameters=self.parameters.with_values(values))
+
+    def with_fixed(self, chosen: np.ndarray) -> TrajectoryProblem:
+        """The problem with some of its free parameters, by their place among these, fixed."""
+        names = [self.parameters.names[k] for k in self.free[chosen]]
+        return replace(self, parameters=self.parameters.fixed(*names)) if names else self
+
     def require_smooth(self) -> None:
         """Refuse what estimators that differentiate accelerations cannot work with.
 

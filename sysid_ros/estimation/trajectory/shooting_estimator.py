@@ -122,7 +122,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         if not len(free_constants(problem)):
             return problem
-        at = _moved(problem, regression_start(problem))
+        at = problem.with_values(regression_start(problem))
         found = self.at(at, None)
         known = determined_parameters(at, found.information)
         names = [problem.parameters.names[k] for k in problem.free[known.held]]
@@ -131,14 +131,15 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         found = self.first_solver(at, first).solve(at)
         if longest > first:
             found = self._roughly_longer(at, found, longest)
+        there = problem.with_values(found.values)
         return with_told_constants(
-            problem, self.solver_for(problem, longest).here(_moved(problem, found.values), found))
+            problem, self.solver_for(problem, longest).here(there, found))
 
     def _roughly_longer(
         self, problem: TrajectoryProblem, found: TrajectorySolution, horizon: float
     ) -> TrajectorySolution:
         """A rough search over longer pieces from a solution, or that where these run away."""
-        at = _moved(problem, found.values)
+        at = problem.with_values(found.values)
         try:
             return self.first_solver(at, horizon).solve(at, motion=found)
         except EstimationError:
@@ -225,10 +226,6 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     @property
     def _integrator(self) -> Integrator:
         return 'runge_kutta'
-
-
-def _moved(problem: TrajectoryProblem, values: np.ndarray) -> TrajectoryProblem:
-    return replace(problem, parameters=problem.parameters.with_values(values))
 
 
 class _Continuation:

@@ -21,7 +21,8 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_reading import Reading, readings
 from sysid_ros.recording.checks.effort_scale import EffortScales, agree, effort_scales
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.description import RecordingSettings, per_joint, torque_units_of
+from sysid_ros.recording.description import RecordingSettings, per_joint
+from sysid_ros.recording.units import torque_units_of
 
 # Scales tried, and those that are no reason for alarm: a wrong prior explains them.
 _SCALES = np.geomspace(1e-3, 1e3, 61)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.recording.description import DEGREE, TIME_UNITS, RecordingSettings
+from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.recording.units import DEGREE, TIME_UNITS
 from sysid_ros.robot.model import RobotModel
 
 # Positions so many times as large as the limits are in another unit, if in that one all joints

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
-from sysid_ros.recording.description import TIME_UNITS
 from sysid_ros.recording.guess.column_names import (
     ColumnName,
     column_names,
@@ -20,6 +19,7 @@ from sysid_ros.recording.guess.column_names import (
 )
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.table_head import TableHead
+from sysid_ros.recording.units import TIME_UNITS
 
 _GRIPPER = frozenset({'finger', 'fingers', 'gripper', 'hand', 'claw', 'jaw'})
 # Part of the rows from which stamps run, and how often a clock may be reset.

@@ -9,8 +9,8 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
-from sysid_ros.recording.description import UNITS, torque_units_of
 from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.recording.units import UNITS, torque_units_of
 
 #: What a user says who has no torque constants: the masses of the description decide.
 BY_DESCRIPTION = 'description'

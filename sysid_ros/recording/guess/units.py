@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import listed
-from sysid_ros.recording.description import DEGREE, TIME_UNITS
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.samples import within_half_a_turn
+from sysid_ros.recording.units import DEGREE, TIME_UNITS
 from sysid_ros.robot.model import RobotModel
 
 #: Units of angles and of slides, the likelier first, with their factors to SI.
