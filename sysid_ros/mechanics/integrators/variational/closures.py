@@ -14,7 +14,7 @@ from sysid_ros.mechanics.tree.tree_terms import project_to_joints
 from sysid_ros.numerics.jit import INSIDE
 
 
-class ClosureWorkspace(NamedTuple):
+class ConstraintWorkspace(NamedTuple):
     """Workspace for the closures of one configuration.
 
     Attributes:
@@ -36,20 +36,20 @@ class ClosureWorkspace(NamedTuple):
     stiffness: np.ndarray
 
 
-def closure_workspace(system: DiscreteSystem) -> ClosureWorkspace:
+def constraint_workspace(system: DiscreteSystem) -> ConstraintWorkspace:
     """Workspace for the closures of a system."""
     (bodies, joints), rows = system.tree.coupling.shape, system.rows
     own, pairs = np.zeros((rows, bodies)), np.zeros((bodies, bodies))
     jacobian, stiffness = own, pairs
     if system.coupled:
         jacobian, stiffness = np.zeros((rows, joints)), np.zeros((joints, joints))
-    return ClosureWorkspace(
+    return ConstraintWorkspace(
         np.zeros(rows), own, jacobian, np.zeros((3, 3)),
         np.zeros((len(system.closures.body), 3)), pairs, stiffness)
 
 
 @njit(**INSIDE)
-def fill_closures(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace) -> None:
+def fill_closures(system: DiscreteSystem, frames: Frames, work: ConstraintWorkspace) -> None:
     """Gaps and their Jacobian where the bodies have been placed.
 
     Args:
@@ -71,7 +71,7 @@ def fill_closures(system: DiscreteSystem, frames: Frames, work: ClosureWorkspace
 
 @njit(**INSIDE)
 def fill_geometric_stiffness(
-    system: DiscreteSystem, frames: Frames, work: ClosureWorkspace, multipliers: np.ndarray
+    system: DiscreteSystem, frames: Frames, work: ConstraintWorkspace, multipliers: np.ndarray
 ) -> None:
     r"""Derivative of :math:`H^\top\lambda` by positions, where the loops are closed.
 

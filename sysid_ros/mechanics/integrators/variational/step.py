@@ -25,8 +25,8 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.mechanics.integrators.variational.closures import (
-    ClosureWorkspace,
-    closure_workspace,
+    ConstraintWorkspace,
+    constraint_workspace,
     fill_closures,
     fill_geometric_stiffness,
 )
@@ -93,7 +93,7 @@ class StepWorkspace(NamedTuple):
 
     lagrangian: EulerLagrangeWorkspace
     frames: Frames
-    closures: ClosureWorkspace
+    closures: ConstraintWorkspace
     p: np.ndarray
     speed: np.ndarray
     held: np.ndarray
@@ -125,14 +125,14 @@ def step_workspace(system: DiscreteSystem, columns: int, width: int) -> StepWork
         part.reshape(shape) for part, shape in zip(np.split(state, ends[:-1]), shapes, strict=True))
     return StepWorkspace(
         euler_lagrange_workspace(system, columns)._replace(q=q), frames_of(system),
-        closure_workspace(system), p, speed, held, multipliers, np.zeros((both, both)),
+        constraint_workspace(system), p, speed, held, multipliers, np.zeros((both, both)),
         np.zeros(both, dtype=np.int64), np.zeros(1), np.zeros((1, both)), np.zeros((width, both)),
         np.zeros((joints, joints)), slopes, state)
 
 
 @njit(**INSIDE)
 def evaluate_closures(
-    system: DiscreteSystem, frames: Frames, closures: ClosureWorkspace, q: np.ndarray
+    system: DiscreteSystem, frames: Frames, closures: ConstraintWorkspace, q: np.ndarray
 ) -> None:
     """Place the bodies at positions ``(n,)``, and find gaps and their Jacobian there."""
     forward_kinematics(system, frames, q)
