@@ -29,6 +29,7 @@ from sysid_ros.mechanics.closures.loop_kernels import (
     passive_joint_motion,
     track_path,
 )
+from sysid_ros.numerics.arrays import read_only
 from sysid_ros.robot.loops import Loops
 from sysid_ros.robot.model import RobotModel
 
@@ -153,7 +154,7 @@ class ClosedChain:
         v[:, self._actuated], a[:, self._actuated] = v_a, a_a
         unknowns, coordinate = len(self._passive), self.arrays.coordinate
         passive = np.empty((len(q), unknowns, len(coordinate) - unknowns))
-        failed = passive_joint_motion(self.arrays, unknowns, _locked(q), v, a, passive)
+        failed = passive_joint_motion(self.arrays, unknowns, read_only(q), v, a, passive)
         if failed < len(q):
             self._refuse(failed, q[failed, self._actuated], q[failed], SINGULAR)
         coupling = np.zeros((*q.shape, len(self._actuated)))
@@ -252,16 +253,16 @@ class ClosedChain:
         """Residuals ``(T, rows)``, and their Jacobian by the joints of the loops."""
         rows, columns = int(self.arrays.closures.row[-1]), len(self.arrays.coordinate)
         gap, jacobian = np.empty((len(q), rows)), np.empty((len(q), rows, columns))
-        closure_equations(self.arrays, _locked(q), gap, jacobian)
+        closure_equations(self.arrays, read_only(q), gap, jacobian)
         return gap, jacobian
 
     def _follow(
         self, q_a: np.ndarray, start: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         q, status = np.zeros((len(q_a), len(self.joint_names))), np.zeros(len(q_a), dtype=np.int64)
-        begin = self.assembly if start is None else _locked(start)
+        begin = self.assembly if start is None else read_only(start)
         track_path(self.arrays, len(self._passive), self._tolerance, begin, self._actuated,
-                   _locked(q_a), q, status)
+                   read_only(q_a), q, status)
         return q, status
 
     def _close(self, q: np.ndarray) -> tuple[int, float, float]:
@@ -286,10 +287,3 @@ class ClosedChain:
             'Keep within reach, give an assembly nearer to the motion, or check lengths and zero '
             'positions of the joints',
         )
-
-
-def _locked(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written: kernels are compiled once more for arrays that can."""
-    view = np.ascontiguousarray(array, dtype=float).view()
-    view.setflags(write=False)
-    return view

@@ -12,6 +12,7 @@ import numpy as np
 from sysid_ros.errors import ParameterError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.regressor.regressor_kernels import fill_regressor
+from sysid_ros.numerics.arrays import read_only
 from sysid_ros.robot.model import RobotModel
 
 
@@ -96,9 +97,4 @@ def tree_motion(
     if robot.tree.is_coupled:
         motion = [x @ robot.tree.coupling.T for x in motion]
         motion[0] += robot.tree.coupling_offset
-    # Views, so that the caller's arrays stay writable; the kernels are compiled once more for
-    # arrays that are not, and now they never see others.
-    motion = [x.view() for x in motion]
-    for x in motion:
-        x.setflags(write=False)
-    return motion
+    return [read_only(x) for x in motion]

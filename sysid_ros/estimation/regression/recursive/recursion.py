@@ -25,6 +25,7 @@ from sysid_ros.mechanics.regressor.sample_regressor import (
     sample_model,
     sample_workspace,
 )
+from sysid_ros.numerics.arrays import read_only
 
 if TYPE_CHECKING:
     from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
@@ -63,10 +64,10 @@ class Recursion(RecursivePosterior):
         self._samples = sample_model(problem.model)
         self._sample_workspace = None if self._samples is None else sample_workspace(self._samples)
         self._rows = np.zeros((_CHUNK, joints, len(problem.parameters)))
-        self._rows_to_read = _read_only(self._rows)
+        self._rows_to_read = read_only(self._rows)
         self._sample = np.zeros((4, 1, joints))
-        self._sample_to_read = tuple(_read_only(x) for x in self._sample)
-        self._all_usable = _read_only(np.ones((_CHUNK, joints)), bool)
+        self._sample_to_read = tuple(read_only(x) for x in self._sample)
+        self._all_usable = read_only(np.ones((_CHUNK, joints)), bool)
         self._one_usable = self._all_usable[:1]
         self._no_trace = np.zeros((0, count))
 
@@ -111,7 +112,7 @@ class Recursion(RecursivePosterior):
         Raises:
             EstimationError: The arrays do not fit the robot.
         """
-        q, v, a, tau = (_read_only(x) for x in (q, v, a, tau))
+        q, v, a, tau = (read_only(x) for x in (q, v, a, tau))
         expected = (len(tau), len(self.noise))
         for name, array in (('q', q), ('v', v), ('a', a), ('tau', tau)):
             if array.shape != expected:
@@ -152,7 +153,7 @@ class Recursion(RecursivePosterior):
         for start in range(0, len(tau), _CHUNK):
             part = slice(start, start + _CHUNK)
             self._advance(
-                _read_only(rows[part]), _read_only(tau[part]),
+                read_only(rows[part]), read_only(tau[part]),
                 self._usable_of(usable, part, tau), estimates[part])
         return self._whole(estimates) if trace else None
 
@@ -162,7 +163,7 @@ class Recursion(RecursivePosterior):
             fill_samples(self._samples, self._sample_workspace, q, v, a, self._rows)
             return self._rows_to_read
         # One by one, so that a sample does not depend on what comes with it.
-        return _read_only(np.concatenate([
+        return read_only(np.concatenate([
             self.model.regressor(q[k:k + 1], v[k:k + 1], a[k:k + 1]) for k in range(len(q))]))
 
     def _usable_of(
@@ -173,7 +174,7 @@ class Recursion(RecursivePosterior):
         if usable.shape != tau.shape:
             raise EstimationError(
                 'usable does not fit the torque', found=usable.shape, allowed=tau.shape)
-        return _read_only(usable[part], bool)
+        return read_only(usable[part], bool)
 
     def _advance(
         self, rows: np.ndarray, tau: np.ndarray, usable: np.ndarray, trace: np.ndarray
@@ -276,15 +277,8 @@ class Recursion(RecursivePosterior):
         other._state = State(*arrays)
         other._workspace = workspace_for(len(self.free), len(self.noise))
         other._rows, other._sample = self._rows.copy(), self._sample.copy()
-        other._rows_to_read = _read_only(other._rows)
-        other._sample_to_read = tuple(_read_only(x) for x in other._sample)
+        other._rows_to_read = read_only(other._rows)
+        other._sample_to_read = tuple(read_only(x) for x in other._sample)
         if self._samples is not None:
             other._sample_workspace = sample_workspace(self._samples)
         return other
-
-
-def _read_only(array: np.ndarray, kind: type = float) -> np.ndarray:
-    """A view in C order, so that kernels are compiled for one kind of array only."""
-    view: np.ndarray = np.ascontiguousarray(array, dtype=kind).view()
-    view.setflags(write=False)
-    return view
