@@ -21,7 +21,10 @@ import sysid_ros  # noqa: E402
 from support import finished_fit, robot_factory  # noqa: E402
 from support.simulated_arm import SimulatedArm  # noqa: E402
 from sysid_ros.demo.node_processes import claim_domain  # noqa: E402
+from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes  # noqa: E402
 
+# Classes that compiled functions name may have been renamed since the tests ran the last time.
+remove_unreadable_indexes()
 # Each test process, a pytest-xdist worker too, has a domain of its own while it lives.
 DOMAIN, DOMAIN_LOCK = claim_domain()
 os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
