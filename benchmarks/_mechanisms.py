@@ -33,6 +33,7 @@ class Link:
         damping: Viscous friction in [N·m·s/rad] or [N·s/m].
         friction: Dry friction in [N·m] or [N].
         stribeck: Further friction that decays with speed, in [N·m] or [N].
+        stiffness: Of a spring that no description tells of, about zero, in [N·m/rad].
     """
 
     joint: str
@@ -44,17 +45,18 @@ class Link:
     damping: float
     friction: float
     stribeck: float = 0.0
+    stiffness: float = 0.0
 
     @classmethod
     def rod(
         cls, axis: tuple[float, float, float], origin: tuple[float, float, float], mass: float,
         length: float, damping: float, friction: float, joint: str = 'continuous',
-        stribeck: float = 0.0,
+        stribeck: float = 0.0, stiffness: float = 0.0,
     ) -> Link:
         """A rod that hangs down from its joint."""
         across, along = mass * length**2 / 12.0, mass * (0.1 * length) ** 2 / 2.0
         return cls(joint, axis, origin, mass, (0.0, 0.0, -0.5 * length),
-                   (across, across, along), damping, friction, stribeck)
+                   (across, across, along), damping, friction, stribeck, stiffness)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,10 @@ MECHANISMS: dict[str, Mechanism] = {
         (Link.rod(SIDE, (0, 0, 0), 0.5, 0.3, 4e-3, 4e-3, stribeck=4e-3),
          Link.rod(SIDE, (0, 0, -0.3), 0.4, 0.35, 6e-3, 1e-2, stribeck=1e-2)),
         (False, True), ((0.2, 0.0), (0.9, 0.4)), (0.0, 0.5), terms=('stribeck_friction',)),
+    'sprung pendulum': Mechanism(
+        (Link.rod(SIDE, (0, 0, 0), 0.6, 0.3, 8e-3, 1e-2),
+         Link.rod(SIDE, (0, 0, -0.3), 0.3, 0.3, 4e-3, 3e-3, stiffness=0.8)),
+        (True, False), ((0.0, 0.0), (0.3, -0.5)), (0.6, 0.0), terms=('stiffness',)),
     'Furuta pendulum': Mechanism(
         (Link('continuous', UP, (0, 0, 0), 0.3, (0.1, 0, 0), (1e-4, 1.2e-3, 1.2e-3), 4e-3, 6e-3),
          Link.rod(ALONG, (0.2, 0, 0), 0.12, 0.3, 4e-4, 3e-4)),
@@ -204,6 +210,8 @@ def simulated(
     model.opt.timestep, model.opt.integrator = PLANT_STEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.gravity[:] = 0.0, 0.0, -9.81
     model.jnt_limited[:] = 0
+    for name, link in zip(mechanism.joints, mechanism.links, strict=True):
+        model.jnt_stiffness[model.joint(name).id] = link.stiffness
     # Dry friction as hard as the step allows; its default yields over 20 ms.
     model.dof_solref[:] = 2.0 * PLANT_STEP, 1.0
     model.dof_solimp[:, :2] = 0.999
