@@ -15,6 +15,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.judgement import judge_again
 
@@ -147,3 +148,21 @@ def test_gains_in_degrees_are_told(folder):
     assert any('N·m/deg have to be given in N·m/rad' in text for text in study.trajectory.warnings)
     right = Study.load(FitSetup.load(folder / 'first.yaml'), holdout=0.3, estimator='shooting')
     assert not any('N·m/deg' in text for text in right.trajectory.warnings)
+
+
+def test_a_constant_alone_may_be_sought(folder):
+    sought = {name: servo | {'kp': 1.1 * servo['kp'], 'sought': ['kp']}
+              for name, servo in SERVOS.items()}
+    (folder / 'arm_as_it_is.xml').write_text(
+        arm.ARM.format(*(value for pair in arm.TRUTH.values() for value in pair)))
+    content = settings(
+        'first.csv', actuators=sought, description='arm_as_it_is.xml', command_delay=arm.DELAY
+    ) | {'fit': {'fixed': [
+        '*.viscous_friction', '*.coulomb_friction', '*.armature', '*.torque_offset',
+        'upper.*', 'fore.*']}}
+    (folder / 'alone.yaml').write_text(yaml.safe_dump(content))
+    problem = Study.load(
+        FitSetup.load(folder / 'alone.yaml'), holdout=0.3, estimator='shooting').trajectory
+    estimate = SimulatedLeastSquares().fit(problem)
+    for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
+        assert estimate.parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.05)

@@ -229,13 +229,17 @@ class TrajectoryProblem:
         values, free = self.parameters.values, self.parameters.free
         own = len(self.model.parameters)
         model = self.model if self.model.is_linear else self.model.linearised(values[:own])
-        base = base_parameters(model, free=free[:own])
         # Nothing else is known of the others than that they are no combination of these.
-        others = own + np.flatnonzero(free[own:])
+        others, acting = own + np.flatnonzero(free[own:]), free[:own].copy()
         if self.actuated is not None:
             # No torque that a motion takes depends on who makes it.
             mine = self.actuated.columns
-            others = np.concatenate([mine[free[mine]], others])
+            others, acting[mine] = np.concatenate([mine[free[mine]], others]), False
+        if self.actuated is not None and not acting.any():
+            unit = np.eye(len(others), dtype=float)
+            return BaseParameters(
+                self.parameters.names, others, np.eye(len(free))[others], (1.0, 0.0), 0, unit)
+        base = base_parameters(model, free=acting)
         matrix = np.zeros((base.rank + len(others), len(free)))
         matrix[:base.rank, :own] = base.matrix
         matrix[base.rank + np.arange(len(others)), others] = 1.0
