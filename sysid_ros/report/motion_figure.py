@@ -14,6 +14,7 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor, Tachometer
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.report.headline import percent
 from sysid_ros.report.joint_strips import (
     CANDIDATE,
     ERROR,
@@ -28,6 +29,8 @@ from sysid_ros.robot.model import RobotModel
 _BAND = 1.96
 # Numbers of sensors beyond this many cannot be read, with two strips for each.
 _SHOWN = 12
+# Letters of a robot's name that leave room for the rest of the title.
+_LONGEST = 24
 
 # Times, readings, and these less fitted ones in standard deviations, segment by segment.
 _Traces = list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
@@ -56,8 +59,17 @@ def motion_strips(problem: TrajectoryProblem, solution: TrajectorySolution) -> J
             Strip('error', 'σ', tuple(lower), band=_BAND))
     shifted = any(_shifts(problem.segments))
     return JointStrips(
-        'Readings of the training data and errors of the fit; grey: 95 % of white noise',
+        f'{problem.model.robot.name[:_LONGEST]}: readings of the training data; '
+        f'{percent(_within(traces))} of the errors in the grey band, of white noise 95 %',
         'time [s]' + ', recordings one after the other' * shifted, tuple(strips))
+
+
+def _within(traces: dict[str, _Traces]) -> float:
+    """Part of all errors that are in the band; NaN where there are none."""
+    errors = np.concatenate(
+        [error for each in traces.values() for *_, error in each] or [np.zeros(0)])
+    errors = errors[np.isfinite(errors)]
+    return float(np.mean(np.abs(errors) <= _BAND)) if len(errors) else float('nan')
 
 
 def _traces(

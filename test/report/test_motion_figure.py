@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
 from support import trajectory_problems as made
@@ -32,6 +33,12 @@ def test_readings_are_drawn_with_the_fit_and_what_is_left():
     # Of white noise: a standard deviation of one.
     assert 0.7 < np.std(left) < 1.3
     assert 'rad' in upper.get_ylabel() and 'σ' in lower.get_ylabel()
+    title = upper.figure.texts[0].get_text()
+    assert title.startswith(f'{problem.model.robot.name[:24]}: readings')
+    inside = float(title.split('; ')[1].split(' %')[0])
+    every = np.concatenate([line.get_ydata() for line in lower.get_lines()[:len(problem.segments)]])
+    assert inside == pytest.approx(100.0 * np.mean(np.abs(every) <= 1.96), abs=0.5)
+    assert 85.0 < inside <= 100.0
 
 
 def test_speeds_have_strips_of_their_own():
