@@ -34,7 +34,7 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
 
     Args:
         guess: The settings, with all else described.
-        current: Whether the names of the columns say that they are currents.
+        current: Whether the names of the columns say that they are currents, or of the motors.
         named: Unit in these names, or empty.
 
     Raises:
@@ -46,7 +46,7 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
         guess.note(Question(
             'effort', 'Which columns are the torques of the joints?',
             'no column is called torque, effort, tau or current; if another file has them, add '
-            'recording: {effort: {file: …}} by hand', '8-14'))
+            'recording: {effort: {file: …}} by hand', 'NAME_1,NAME_2,… or FIRST-LAST'))
     guess.require_answers()
     unit = told.get('effort-unit', named)
     if 'effort-unit' in told:

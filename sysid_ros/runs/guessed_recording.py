@@ -155,7 +155,8 @@ class GuessedRecording:
             self._check_velocity(t, q, _samples(head, columns, 'velocity'))
         efforts = columns.quantities.get('effort', ())
         describe_efforts(
-            self, current=any(one.quantity == 'current' for one in efforts),
+            self, current=any(
+                one.quantity == 'current' or is_of_motor(one.name) for one in efforts),
             named=columns.unit_of('effort') if efforts else '')
 
     def _describe_bag(self) -> None:

@@ -319,6 +319,16 @@ def test_positions_of_motors_are_asked_for(arm, recorded, robot, tmp_path):
     require_read(identification, recorded, arm.joint_names)
 
 
+def test_torques_of_motors_are_asked_for(arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('q'), *numbered('motor_torque')]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q, tau])
+    with pytest.raises(OpenQuestionsError, match='torques of motors, by their names'):
+        guessed(robot, file)
+    _, identification = guessed(robot, file, effort_unit='N·m')
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_currents_of_about_the_size_of_torques_are_asked_for(arm, recorded, robot, tmp_path):
     # 2.2 N·m/A: half the torques, which no single joint shows to be wrong.
     t, q, _, tau = recorded

@@ -55,7 +55,7 @@ def effort_guess(
     Args:
         found: What they look like beside the torques of the description, as they were recorded.
         joints: Joints in the order of the columns.
-        current: Whether the names of the columns say that they are currents.
+        current: Whether the names of the columns say that they are currents, or of the motors.
         named: Unit in the names of the columns, or empty.
         said: Whether that unit was said by who knows it.
         told: Torque for one unit of effort, one or one for each joint, separated by commas, or
@@ -87,7 +87,7 @@ def effort_guess(
                 one.kind is not EffortKind.OTHER_UNIT for one in found)):
         what = 'no torques at the joints in a usual unit'
         if current or named in _CURRENT_UNITS:
-            what = 'currents'
+            what = 'currents or torques of motors, by their names'
         elif _are_torques(found):
             what = f'{size:.2g} times what the description predicts: currents, or wrong masses'
         guess.questions.append(Question(
