@@ -254,16 +254,16 @@ def main():
         last['q'] = reading
         return outer * (wanted - reading - 0.05 * RATE * (reading - before)) / (constant * gear)
 
-    def kept(wanted, reading):
+    def unchanged(wanted, reading):
         return wanted
 
     found = case(
         'arm, servos', arm, {'*': {'kind': 'position_servo', 'kp': 60.0, 'kd': 2.0}}, 'rad',
-        '<position joint="{}" kp="60" kv="2"/>', kept, 1)
+        '<position joint="{}" kp="60" kv="2"/>', unchanged, 1)
     found += case(
         'quadruped, servos', quadruped,
         {'*': {'kind': 'position_servo', 'kp': 30.0, 'kd': 1.0}}, 'rad',
-        '<position joint="{}" kp="30" kv="1"/>', kept, 2)
+        '<position joint="{}" kp="30" kv="1"/>', unchanged, 2)
     found += case(
         'arm, currents', arm,
         {'*': {'kind': 'current', 'torque_constant': 1.2 * constant, 'gear': gear,

@@ -212,7 +212,7 @@ def _words(
     words = [
         f'Nothing that was measured depends on {", ".join(silent)}: kept at the prior.'
     ] if silent else []
-    scale = common_factor(problem, known, values)
+    scale = None if problem.actuated is None else common_factor(problem, known, values)
     if scale is not None:
         words.append(common_factor_in_words(scale, scale[0]))
         groups = [group for group in groups if group[0] != scale[0]]

@@ -126,4 +126,5 @@ def _compiled(sources: str) -> Callable[..., None]:
     return fill
 
 
-_fill = _compiled(digest(*dispatch.SOURCES))
+SOURCES = (dispatch, *dispatch.SOURCES)
+_fill = _compiled(digest(*SOURCES))

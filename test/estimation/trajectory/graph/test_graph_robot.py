@@ -138,7 +138,7 @@ def test_what_graphs_do_not_do_is_said():
     between = Observation(
         observation.sensor, observation.t[:-1] + 2e-3, observation.values[:-1], observation.sigma)
     moved = replace(problem, segments=(replace(segment, observations=(between,)),))
-    with pytest.raises(EstimationError, match='between the nodes'):
+    with pytest.raises(EstimationError, match='between the steps of a graph'):
         GraphLeastSquares().fit(moved)
     slower = replace(segment, t=2.0 * segment.t, observations=(replace(
         observation, t=2.0 * observation.t),))
