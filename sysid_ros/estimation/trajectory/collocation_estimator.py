@@ -34,7 +34,7 @@ _BREATH = 1e-14
 # are in parts of the motion, and how accurate.
 _PATIENCE, _SOFTNESS, _ROUGHLY = 60, (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 1e-3
 # How soft they stay where exact ones do not converge, before their level is found.
-_SOFT = 0.01
+_SOFT = 0.03
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ def consistent_values(
         strength: Weight of the divergence.
 
     Returns:
-        All parameters, shape ``(p,)``, and how the solver ended.
+        All parameters, shape ``(p,)``, and how the solver ended; not as hoped, and at the same
+        values, where the information is not positive definite.
 
     Raises:
         ConfigurationError: The prior is not strictly inside what is allowed.
@@ -81,7 +82,11 @@ def consistent_values(
     steps = prior_steps(parameters, parameters.free, np.where(size > 0.0, size, 1.0))
     own = steps[parameters.free]
     here = np.linalg.solve(own, (values - reference)[parameters.free])
-    root = np.linalg.cholesky(cost.information)
+    try:
+        root = np.linalg.cholesky(cost.information)
+    except np.linalg.LinAlgError:
+        # What seemed determined where the search began is not where it ended.
+        return values, Status.INACCURATE
     rows = root.T @ cost.grouping @ own
     left, weights, right = svd(rows, full_matrices=False)
     target = left.T @ (rows @ here - np.linalg.solve(root, cost.gradient))

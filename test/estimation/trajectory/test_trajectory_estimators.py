@@ -10,7 +10,9 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
+from sysid_ros.estimation.trajectory.assessment import determined_parameters, grouping
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -223,3 +225,16 @@ def test_a_graph_takes_readings_at_its_steps_between_nodes_and_no_others():
     assert [len(part) for part in solution.positions] == [101, 101]
     with pytest.raises(EstimationError, match='refinement: 8'):
         GraphLeastSquares().fit(coarser(problem, 8))
+
+
+def test_information_that_is_lost_on_the_way_is_no_crash_but_a_fit_that_ended_early():
+    problem, truth, _ = made.swinging(fixed=('rod.inertia_yy',))
+    solution = CollocatedLeastSquares(prior_strength=None).solve(problem)
+    known = determined_parameters(problem, solution.information)
+    kept = np.flatnonzero(known.kept)
+    information = solution.information[np.ix_(kept, kept)].copy()
+    information[0], information[:, 0] = 0.0, 0.0
+    values, status = consistent_values(
+        problem, truth, QuadraticModel(
+            grouping(problem, known), information, np.zeros(len(kept))), 0.1)
+    assert status is Status.INACCURATE and values is truth
