@@ -243,9 +243,9 @@ class TrajectoryLeastSquares(ABC):
         if softened is None:
             return fit
         method, line = softened
-        there = problem.with_values(fit.solution.values)
+        # From the first guess: where exact dynamics crept to is no better.
         with log.within('dynamics that may be off'):
-            found, words = method._with_noise(there, method.beginning(there, None), log)
+            found, words = method._with_noise(problem, None, log)
         if not found.status.ok:
             return fit
         return _Fit(method, fit.horizon, found, (*words, (
