@@ -34,6 +34,7 @@ from sysid_ros.runs.workload_robots import (
 )
 
 _RATE, _SECONDS, _NOISE, _HOLDOUT = 200.0, 8.0, 0.01, 0.3
+_ENCODER_NOISE = 1e-4
 _TRAJECTORY = 'trajectory: {step: 0.005, estimate_noise: true}'
 _FILES = {
     'arm.urdf': ARM, 'pendulum.urdf': PENDULUM, 'four_bar.urdf': FOUR_BAR,
@@ -74,7 +75,10 @@ def recorded(
     model = setup.model
     t, q, v, a = _motion(len(model.robot.joint_names), seconds)
     tau = model.torque(model.parameters.values, q, v, a)
-    tau += _NOISE * np.std(tau, axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    noise = np.random.default_rng(0).normal(size=(2, *tau.shape))
+    tau += _NOISE * np.std(tau, axis=0) * noise[0]
+    # Without any, levels of noise that are estimated would have no end.
+    q += _ENCODER_NOISE * noise[1]
     write_bag(folder / 'motion', t, model.robot.joint_names, q, v, tau)
     return setup
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.prior_steps import prior_steps
 from sysid_ros.estimation.regression.consistent.consistent import verified
@@ -71,7 +72,8 @@ def consistent_values(
 
     Returns:
         All parameters, shape ``(p,)``, and how the solver ended; not as hoped, and at the same
-        values, where the information is not positive definite.
+        values, where the information is not positive definite, or no body is consistent with
+        parameters that are held away from their prior.
 
     Raises:
         ConfigurationError: The prior is not strictly inside what is allowed.
@@ -94,6 +96,13 @@ def consistent_values(
         problem.model, parameters, parameters.free, reference, steps, problem.base,
         (weights, right, target))
     allowed = feasible_set(quadratic, Plausibility())
-    z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
+    try:
+        z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
+    except ConfigurationError:
+        fixed = ~parameters.free
+        if np.array_equal(parameters.values[fixed], parameters.prior[fixed]):
+            raise
+        # What is held on the way of a search has left no room for a body.
+        return values, Status.INACCURATE
     z, status = verified(allowed, z, status)
     return reference + steps @ z, status
