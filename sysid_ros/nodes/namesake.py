@@ -11,12 +11,12 @@ from sysid_ros.msg import Heartbeat
 if TYPE_CHECKING:
     from sysid_ros.nodes.node import SysidNode
 
-# How long a heartbeat of the other one is waited for, several of its periods, and how often it is
-# looked for, in [s].
-_PATIENCE, _LOOK = 0.4, 0.02
+# How long nodes take to find one another, how long a heartbeat of the other one is waited for, and
+# how often it is looked for, in [s].
+_DISCOVERY, _PATIENCE, _LOOK = 1.0, 1.5, 0.02
 
 
-def require_alone(node: SysidNode[Any], topic: str) -> None:
+def require_alone(node: SysidNode[Any], topic: str, born: float) -> None:
     """Refuse to go on beside a living node of the same name.
 
     The graph of ROS shows a node that was killed for many seconds, so that only a heartbeat counts.
@@ -25,10 +25,12 @@ def require_alone(node: SysidNode[Any], topic: str) -> None:
     Args:
         node: The node.
         topic: Topic of the heartbeats.
+        born: When the node was made, by the steady clock in [s].
 
     Raises:
         SysidError: There is such a node.
     """
+    time.sleep(max(born + _DISCOVERY - time.monotonic(), 0.0))
     own = node.get_fully_qualified_name()
     names = [f'{space.rstrip("/")}/{name}' for name, space in node.get_node_names_and_namespaces()]
     if names.count(own) < 2:

@@ -71,7 +71,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
-        self._fault, self._priority = '', 0
+        self._fault, self._priority, self._born = '', 0, now()
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -266,7 +266,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; what was made is taken back where it fails."""
-        outcome = self._transition(self._configure_alone, undo=self._forget)
+        outcome = self._transition(self.configure, undo=self._forget)
         # What was loaded stays. A search through it for garbage holds a node up: measured, 0.4 s.
         gc.freeze()
         return outcome
@@ -290,13 +290,8 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """Deactivate and clean up, from whatever state."""
         return self._transition(self.deactivate)
 
-    def _configure_alone(self) -> None:
-        require_alone(self, HEARTBEAT_TOPIC)
-        self.configure()
-
     def _activate_loaded(self) -> None:
-        # Once more: a node that has just begun does not yet know of others.
-        require_alone(self, HEARTBEAT_TOPIC)
+        require_alone(self, HEARTBEAT_TOPIC, self._born)
         missing = self.loading()
         if missing:
             raise SysidError(
