@@ -77,8 +77,9 @@ def recorded(
     tau = model.torque(model.parameters.values, q, v, a)
     noise = np.random.default_rng(0).normal(size=(2, *tau.shape))
     tau += _NOISE * np.std(tau, axis=0) * noise[0]
-    # Without any, levels of noise that are estimated would have no end.
-    q += _ENCODER_NOISE * noise[1]
+    if 'estimate_noise' in fit:
+        # Without any, the levels of noise that are found would have no end.
+        q += _ENCODER_NOISE * noise[1]
     write_bag(folder / 'motion', t, model.robot.joint_names, q, v, tau)
     return setup
 
