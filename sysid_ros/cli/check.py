@@ -18,6 +18,7 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.evaluation.study import quality_of
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.report.sections.data_quality import RecordingQuality
 from sysid_ros.runs.sources import load_source
@@ -113,4 +114,5 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
     measured = with_filters(Measurements.read(setup))
     (part,), (findings,) = measured.parts, measured.effort_findings()
     quality = quality_of(part, findings, None)
-    return RecordingCheck(quality, RecordingQuality.of(quality))
+    return RecordingCheck(quality, RecordingQuality.of(
+        quality, torque_measured=actuated(setup.model) is None))

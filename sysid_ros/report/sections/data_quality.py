@@ -27,6 +27,8 @@ _JITTER, _LEAST_USABLE = 0.2, 0.9
 _STILL = 0.02
 # Jitter below this is rounding.
 _EVEN = 1e-6
+# Lights of what torque sensors say.
+_OF_TORQUE = frozenset({'Torques', 'Efforts'})
 
 
 class Check(ReportModel):
@@ -68,12 +70,19 @@ class RecordingQuality(ReportModel):
     notes: list[str]
 
     @classmethod
-    def of(cls, quality: DataQuality) -> Self:
-        """Lights of what is known of a recording."""
+    def of(cls, quality: DataQuality, *, torque_measured: bool = True) -> Self:
+        """Lights of what is known of a recording.
+
+        Args:
+            quality: What is known.
+            torque_measured: Whether efforts were measured; what drives are computed to have done
+                says nothing of sensors.
+        """
         joints = [_joint(joint) for joint in quality.joints]
         return cls(
             source=file_names(quality.source), duration=quality.duration, rate=quality.rate,
-            checks=list(_checks(quality, joints)), joints=joints,
+            checks=[check for check in _checks(quality, joints)
+                    if torque_measured or check.name not in _OF_TORQUE], joints=joints,
             notes=[*quality.efforts, *quality.warnings, *quality.delays])
 
 
@@ -89,7 +98,10 @@ class DataQualitySection(Section):
         """Lights of the recordings of a run; None where nothing is known of any."""
         if not source.qualities:
             return None
-        return cls(recordings=[RecordingQuality.of(quality) for quality in source.qualities])
+        measured = source.prediction.what != 'motion'
+        return cls(recordings=[
+            RecordingQuality.of(quality, torque_measured=measured)
+            for quality in source.qualities])
 
 
 def _checks(quality: DataQuality, joints: list[JointRecord]) -> Iterator[Check]:

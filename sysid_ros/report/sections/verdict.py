@@ -26,7 +26,8 @@ class VerdictSection(Section):
         next_step: What to do first.
         reasons: What speaks against it.
         rows: ``'held-out'`` or ``'training'``: what errors are of.
-        error: Relative error of torque on them.
+        error: Relative error on them, of torque or of simulated motion.
+        simulated: Whether errors are of simulated motion; otherwise of torque.
         prior_error: That of the description.
         gain: How many times smaller the error is.
         worst_joint: Joint with the largest relative error.
@@ -51,6 +52,7 @@ class VerdictSection(Section):
     consistent: bool
     status: str
     estimator: str
+    simulated: bool = False
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
@@ -70,7 +72,7 @@ class VerdictSection(Section):
             worst_error=None if joint is None
             else prediction.candidate.relative_per_joint[joint],
             consistent=estimate.consistent, status=estimate.status.value,
-            estimator=estimate.estimator,
+            estimator=estimate.estimator, simulated=prediction.what == 'motion',
         )
 
     @property
