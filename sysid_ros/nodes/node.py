@@ -22,7 +22,6 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
 from sysid_ros.nodes.activation import Activation
 from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
-from sysid_ros.nodes.namesake import require_alone
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
 from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
@@ -71,7 +70,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
-        self._fault, self._priority, self._born = '', 0, now()
+        self._fault, self._priority = '', 0
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -291,7 +290,6 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         return self._transition(self.deactivate)
 
     def _activate_loaded(self) -> None:
-        require_alone(self, HEARTBEAT_TOPIC, self._born)
         missing = self.loading()
         if missing:
             raise SysidError(

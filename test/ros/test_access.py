@@ -53,8 +53,6 @@ RESERVED = (
 RESERVED_ACTIONS = ('excitation_node/excite', 'identification_node/identify')
 # By who runs a revision, for itself.
 OF_CONSUMERS = {'model_server/acknowledge'}
-# By a node that the graph shows another one of the same name.
-HEARD_FOR_A_MOMENT = {'sysid/heartbeat'}
 # What the robot's driver and simulators have.
 FOREIGN = {'clock', 'follow_joint_trajectory'}
 NAME = re.compile(r'/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*')
@@ -306,9 +304,8 @@ def test_a_node_may_have_what_it_has_and_has_what_it_may_have(
         part = observed(ros, name, f'{name}_{number}', own | parameters, mark, nothing)
         found = {key: found[key] | part[key] for key in LISTS}
     parameters, mark = last
-    left = {key: permitted[key] - found[key] - HEARD_FOR_A_MOMENT for key in LISTS}
+    left = {key: permitted[key] - found[key] for key in LISTS}
     part = observed(ros, name, name, own | parameters, mark, left)
-    part['topics', 'subscribe'] |= HEARD_FOR_A_MOMENT
     assert {key: found[key] | part[key] for key in LISTS} == permitted
 
 

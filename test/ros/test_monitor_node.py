@@ -306,17 +306,5 @@ def test_28_a_parameter_of_the_monitor_takes_effect_or_is_refused(guarded):
     assert change(guarded, 'first_residual', 0.3).successful
 
 
-def test_a_second_monitor_of_the_same_name_does_not_begin(guarded):
-    first = guarded.ros.processes['monitor_node']
-    try:
-        second = guarded.ros.start('monitor_node', {'plan': str(guarded.plan), **PATIENT})
-        guarded.ros.wait(lambda: second.poll() is not None)
-    finally:
-        guarded.ros.processes['monitor_node'] = first
-    assert second.returncode == 1
-    assert 'another node /monitor_node is alive' in guarded.ros.output('monitor_node')
-    assert first.poll() is None and guarded.state('monitor_node') == Heartbeat.ACTIVE
-
-
 def test_at_a_signal_the_monitor_ends(guarded):
     assert guarded.ros.stop('monitor_node', signal.SIGINT) == 0
