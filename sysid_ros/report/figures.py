@@ -12,8 +12,8 @@ from sysid_ros.report.joint_strips import (
     ERROR,
     MEASURED,
     PRIOR,
-    Curve,
     JointStrips,
+    PlottedLine,
     Strip,
 )
 
@@ -50,7 +50,8 @@ def torque_strips(
         candidate, prior = (prediction[:, joint] for prediction in predictions)
         measured = problem.torque[:, joint]
         torques, residual = (
-            tuple(Curve(shown, _reach(_broken(values, breaks), stretches), colour, width, label)
+            tuple(PlottedLine(
+                shown, _reach(_broken(values, breaks), stretches), colour, width, label)
                   for values, colour, width, label in curves)
             for curves in (
                 ((prior, PRIOR, 0.8, 'prior'), (measured, MEASURED, 1.2, 'measured'),

@@ -15,7 +15,7 @@ MEASURED, CANDIDATE, PRIOR, ERROR = '#222222', '#0072b2', '#e69f00', '#d55e00'
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PlottedLine:
     """A line; values that are not a number leave a hole.
 
     Attributes:
@@ -49,7 +49,7 @@ class Strip:
 
     name: str
     unit: str
-    curves: tuple[Curve, ...]
+    curves: tuple[PlottedLine, ...]
     shaded: np.ndarray | None = None
     band: float | None = None
     reach: float | None = None
@@ -115,6 +115,6 @@ def _strip(layout: dict[str, Any], array: Callable[[int], np.ndarray]) -> Strip:
     shaded = layout['shaded']
     return Strip(
         layout['name'], layout['unit'], tuple(
-            Curve(array(x), array(y), *rest) for x, y, *rest in layout['curves']),
+            PlottedLine(array(x), array(y), *rest) for x, y, *rest in layout['curves']),
         None if shaded is None else array(shaded), layout['band'], layout['reach'],
         layout['height'])

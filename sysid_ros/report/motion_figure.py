@@ -19,8 +19,8 @@ from sysid_ros.report.joint_strips import (
     CANDIDATE,
     ERROR,
     MEASURED,
-    Curve,
     JointStrips,
+    PlottedLine,
     Strip,
 )
 from sysid_ros.robot.model import RobotModel
@@ -48,12 +48,12 @@ def motion_strips(problem: TrajectoryProblem, solution: TrajectorySolution) -> J
     traces, units = _traces(problem, solution)
     strips: list[Strip] = []
     for name in list(traces)[:_SHOWN]:
-        upper, lower = list[Curve](), list[Curve]()
+        upper, lower = list[PlottedLine](), list[PlottedLine]()
         for number, (t, measured, fitted, error) in enumerate(traces[name]):
             labels = ('', '') if number else ('measured', 'fitted')
-            upper.append(Curve(t, measured, MEASURED, 1.6, labels[0]))
-            upper.append(Curve(t, fitted, CANDIDATE, 0.9, labels[1]))
-            lower.append(Curve(t, error, ERROR, 0.7))
+            upper.append(PlottedLine(t, measured, MEASURED, 1.6, labels[0]))
+            upper.append(PlottedLine(t, fitted, CANDIDATE, 0.9, labels[1]))
+            lower.append(PlottedLine(t, error, ERROR, 0.7))
         strips += (
             Strip(name, units[name], tuple(upper)),
             Strip('error', 'σ', tuple(lower), band=_BAND))

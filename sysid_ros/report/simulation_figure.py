@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.report.joint_strips import CANDIDATE, MEASURED, PRIOR, Curve, JointStrips, Strip
+from sysid_ros.report.joint_strips import (
+    CANDIDATE,
+    MEASURED,
+    PRIOR,
+    JointStrips,
+    PlottedLine,
+    Strip,
+)
 from sysid_ros.report.tables import number
 
 # More stretches than this cannot be told apart in a figure.
@@ -35,7 +42,7 @@ def simulation_strips(simulation: Simulation, robot: str) -> JointStrips:
     ):
         origin = simulation.measured[shown, :1, joint]
         curves = tuple(
-            Curve(along, _joined(paths[shown, :, joint] - origin), colour, width, label)
+            PlottedLine(along, _joined(paths[shown, :, joint] - origin), colour, width, label)
             for paths, colour, width, label in (
                 (simulation.prior.path, PRIOR, 0.9, 'prior'),
                 (simulation.measured, MEASURED, 1.6, 'measured'),

@@ -11,7 +11,7 @@ import pytest
 from sysid_ros.report import drawing
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.joint_axes import draw
-from sysid_ros.report.joint_strips import MEASURED, Curve, JointStrips, Strip
+from sysid_ros.report.joint_strips import MEASURED, JointStrips, PlottedLine, Strip
 
 
 def strips(title):
@@ -19,7 +19,9 @@ def strips(title):
     x = np.linspace(0.0, 10.0, 500)
     holed = np.sin(x)
     holed[100] = np.nan
-    curves = (Curve(x, holed, MEASURED, 1.2, 'measured'), Curve(x, np.cos(x), '#0072b2', 0.9))
+    curves = (
+        PlottedLine(x, holed, MEASURED, 1.2, 'measured'),
+        PlottedLine(x, np.cos(x), '#0072b2', 0.9))
     return JointStrips(
         title, 'time [s]', (
             Strip('shoulder', 'rad', curves, np.array([[2.0, 1.5]])),

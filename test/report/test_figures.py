@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.report import figures, joint_axes
-from sysid_ros.report.joint_strips import ERROR, Curve, JointStrips, Strip
+from sysid_ros.report.joint_strips import ERROR, JointStrips, PlottedLine, Strip
 
 
 def drawn(values):
@@ -60,7 +60,7 @@ def test_runs_reach_half_a_row_beyond_their_ends():
 def test_shading_changes_no_scale():
     limits = []
     for mask in (np.zeros(6, dtype=bool), np.array([1, 0, 1, 1, 0, 1], dtype=bool)):
-        curve = Curve(np.arange(6.0), 20.0 + np.arange(6.0), ERROR, 1.0, 'curve')
+        curve = PlottedLine(np.arange(6.0), 20.0 + np.arange(6.0), ERROR, 1.0, 'curve')
         strip = Strip('joint', 'N', (curve,), figures._runs(curve.x, mask))
         (axis,) = joint_axes.drawn(JointStrips('title', 'time [s]', (strip,))).axes
         limits.append((axis.get_xlim(), axis.get_ylim()))
@@ -68,7 +68,7 @@ def test_shading_changes_no_scale():
 
 
 def test_lines_at_the_ticks_go_through_all_strips_and_only_the_lowest_is_labelled():
-    curves = (Curve(np.linspace(0.0, 9.0, 50), np.linspace(-1.0, 1.0, 50), 'black', 1.0),)
+    curves = (PlottedLine(np.linspace(0.0, 9.0, 50), np.linspace(-1.0, 1.0, 50), 'black', 1.0),)
     strips = tuple(Strip(name, 'rad', curves) for name in ('shoulder', 'elbow', 'wrist'))
     *upper, lowest = joint_axes.drawn(JointStrips('title', 'time [s]', strips)).axes
     ticks = lowest.get_xticks()
