@@ -147,14 +147,15 @@ def test_without_plotly_there_is_no_page_and_it_is_said_how_to_get_one(tmp_path,
             raise ImportError(f'No module named {name!r}')
         return real(name, *arguments, **more)
 
-    real = builtins.__import__
+    # The run is made once for all tests, with its page.
+    shown, real = report(), builtins.__import__
     page._plotly.cache_clear()
     monkeypatch.setattr(builtins, '__import__', refuse)
     with pytest.raises(ConfigurationError, match='pip install --upgrade plotly'):
-        page.render_page(report())
+        page.render_page(shown)
     old = tmp_path / 'report.html'
     old.write_text('the page of another run')
-    assert 'sysid report' in write_page(old, report())
+    assert 'sysid report' in write_page(old, shown)
     assert not old.exists()
 
 
