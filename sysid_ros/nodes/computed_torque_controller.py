@@ -186,7 +186,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         try:
             self._command(here.q, here.v, target)
         except UnreachableError as error:
-            follower.lose(str(error))
+            follower.release(str(error))
 
     def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> None:
         command = self._law.command(q, v, target.q, target.v, target.a)

@@ -52,7 +52,7 @@ class Loop:
         })
         ros.start('computed_torque_controller', {
             'plan': str(settings), 'rate': 250.0, 'reference_timeout': PATIENT,
-            'realtime_priority': 30, **parameters})
+            'state_timeout': PATIENT, 'realtime_priority': 30, **parameters})
         self.references = ros.client.create_publisher(JointTrajectory, 'reference', 10)
         ros.wait(lambda: self.references.get_subscription_count() and self.efforts and self.states)
         ros.go_first()

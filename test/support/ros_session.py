@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import rclpy
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -55,6 +56,7 @@ class Ros:
         self.executor.add_node(self.client)
         self.processes = {}
         self._clients = {}
+        self._diagnostics = self.hear(DiagnosticArray, '/diagnostics', 100)
 
     def start(self, module, parameters=None, *, name=None, remap=()):
         """Start ``python -m sysid_ros.nodes.<module>``; returns its process.
@@ -116,14 +118,21 @@ class Ros:
                 break
             self.executor.spin_once(timeout_sec=min(left, 0.02))
         if required and not met:
-            logs = '\n'.join(
-                f'--- {name}, exit code {process.poll()}\n{self.output(name)}'
-                for name, process in self.processes.items())
-            heard = ', '.join(self.client.get_node_names())
-            pytest.fail(
-                f'waited {seconds} s in vain in domain {self.domain}; nodes that are heard: '
-                f'{heard}\n{logs}')
+            pytest.fail(f'waited {seconds} s in vain in domain {self.domain}; {self._state()}')
         return bool(met)
+
+    def _state(self):
+        """What every node printed, and what it last said of itself."""
+        last = {
+            status.name.lstrip('/'): status for array in self._diagnostics
+            for status in array.status}
+        parts = [f'nodes that are heard: {", ".join(self.client.get_node_names())}']
+        for name, process in self.processes.items():
+            parts += [f'--- {name}, exit code {process.poll()}', self.output(name)]
+            if name in last:
+                parts += [last[name].message]
+                parts += [f'{item.key}: {item.value}' for item in last[name].values if item.value]
+        return '\n'.join(parts)
 
     def call(self, kind, service, seconds=PATIENCE, **fields):
         """Call a service; returns its response."""

@@ -3,7 +3,8 @@
 One state machine, without ROS. It does not go on by itself: after a stop, or when a stream of
 references has broken off in motion, a new stream must begin after a silence, at rest, where the
 robot is. After a stop that was asked for, or without joint states, it lets go: whoever holds the
-robot without commands, its drives or brakes, does so.
+robot without commands, its drives or brakes, does so. A robot at rest it takes hold of by itself:
+at the begin, and when joint states come back.
 """
 
 from __future__ import annotations
@@ -140,7 +141,18 @@ class Follower:
             self._brake(now, reason, release=True)
 
     def lose(self, reason: str) -> None:
-        """Let go at once: without joint states nothing can be tracked."""
+        """Let go at once: without joint states nothing can be tracked.
+
+        A robot that was only held is held again when they are back: the middleware may hold them up
+        whenever another program starts. What moved is not moved on.
+        """
+        if self.phase is FollowerPhase.HOLDING:
+            self.phase, self.reason = FollowerPhase.WAITING, reason
+        else:
+            self.release(reason)
+
+    def release(self, reason: str) -> None:
+        """Let go at once, until a new stream of references begins."""
         if self.phase not in (FollowerPhase.RELEASED, FollowerPhase.WAITING):
             self.phase, self.reason, self._broken = FollowerPhase.RELEASED, reason, True
 
@@ -170,7 +182,7 @@ class Follower:
             self._follow_stop(now)
         if self.phase is FollowerPhase.HOLDING and self._slow() and self._far(q, self._target.q):
             # Whoever holds the robot there would not listen to a stream that never ends.
-            self.lose('the robot rests elsewhere than where it is to be held')
+            self.release('the robot rests elsewhere than where it is to be held')
         return None if self.phase is FollowerPhase.RELEASED else self._target
 
     def _may_begin(self, silent: bool) -> bool:

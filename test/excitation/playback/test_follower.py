@@ -142,6 +142,28 @@ def test_without_joint_states_it_lets_go(robot):
     robot.run(0.3, wave)
     robot.follower.lose('joint states lost')
     assert robot.follower.tick(robot.now, robot.q, robot.v) is None
+    robot.run(0.2)
+    assert robot.follower.phase is FollowerPhase.RELEASED
+
+
+def test_a_robot_that_was_only_held_is_held_again_when_joint_states_are_back(robot):
+    robot.run(0.1)
+    robot.follower.lose('joint states lost')
+    assert robot.follower.phase is FollowerPhase.WAITING
+    robot.q = START + [0.0, 0.2]
+    place = robot.q.copy()
+    robot.run(0.1)
+    assert robot.follower.phase is FollowerPhase.HOLDING
+    np.testing.assert_array_equal(robot.q, place)
+    robot.run(0.1, lambda t: Reference.still(place))
+    assert robot.follower.phase is FollowerPhase.FOLLOWING
+
+
+def test_what_cannot_be_reached_is_let_go_of_until_a_new_stream(robot):
+    robot.run(0.1)
+    robot.follower.release('unreachable')
+    robot.run(0.2)
+    assert robot.follower.phase is FollowerPhase.RELEASED
 
 
 def test_a_stream_that_begins_elsewhere_is_refused(robot):
