@@ -3,12 +3,14 @@ r"""Joints whose weight leaves the description's, and no other joint tells which
 The scale of an effort is checked by the joints that feel the same masses. A vertical slide shares
 its weight with nobody, or with joints that feel little of it: a wrong torque constant is another
 mass. Where the rows do not exclude that, the description is all there is to compare with: the
-slope of the weight of the bodies that were found on that of the bodies described,
+slope of the joint's torque at rest on the weight of the bodies described,
 
-.. math:: s_j = \frac{\hat g_j \cdot g_j}{g_j \cdot g_j}.
+.. math:: s_j = 1 + \frac{(\hat\tau_j - \tau_j) \cdot g_j}{g_j \cdot g_j},
 
-That of a slide is a mass, which descriptions know best. Where a joint turns it is a centre of mass
-beside its axis, and of a wheel what the description has wrong.
+where the torques at rest, :math:`\hat\tau` of what was found and :math:`\tau` of the description,
+hold constant torques and springs, too: the weight of a slide is a constant torque, and what a prior
+keeps from the mass goes there. That of a slide is a mass, which descriptions know best. Where a
+joint turns it is a centre of mass beside its axis, and of a wheel what the description has wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Departure:
 
     Attributes:
         joint: Name of the joint.
-        factor: Found weight per described one.
+        factor: What the joint was found to carry at rest per described weight.
     """
 
     joint: str
@@ -47,9 +49,10 @@ class Departure:
     def sentence(self) -> str:
         """The finding in words."""
         return (
-            f'{self.joint}: the weight that was found is {self.factor:.3g} times that of the '
-            'description, and the other joints feel too little of it to tell whether the effort is '
-            'wrong or the description.')
+            f'{self.joint}: the weight that was found, with its constant torque, is '
+            f'{self.factor:.3g} times that of the description, and the other joints feel too '
+            'little of it to tell whether the effort is wrong, the description, or something else '
+            'carries a part.')
 
     @property
     def next_step(self) -> str:
@@ -57,7 +60,8 @@ class Departure:
         return (
             f'Check torque constant and gear (recording.effort.scale: '
             f'{{{self.joint}: {1.0 / self.factor:.3g}}} would agree with the description); if the '
-            'description is wrong, correct it, or set processing.effort_check to warn.')
+            'description is wrong or lacks a counterweight or spring, correct it, or set '
+            'processing.effort_check to warn.')
 
 
 def departures(
@@ -83,11 +87,13 @@ def departures(
     rows = np.arange(0, len(data), -(-len(data) // _ROWS))
     still = np.zeros_like(data.q[rows])
     weight = inertial_regressor(robot, data.q[rows], still, still)
-    found = weight @ estimate.parameters.values[:10 * len(robot.body_names)]
     described = weight @ robot.reference_inertials.reshape(-1)
+    model, parameters = problem.model, estimate.parameters
+    beyond = model.torque(parameters.values, data.q[rows], still, still) - model.torque(
+        parameters.prior, data.q[rows], still, still)
     size = np.mean(described**2, axis=0)
     told = slides & (size > _PART**2 * np.nanmean(data.tau[rows]**2, axis=0))
-    slope = np.mean(found * described, axis=0) / np.where(told, size, 1.0)
+    slope = 1.0 + np.mean(beyond * described, axis=0) / np.where(told, size, 1.0)
     return tuple(
         Departure(name, float(factor))
         for name, factor, known in zip(robot.joint_names, slope, told, strict=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.contradictions import score_test
+from sysid_ros.evaluation.contradictions import ScoreTest, score_test
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.evaluation import evaluate
-from sysid_ros.mechanics.joint_terms.terms import CoulombFriction
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.robot.model import RobotModel
@@ -57,9 +59,9 @@ def recorded(urdf: str, scale: float = 1.0) -> Dataset:
         mask=np.ones(tau.shape, dtype=bool), rate=RATE, segments=((0, len(t)),), source='made')
 
 
-def fitted(scale: float, mass: float = 2.0, wheel: float = 0.0):
+def fitted(scale: float, mass: float = 2.0, wheel: float = 0.0, terms=()):
     """Rows, what is found from them, and the evaluation, with a description of some mass."""
-    model = TorqueModel(RobotModel.from_urdf(slide(mass, wheel)), (CoulombFriction(),))
+    model = TorqueModel(RobotModel.from_urdf(slide(mass, wheel)), (CoulombFriction(), *terms))
     problem = RegressionProblem.from_dataset(model, recorded(slide(), scale))
     estimate = make_estimator('entropic').fit(problem)
     return problem, estimate, departures(problem, estimate, score_test(problem, estimate))
@@ -73,6 +75,23 @@ def test_the_scale_of_a_slide_is_compared_with_its_described_weight(scale):
     assert f'{{lift: {1.0 / found[0].factor:.3g}}}' in found[0].next_step
     reasons = evaluate(estimate, problem).verdict.reasons
     assert any(reason.startswith('lift: the weight') for reason in reasons)
+
+
+@pytest.mark.parametrize('scale', [0.5, 2.0])
+def test_a_constant_torque_that_carries_the_weight_counts_as_weight(scale):
+    problem, estimate, found = fitted(1.0, terms=(TorqueOffset(),))
+    assert found == ()
+    # As where others feel the mass just enough to keep it: the constant torque takes the rest.
+    values = estimate.parameters.values.copy()
+    name = estimate.parameters.names.index('lift.torque_offset')
+    values[name] += (scale - 1.0) * np.mean(problem.torque[:, 3])
+    moved = replace(estimate, parameters=replace(estimate.parameters, values=values))
+    untold = ScoreTest(log_scales={
+        joint: (0.0, 0.01 if joint == 'turn' else 0.5)
+        for joint in problem.model.robot.joint_names})
+    (one,) = departures(problem, moved, untold)
+    assert one.joint == 'lift'
+    assert one.factor == pytest.approx(scale, rel=0.05)
 
 
 def test_a_description_that_is_nearly_right_is_left_alone():
