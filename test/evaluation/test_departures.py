@@ -10,7 +10,12 @@ import pytest
 
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.evaluation.contradictions import ScoreTest, score_test
+from sysid_ros.evaluation.contradictions import (
+    Contradiction,
+    FaultKind,
+    ScoreTest,
+    score_test,
+)
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.evaluation import evaluate
@@ -67,6 +72,32 @@ def fitted(scale: float, mass: float = 2.0, wheel: float = 0.0, terms=()):
     return problem, estimate, departures(problem, estimate, score_test(problem, estimate))
 
 
+def hanging(scale: float):
+    """Rows of a pendulum on a turning column, its torques in parts of the true ones, and a fit."""
+    urdf = '<robot name="hanging">' + ''.join(
+        LINK.format(name=name, centre=centre, mass=mass)
+        for name, centre, mass in (('base', '0 0 0', 1.0), ('column', '0.1 0 0', 2.0),
+                                   ('arm', '0.3 0 0', 3.0))) + ''.join(
+        JOINT.format(name=name, kind='revolute', parent=parent, child=child, at=at)
+        for name, parent, child, at in (
+            ('turn', 'base', 'column', '0 0 0'),
+            ('swing', 'column', 'arm', '0.2 0 0" rpy="1.5707963 0 0'))) + '</robot>'
+    model, random = pin.buildModelFromXML(urdf), np.random.default_rng(3)
+    data, t = model.createData(), np.arange(0.0, SECONDS, 1.0 / RATE)
+    turns = 2.0 * np.pi * random.uniform(0.1, 0.3, (2, 3))
+    wave, size = turns * t[:, None, None] + random.uniform(0.0, 6.0, (2, 3)), 0.4
+    q, v, a = ((size * turns**k * part).sum(axis=-1) for k, part in enumerate(
+        (np.sin(wave), np.cos(wave), -np.sin(wave))))
+    tau = np.array([pin.rnea(model, data, *one).copy() for one in zip(q, v, a, strict=True)])
+    tau += 0.01 * tau.std(axis=0) * random.normal(size=tau.shape)
+    tau[:, 1] *= scale
+    made = Dataset(
+        joint_names=('turn', 'swing'), t=t, q=q, v=v, a=a, tau=tau,
+        mask=np.ones(tau.shape, dtype=bool), rate=RATE, segments=((0, len(t)),), source='made')
+    problem = RegressionProblem.from_dataset(TorqueModel(RobotModel.from_urdf(urdf)), made)
+    return problem, make_estimator('entropic').fit(problem)
+
+
 @pytest.mark.parametrize('scale', [0.5, 1.5, 2.0])
 def test_the_scale_of_a_slide_is_compared_with_its_described_weight(scale):
     problem, estimate, found = fitted(scale)
@@ -92,6 +123,27 @@ def test_a_constant_torque_that_carries_the_weight_counts_as_weight(scale):
     (one,) = departures(problem, moved, untold)
     assert one.joint == 'lift'
     assert one.factor == pytest.approx(scale, rel=0.05)
+
+
+@pytest.mark.parametrize('scale, deviation, said', [
+    (0.5, 0.2, True), (2.0, 0.2, True), (0.5, 0.3, False), (1.2, 0.05, False)])
+def test_a_scale_that_the_rows_suggest_is_confirmed_by_the_description(scale, deviation, said):
+    # A joint that turns: the rows speak for its scale by 3.5, 2.3 or 3.6 standard deviations.
+    problem, estimate = hanging(scale)
+    scores = ScoreTest(log_scales={
+        'swing': (np.log(scale), deviation), 'turn': (0.0, 0.05)})
+    found = departures(problem, estimate, scores)
+    assert [one.joint for one in found] == (['swing'] if said else [])
+    if said:
+        assert found[0].factor == pytest.approx(scale, rel=0.1)
+        assert found[0].sigmas == pytest.approx(abs(np.log(scale)) / deviation)
+        assert 'speak for a wrong scale' in found[0].sentence
+        # What the rows prove by themselves is said once, and what speaks the other way not at all.
+        proven = replace(scores, contradictions=(
+            Contradiction(FaultKind.SCALE, 'swing', scale, 30.0),))
+        assert departures(problem, estimate, proven) == ()
+        other = ScoreTest(log_scales=scores.log_scales | {'swing': (-np.log(scale), deviation)})
+        assert departures(problem, estimate, other) == ()
 
 
 def test_a_description_that_is_nearly_right_is_left_alone():
