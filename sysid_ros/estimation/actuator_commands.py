@@ -65,12 +65,13 @@ def _require_commands(drives: ActuatedModel, recording: Recording) -> None:
     there = [name for channel in recording.channels_of('command') for name in channel.names]
     kind = drives.actuators.actuator_of(missing[0])
     assert kind is not None
+    unit = _written(kind.kind.units[0])
     raise RecordingError(
         f'the robot has actuators, and no command was recorded for {", ".join(missing)}',
         where=recording.source, found=', '.join(there) or 'no command at all',
         fix='Name the columns of a table, as in recording: {command: '
-        f'{{prefix: command_, unit: {_written(kind.kind.units[0])}}}}}; or take the joints out of '
-        'robot: {actuators: …}')
+        f'{{prefix: command_, unit: {unit}}}}}, or the topic of a bag, {{command: {{topic: '
+        f'/commands, unit: {unit}}}}}; or take the joints out of robot: {{actuators: …}}')
 
 
 def _written(unit: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.actuator_commands import with_actuator_torques
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.settings import Processing
@@ -38,12 +40,18 @@ class Measurement:
             setup: The settings, which name the recording, and the torque model.
 
         Raises:
+            EstimationError: The robot has actuators, and the bag is too long to be simulated.
             RecordingError: The recording cannot be read or does not fit.
         """
         described, folder = setup.identification.described, setup.identification.folder
         if not is_long(described, folder):
             recording = with_actuator_torques(setup.identification.recording(), setup.model)
             return cls(setup, recording, setup.align(recording), None)
+        if actuated(setup.model) is not None:
+            raise EstimationError(
+                'a bag with commands has to fit into memory', where=described.file or '',
+                found=f'more than recording: {{memory_limit: {described.memory_limit:g}}}',
+                fix='Raise recording.memory_limit, in MB, or cut the bag')
         bag = LongBag.survey(described, folder)
         recording, dataset = setup.windows(bag, 0.0, 1.0).sample()
         looked_at = (

@@ -26,6 +26,8 @@ _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
         'memory_limit',
     }),
 }
+# Keys of commands that say something about topics only.
+_TOPIC_KEYS = ('topic', 'field', 'joints', 'between_points')
 
 Value = TypeVar('Value', float, str)
 
@@ -111,6 +113,28 @@ class QuantitySettings(StrictSettings):
         return tuple(f'{self.prefix}{joint}' for joint in joints)
 
 
+class CommandSettings(QuantitySettings):
+    """Where commands come from: a table, as other quantities do, or a topic of a bag.
+
+    A command holds until the next one comes.
+
+    Attributes:
+        topic: Topic of a bag, of ``trajectory_msgs/msg/JointTrajectory``,
+            ``std_msgs/msg/Float64MultiArray`` or ``sensor_msgs/msg/JointState``; the only one of
+            these types beside the joint states where left out.
+        field: Field of the messages that is the command.
+        joints: Joints of the numbers of a ``Float64MultiArray``, by their names in the model; those
+            of the recording where left out.
+        between_points: Whether positions of a trajectory go from point to point by splines, as
+            ``joint_trajectory_controller`` plays them, or each point holds until the next.
+    """
+
+    topic: str | None = None
+    field: Literal['position', 'velocity', 'effort'] = 'position'
+    joints: tuple[str, ...] = ()
+    between_points: Literal['splines', 'hold'] = 'splines'
+
+
 class TransmissionSettings(StrictSettings):
     """Motor turns per joint turn: a full matrix, or the ratios on its diagonal.
 
@@ -162,7 +186,7 @@ class RecordingSettings(StrictSettings):
         velocity: Joint velocities, optional.
         acceleration: Joint accelerations, optional.
         effort: Joint torques or forces, optional.
-        command: What the actuators of ``robot: actuators`` were told, in a table.
+        command: What the actuators of ``robot: actuators`` were told.
         transmission: Needed when a quantity is on the motor side.
         unpowered: Joints that nothing drives in this recording, as in a free swing: their effort
             is zero, recorded or not.
@@ -188,7 +212,7 @@ class RecordingSettings(StrictSettings):
     velocity: QuantitySettings | None = None
     acceleration: QuantitySettings | None = None
     effort: QuantitySettings | None = None
-    command: QuantitySettings | None = None
+    command: CommandSettings | None = None
     transmission: TransmissionSettings | None = None
     unpowered: tuple[str, ...] = ()
     topic: str = '/joint_states'
@@ -309,15 +333,13 @@ def _check_source(
         'npz': (('array',), ('prefix',)),
         'rosbag': ((), ('file', 'columns', 'prefix', 'array', 'time')),
     }[recording.format]
-    if quantity == 'command' and recording.format == 'rosbag':
-        raise ConfigurationError(
-            'commands are read from tables only', where='recording.command', found='rosbag',
-            allowed='csv, npz', fix='Write positions and commands of the bag to one CSV')
+    if quantity == 'command' and recording.format != 'rosbag':
+        useless += _TOPIC_KEYS
     if settings.columns is not None and settings.prefix is not None:
         raise ConfigurationError(
             'columns and prefix say the same', where=quantity, fix='Remove one of them')
     for key in useless:
-        if getattr(settings, key) is not None:
+        if getattr(settings, key) != type(settings).model_fields[key].default:
             raise ConfigurationError(
                 f'{key!r} means nothing for the format {recording.format!r}', where=quantity,
                 fix='Remove it or change the format',

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_ros.errors import RecordingError, unreadable
+from sysid_ros.recording.bag.commands import read_commands
 from sysid_ros.recording.bag.reader import BagClock, JointStateGathering
 from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.recording.checks.faults import mend_clock
@@ -119,11 +120,11 @@ def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
     path = base / (settings.file or '')
     gathering = JointStateGathering(settings)
     sha256 = read_hashed(gathering, path)
-    clock = gathering.clock(path)
-    return recording_of(
-        gathering.samples(clock.t), settings, str(path), sha256, clock,
-        gathering.counts, gathering.warnings,
-    )
+    clock, counts = gathering.clock(path), gathering.counts
+    groups = gathering.samples(clock.t)
+    if settings.command is not None:
+        groups += (read_commands(path, settings, clock, counts),)
+    return recording_of(groups, settings, str(path), sha256, clock, counts, gathering.warnings)
 
 
 def _load_tables(settings: RecordingSettings, base: Path) -> Recording:

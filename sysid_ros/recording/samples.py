@@ -64,7 +64,8 @@ def to_joint_side(samples: Samples, settings: RecordingSettings) -> Samples:
         wrapped = np.array(per_joint(described.wrapped, len(joints)), dtype=bool)[pick]
         if wrapped.any():
             values[quantity][:, wrapped] = within_half_a_turn(values[quantity][:, wrapped])
-        untyped = settings.format == 'rosbag' and described.unit is None
+        # What a command is, is not for the type of the joint to say.
+        untyped = settings.format == 'rosbag' and described.unit is None and quantity != 'command'
         units[quantity] = tuple(
             _untyped_unit(quantity) if untyped else names[index] for index in pick
         )

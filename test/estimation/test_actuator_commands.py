@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import yaml
 
-from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.actuator_commands import with_actuator_torques
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.study_checks import require_simulation
 from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.recording.bag.write import write_bag
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
 <body name="upper" pos="0 0 0.3">
@@ -156,8 +158,11 @@ def test_the_back_emf_is_the_torque_constant_where_it_is_not_given(folder):
     assert Identification.load(folder / 'settings.yaml').robot().actuators['*'].gear == 30.0
 
 
-def test_commands_of_a_bag_are_refused(folder):
+def test_a_bag_that_is_too_long_to_be_simulated_is_refused(folder):
+    t = np.arange(40000) * 0.01
+    write_bag(folder / 'bag', t, ['shoulder', 'elbow'], np.zeros((len(t), 2)))
     settings = changed(recording={
-        'format': 'rosbag', 'time': None, 'position': None, 'command': {'unit': 'rad'}})
-    with pytest.raises(ConfigurationError, match='commands are read from tables only'):
-        setup_of(folder, settings)
+        'format': 'rosbag', 'file': 'bag', 'time': None, 'position': None, 'command': {},
+        'memory_limit': 1.0})
+    with pytest.raises(EstimationError, match=r'has to fit into memory.*memory_limit: 1\}'):
+        Measurement.read(setup_of(folder, settings))

@@ -23,11 +23,12 @@ _VERSION = 9
 
 @dataclass
 class McapWriter:
-    """Writes the MCAP file of a rosbag2 recording of joint states.
+    """Writes the MCAP file of a rosbag2 recording.
 
     Attributes:
         path: The new file, in the folder of the bag.
-        topics: Its topics, of ``sensor_msgs/msg/JointState``.
+        topics: Its topics.
+        kinds: Type of the messages of each, ``sensor_msgs/msg/JointState`` where there are none.
         counts: Messages by topic so far.
         first: First time of reception in [ns].
         last: Last time of reception in [ns].
@@ -38,20 +39,25 @@ class McapWriter:
 
     path: Path
     topics: Sequence[str]
+    kinds: Sequence[str] = ()
     counts: list[int] = field(init=False)
     first: int = field(init=False, default=(1 << 63) - 1)
     last: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.counts = [0] * len(self.topics)
+        self._kinds = tuple(self.kinds) or (JOINT_STATE,) * len(self.topics)
         self._file = self.path.open('xb')
         self._writer = Writer(
             self._file, chunk_size=_CHUNK_BYTES, compression=CompressionType.NONE,
             enable_crcs=True, enable_data_crcs=True)
         self._writer.start('ros2', 'sysid_ros')
-        schema = self._writer.register_schema(JOINT_STATE, 'ros2msg', _definition().encode())
+        schemas = {
+            kind: self._writer.register_schema(kind, 'ros2msg', _definition(kind).encode())
+            for kind in dict.fromkeys(self._kinds)}
         self._channels = [
-            self._writer.register_channel(topic, 'cdr', schema) for topic in self.topics]
+            self._writer.register_channel(topic, 'cdr', schemas[kind])
+            for topic, kind in zip(self.topics, self._kinds, strict=True)]
 
     def write(self, topic: int, received: Sequence[int], payloads: Sequence[bytes]) -> None:
         """Add messages; they reach the file with the chunk they are in.
@@ -103,12 +109,13 @@ class McapWriter:
             'topics_with_message_count': [
                 {
                     'topic_metadata': {
-                        'name': topic, 'type': JOINT_STATE, 'serialization_format': 'cdr',
+                        'name': topic, 'type': kind, 'serialization_format': 'cdr',
                         'offered_qos_profiles': [],
-                        'type_description_hash': _types().hash_rihs01(JOINT_STATE),
+                        'type_description_hash': _types().hash_rihs01(kind),
                     },
                     'message_count': count,
-                } for topic, count in zip(self.topics, self.counts, strict=True)
+                } for topic, kind, count in zip(
+                    self.topics, self._kinds, self.counts, strict=True)
             ],
             'compression_format': '', 'compression_mode': '',
             'files': [{'path': self.path.name, **span}],
@@ -121,6 +128,6 @@ def _types() -> Any:
 
 
 @functools.cache
-def _definition() -> str:
-    text, _ = _types().generate_msgdef(JOINT_STATE, ros_version=2)
+def _definition(kind: str) -> str:
+    text, _ = _types().generate_msgdef(kind, ros_version=2)
     return str(text)
