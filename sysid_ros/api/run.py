@@ -205,7 +205,8 @@ class Run:
         return page
 
     def export(
-        self, path: str | Path | None = None, *, yaml: str | Path | None = None
+        self, path: str | Path | None = None, *, yaml: str | Path | None = None,
+        isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
     ) -> tuple[str, ...]:
         """Write the parameters in the format of the description, or as YAML.
 
@@ -213,16 +214,20 @@ class Run:
             path: URDF to write, or MJCF where one was identified: nothing but inertias and joint
                 dynamics differ, and reloaded it gives the same torques.
             yaml: YAML to write, with what a description cannot hold.
+            isaac_lab: YAML to write for Isaac Lab: gains, armature, friction and limits of joints.
+            ros2_control: YAML to write for ros2_control: limits and gains of joints.
 
         Returns:
             Notes on what the description cannot hold.
 
         Raises:
-            ConfigurationError: Neither file is named.
+            ConfigurationError: No file is named.
             ReleaseError: The fit did not converge, or a file cannot be written.
         """
+        drives = {'isaac_lab': isaac_lab, 'ros2_control': ros2_control}
         return export_run(
-            self._run, None if path is None else Path(path), None if yaml is None else Path(yaml))
+            self._run, None if path is None else Path(path), None if yaml is None else Path(yaml),
+            {name: Path(file) for name, file in drives.items() if file is not None})
 
     def validate(self, recording: Recording, *, name: str | None = None) -> Validation:
         """Predict another recording of the robot, and judge the fit by it.

@@ -117,7 +117,8 @@ def validate(run: Run | str | Path, recording: Recording, *, name: str | None = 
 
 
 def export(
-    run: Run | str | Path, path: str | Path | None = None, *, yaml: str | Path | None = None
+    run: Run | str | Path, path: str | Path | None = None, *, yaml: str | Path | None = None,
+    isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
 ) -> tuple[str, ...]:
     """Write the parameters of a fit in the format of its description, or as YAML.
 
@@ -125,6 +126,8 @@ def export(
         run: The fit, or its folder.
         path: See :meth:`Run.export`.
         yaml: See there.
+        isaac_lab: See there.
+        ros2_control: See there.
 
     Returns:
         Notes on what the description cannot hold.
@@ -132,7 +135,8 @@ def export(
     Raises:
         SysidError: The run cannot be used, or a file cannot be written.
     """
-    return _opened(run).export(path, yaml=yaml)
+    return _opened(run).export(
+        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control)
 
 
 def payload(

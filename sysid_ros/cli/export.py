@@ -2,7 +2,8 @@
 
 The description is written in the format of the one that was identified, and differs from it
 only in inertias, friction and (MJCF) armature. It is reloaded and its torques are compared
-before it replaces anything.
+before it replaces anything. Files for Isaac Lab and ros2_control say in their heads what they
+cannot hold.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.release.drive_formats import DRIVE_FORMATS
 from sysid_ros.runs.export import export_run
 from sysid_ros.runs.run_folder import RunFolder
 
@@ -24,19 +26,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='URDF to write, or MJCF where one was identified',
     )
     parser.add_argument('--yaml', type=Path, metavar='FILE', help='YAML to write')
+    parser.add_argument(
+        '--isaac-lab', type=Path, metavar='FILE',
+        help='YAML to write with stiffness, damping, armature, friction and limits of the joints, '
+        'as Isaac Lab configures actuators')
+    parser.add_argument(
+        '--ros2-control', type=Path, metavar='FILE',
+        help='YAML to write with limits and gains of the joints, as parameters of ros2_control')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Export what was asked for."""
-    if options.description is None and options.yaml is None:
+    drives = {
+        name: path for name in DRIVE_FORMATS if (path := getattr(options, name)) is not None}
+    if options.description is None and options.yaml is None and not drives:
         raise ConfigurationError('nothing to write', fix='Give -o FILE.urdf or --yaml FILE.yaml')
     folder = RunFolder.open(options.run_folder)
     status = folder.estimate().status
     if not status.ok:
         print(f'{status.value} There is nothing to export.')
         return ExitCode.NOT_CONVERGED
-    for note in export_run(folder, options.description, options.yaml):
+    for note in export_run(folder, options.description, options.yaml, drives):
         print(f'Note: {note}')
-    for path in filter(None, (options.description, options.yaml)):
+    for path in filter(None, (options.description, options.yaml, *drives.values())):
         print(f'Written to {path}')
     return ExitCode.OK

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.evaluation.evaluation import CLOSEST_FRICTION
@@ -10,12 +12,15 @@ from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
+from sysid_ros.release.drive_formats import DRIVE_FORMATS
+from sysid_ros.release.drive_table import DriveTable
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.runs.run_folder import RunFolder
 
 
 def export_run(
-    run: RunFolder, description: Path | None = None, yaml: Path | None = None
+    run: RunFolder, description: Path | None = None, yaml: Path | None = None,
+    drives: Mapping[str, Path] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Write the parameters of a run as URDF, MJCF or YAML.
 
@@ -23,15 +28,17 @@ def export_run(
         run: The run.
         description: File to write in the format of the description that was identified.
         yaml: YAML to write, with what a description cannot hold.
+        drives: Files to write of joints and drives, by format; see
+            :data:`~sysid_ros.release.drive_formats.DRIVE_FORMATS`.
 
     Returns:
         Notes on what the description cannot hold.
 
     Raises:
-        ConfigurationError: Neither file is named.
+        ConfigurationError: No file is named.
         ReleaseError: The fit did not converge, or a file cannot be written.
     """
-    if description is None and yaml is None:
+    if description is None and yaml is None and not drives:
         raise ConfigurationError('nothing to write', fix='Name a description or a YAML file')
     estimate = run.estimate()
     if not estimate.status.ok:
@@ -39,15 +46,21 @@ def export_run(
             f'there is nothing to export: {estimate.status.value.rstrip(".")}',
             where=str(run.path), fix='See summary.txt of the run for what to do')
     model = run.setup().model
-    robot, drives = model.robot, actuated(model)
+    robot, actuators = model.robot, None
+    if (actuated_model := actuated(model)) is not None:
+        actuators = actuated_model.actuators
+    closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
     notes: tuple[str, ...] = ()
     if description is not None:
-        closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
         notes = write_description(
-            description, robot, estimate.parameters, closest,
-            None if drives is None else drives.actuators).notes
+            description, robot, estimate.parameters, closest, actuators).notes
     if yaml is not None:
         provenance = {'estimator': estimate.estimator, 'run': run.path.name}
         write_atomically(yaml, export_yaml(
             robot, estimate.parameters, provenance, estimate.intervals()).encode())
+    if drives:
+        source = f'by the estimator {estimate.estimator}, run {run.path.resolve().name}'
+        table = DriveTable.of(robot, estimate.parameters, source, closest, actuators)
+        for name, path in drives.items():
+            write_atomically(path, DRIVE_FORMATS[name](table).encode())
     return notes

@@ -117,6 +117,18 @@ def test_the_mjcf_simulates_the_arm_in_mujoco(run):
     assert errors[0] < 0.1 * errors[1]
 
 
+def test_drives_are_handed_over_to_isaac_lab_and_ros2_control(run, folder, capsys):
+    files = folder / 'isaac.yaml', folder / 'ros2.yaml'
+    code = main(['export', str(run), '--isaac-lab', str(files[0]), '--ros2-control', str(files[1])])
+    assert code == ExitCode.OK and str(files[1]) in capsys.readouterr().out
+    group = yaml.safe_load(files[0].read_text())['actuators']['identified']
+    estimate = Estimate.load(run / 'estimate.json')
+    assert group['stiffness'] == dict(zip(arm.JOINTS, arm.KP, strict=True))
+    assert group['armature']['elbow'] == estimate.parameters['elbow.armature']
+    gains = yaml.safe_load(files[1].read_text())['/**']['ros__parameters']['gains']
+    assert gains['shoulder'] == {'p': arm.KP[0], 'i': 0.0, 'd': arm.KD[0]}
+
+
 def test_a_stiffness_that_is_sought_is_found_by_the_weight_of_the_links(folder):
     sought = {name: servo | {'kp': 1.3 * servo['kp'], 'sought': ['kp']}
               for name, servo in SERVOS.items()}

@@ -1,0 +1,14 @@
+"""Formats that drives are handed over in, by the names of settings and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from sysid_ros.release.drive_table import DriveTable
+from sysid_ros.release.isaac_lab import isaac_lab_yaml
+from sysid_ros.release.ros2_control import ros2_control_yaml
+
+#: What writes each format.
+DRIVE_FORMATS: Mapping[str, Callable[[DriveTable], str]] = MappingProxyType({
+    'isaac_lab': isaac_lab_yaml, 'ros2_control': ros2_control_yaml})
