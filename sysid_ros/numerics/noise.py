@@ -8,7 +8,7 @@ a periodogram as much loses the bends of the spectrum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,6 +95,27 @@ def effective_rows(residual: np.ndarray, usable: np.ndarray) -> np.ndarray:
         means = np.divide(products, pairs, out=np.zeros(samples), where=pairs > 0.0)
         effective[column] = max(effective[column] / correlation_time(means), 1.0)
     return effective
+
+
+def correlated_squares(residuals: Iterable[np.ndarray]) -> tuple[float, int]:
+    r"""Squares of residuals times the correlation times of their columns, and how many there are.
+
+    Over degrees of freedom, :math:`\sum_j \tau_j \sum_t r_{tj}^2` is the variance of as many
+    independent residuals that would leave parameters as open; see :func:`correlation_time`.
+
+    Args:
+        residuals: Zero where nothing was measured, of one sensor over a stretch of time each,
+            shape ``(K, m)``.
+    """
+    total, rows = 0.0, 0
+    for part in residuals:
+        for column in part.T:
+            squares = float(column @ column)
+            rows += int(np.count_nonzero(column))
+            if squares > 0.0:
+                lags = products_by_lag(squared_spectrum(column), len(column))
+                total += squares * correlation_time(lags)
+    return total, rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import scipy.signal
 from support.autoregressive_noise import autoregressive
 from sysid_ros.numerics.noise import (
     Autoregression,
+    correlated_squares,
     correlation_time,
     effective_rows,
     products_by_lag,
@@ -85,6 +86,15 @@ def test_products_by_lag_are_the_sums_that_a_loop_makes(rng, shape):
     found = products_by_lag(squared_spectrum(x), len(x))
     expected = [np.vdot(x[lag:], x[:len(x) - lag]) for lag in range(len(x))]
     np.testing.assert_allclose(found, expected, atol=1e-12 * found[0])
+
+
+def test_squares_of_rows_that_resemble_their_neighbours_count_as_often(rng):
+    white = rng.normal(size=6000)
+    # Sums of nine neighbours: nine rows tell as much as one.
+    smooth = np.convolve(white, np.ones(9) / 3.0, 'same')
+    total, rows = correlated_squares([smooth[:, None], np.zeros((10, 1))])
+    assert rows == 6000
+    assert total / (smooth @ smooth) == pytest.approx(9.0, rel=0.3)
 
 
 def test_the_correlation_time_ends_at_the_first_zero():

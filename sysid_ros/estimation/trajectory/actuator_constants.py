@@ -15,9 +15,9 @@ from sysid_ros.estimation.trajectory.assessment import (
     common_factor_in_words,
     determined_parameters,
 )
-from sysid_ros.estimation.trajectory.parameter_tolerance import correlated_squares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.numerics.noise import correlated_squares
 
 # A constant whose standard deviation is a larger part of its value than this does not show.
 _SHOWS = 0.5

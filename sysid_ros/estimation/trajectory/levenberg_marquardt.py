@@ -32,6 +32,7 @@ from sysid_ros.numerics.least_squares.damped import (
     Ended,
     Iteration,
 )
+from sysid_ros.numerics.noise import correlated_squares
 
 # Multipliers are moved until equations hold; unless they got four times better, they weigh more.
 _BETTER = 0.25
@@ -161,7 +162,7 @@ class LevenbergMarquardt:
 
     def _variance(self, point: _Point) -> float:
         """Mean square of the residuals at a point, those of equations that must hold left out."""
-        return 2.0 * point.residual_cost / self.freedom
+        return point.squares / self.freedom
 
     def _closed(self, fixed: _Chain, search: DampedGaussNewton[_Point]) -> tuple[Ended, float]:
         """Search until equations hold that have to; how it ended, and how far they are off."""
@@ -235,11 +236,16 @@ class _Point:
         return self.equations.cost
 
     @property
-    def residual_cost(self) -> float:
-        """The cost without that of equations that must hold."""
+    def squares(self) -> float:
+        """Squares of the residuals, those that are correlated counted as such.
+
+        Where equations must hold exactly, what the model lacks is in the residuals, and is alike
+        for long. Otherwise states follow it.
+        """
         if not self.fixed.multipliers:
-            return self.cost
-        return sum(part.cost for part in self.fixed.problem.residuals(self.states, self.values))
+            return 2.0 * self.cost
+        parts = self.fixed.problem.residuals(self.states, self.values)
+        return correlated_squares(part.reweighted().rows[:, :, -1] for part in parts)[0]
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep | None:
         return self.equations.damped_step(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -19,11 +18,6 @@ import numpy as np
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.local_motion import local_state
-from sysid_ros.estimation.trajectory.parameter_tolerance import (
-    UNSEEN,
-    UNSEEN_REFUSED,
-    step_in_deviations,
-)
 from sysid_ros.estimation.trajectory.pieces import (
     Piece,
     Residuals,
@@ -37,6 +31,7 @@ from sysid_ros.mechanics.integrators.sensitivity import SimulatedMotion, Simulat
 from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
 from sysid_ros.numerics.least_squares.bordered import Bordered
 from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Iteration
+from sysid_ros.numerics.noise import correlated_squares
 
 #: How segments are simulated.
 Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
@@ -150,10 +145,10 @@ class Shooting:
             RecordingError: A recorded start cannot be used.
         """
         fixed = _Segments(self, problem, motion)
-        search = _Search(
+        search = DampedGaussNewton(
             fixed.first(), self.max_iterations, self.tolerance, self.tolerance, _FIRST, _RELIEF,
             free=_FREE, confirmed=False, parameter_tolerance=self.parameter_tolerance,
-            variance=lambda point: 2.0 * point.cost / problem.freedom, progress=progress)
+            variance=_Point.variance, progress=progress)
         status = STATUS[search.run()]
         return fixed.solution(search.point, status, tuple(search.log))
 
@@ -188,21 +183,22 @@ class _Point:
         theta = self.values[self.fixed.free]
         return self.fixed.lower - theta, self.fixed.upper - theta
 
-    @cached_property
-    def step_in_deviations(self) -> float:
-        """How far parameters are from standing still; infinite where costs alone decide."""
-        if not self.fixed.stops_by_parameters:
-            return float('inf')
-        return step_in_deviations(
-            self.equations, (part.weighted for piece in self.residuals for part in piece),
-            *self._bounds)
+    def variance(self) -> float:
+        """Mean square of weighted residuals, times what correlated ones tell less than others.
+
+        Where the model has errors of its own, most of the residuals are alike for long.
+        """
+        total, rows = correlated_squares(
+            part.weighted for piece in self.residuals for part in piece)
+        unknown = len(self.equations.gradient) + self.equations.gradients.size
+        return total / max(rows - unknown, 1)
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep:
         return self.equations.damped_step(damping, *self._bounds)
 
     def steepness(self) -> float:
-        """Zero where the residuals are rounding, or a step would be lost in their noise."""
-        if self.cost <= self.fixed.exact or self.step_in_deviations <= UNSEEN:
+        """Zero where the residuals are rounding."""
+        if self.cost <= self.fixed.exact:
             return 0.0
         return self.equations.steepness(*self._bounds) / float(np.sqrt(2.0 * self.cost))
 
@@ -214,15 +210,6 @@ class _Point:
         return fixed.evaluate(values, starts)
 
 
-class _Search(DampedGaussNewton[_Point]):
-    """A search that also ends where a refused step would hardly have moved the parameters."""
-
-    def _try(self, step: DampedStep, steepness: float) -> bool:
-        before = self.point
-        small = super()._try(step, steepness)
-        return small or (self.point is before and before.step_in_deviations <= UNSEEN_REFUSED)
-
-
 class _Segments:
     """Segments cut into pieces, and what simulates and compares them."""
 
@@ -232,9 +219,6 @@ class _Segments:
         self._settings, self._problem, self._motion = settings, problem, motion
         problem.require_smooth()
         self.free = problem.free
-        # The cost of motion that drives hold near its commands is mostly errors of the model, of
-        # which the last digits are worth no search.
-        self.stops_by_parameters = problem.actuated is not None
         self._pieces = cut(problem.segments, settings.horizon)
         self.simulator = settings.simulator(problem)
         self.lower, self.upper = (

@@ -11,7 +11,11 @@ of Gauss and Newton is at most a part :math:`\epsilon` of a standard deviation l
 :math:`d^\top I d \le \epsilon^2 s^2`. Then it moves no parameter, and no combination of them, by
 more than that part of its own deviation, and what is left of the cost tells nothing: be it rough
 by rounding or by joints that stick, more steps would follow the roughness. The whole step, states
-and all, has to be below one deviation, so that the model that says so is a good one.
+and all, has to be below one deviation, so that the model that says so is a good one. Where a step
+from there did not come true, the cost is rougher than what is left to gain, and a quarter of a
+deviation is as little: damped steps would gain what is noise as well, and an interval that is off
+by so much still holds the truth 94 % of the time where it should 95 %.
+
 """
 
 from __future__ import annotations
@@ -34,6 +38,8 @@ _COST_TOLERANCE = 1e-28
 # Damping that is none, but for directions that nothing determines; and squared length of a whole
 # step, in squared deviations, up to which its model is good.
 _UNDAMPED, _LINEAR = 1e-12, 1.0
+# Part of a deviation that is nothing where a step did not come true.
+_REFUSED = 0.25
 
 
 class Ended(Enum):
@@ -147,7 +153,7 @@ class DampedGaussNewton(Generic[P]):
         confirmed: Whether a last step is tried that promises no more than the tolerance, which
             is worth it where evaluating a point costs little.
         parameter_tolerance: Part of a standard deviation of the parameters; a search ends where the
-            next step moves them by less.
+            next step moves them by less. 0 for never.
         variance: Of the residuals at a point, by which deviations are known; None where it is not
             known, and parameters end no search.
         progress: Called with every step that was tried, once :attr:`point` is where it led.
@@ -172,6 +178,8 @@ class DampedGaussNewton(Generic[P]):
         self._least = max(_COST_TOLERANCE * self.point.cost, self.floor)
         self._raised, self._scale, self._begun = 2.0, None, 0.0
         self._examined: P | None = None
+        self._deviations = np.inf
+        self._refused: P | None = None
 
     def run(self) -> Ended:
         """Step until the search ends; may be called again from another point."""
@@ -195,18 +203,32 @@ class DampedGaussNewton(Generic[P]):
 
     def _stands_still(self, step: DampedStep) -> bool:
         """Whether an undamped step would move parameters by less than counts."""
-        if (self.variance is None or not (self.parameter_tolerance > 0.0 and len(step.values))
-                or self.point.linearised is not None):
+        if not (self.parameter_tolerance > 0.0 and len(step.values)):
             return False
-        variance = self.variance(self.point)
-        # A damped step promises less; and a point is examined once, however often it is left.
-        if self._examined is self.point or 2.0 * step.promised > _LINEAR * variance:
-            return False
-        self._examined = self.point
-        free = self.point.damped_step(_UNDAMPED, self._scale)
-        return (
-            free is not None and 2.0 * free.promised <= _LINEAR * variance
-            and free.deviations <= self.parameter_tolerance * np.sqrt(variance))
+        refused = self._refused is self.point
+        tolerance = max(self.parameter_tolerance, _REFUSED if refused else 0.0)
+        return self._step_in_deviations(step) <= tolerance
+
+    def _step_in_deviations(self, step: DampedStep) -> float:
+        """Length of the undamped step of parameters; infinite where it is not known, or too long.
+
+        A point is examined once, however often it is left, and only where a damped step, which
+        promises less, is short.
+        """
+        if self.variance is None or self.point.linearised is not None:
+            return np.inf
+        if self._examined is not self.point:
+            variance = self.variance(self.point)
+            if 2.0 * step.promised > _LINEAR * variance:
+                return np.inf
+            free = self.point.damped_step(_UNDAMPED, self._scale)
+            good = free is not None and 2.0 * free.promised <= _LINEAR * variance
+            self._examined = self.point
+            # No variance is left where all is told exactly: then costs decide.
+            self._deviations = (
+                free.deviations / float(np.sqrt(variance))
+                if free is not None and good and variance > 0.0 else np.inf)
+        return self._deviations
 
     def _try(self, step: DampedStep, steepness: float) -> bool:
         """Take a step if it is worthwhile; whether it was too small to go on."""
@@ -235,6 +257,7 @@ class DampedGaussNewton(Generic[P]):
         if linearised is not None:
             self.point, self._scale = linearised(), None
             return False
+        self._refused = self.point
         self.damping *= self._raised
         self._raised *= 2.0
         # Where hardly anything was promised, refusal is rounding.

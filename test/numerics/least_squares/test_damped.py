@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -192,6 +192,38 @@ def test_a_parameter_that_is_well_known_does_not_end_a_search_for_one_that_is_no
     assert abs(found.point.x[1] - exact[1]) < 0.01 / np.sqrt(100 * 1e-6)
 
 
+@dataclass(frozen=True)
+class Kinked(Dense):
+    """A line through noisy points whose cost is least here: no step comes true."""
+
+    here: np.ndarray | None = None
+
+    @property
+    def cost(self):
+        return super().cost * (1.0 + (0.0 if np.array_equal(self.x, self.here) else 1.0))
+
+    def moved(self, step):
+        return replace(self, x=self.x + step.values)
+
+
+@pytest.mark.parametrize(('away', 'tolerance', 'steps', 'how'), [
+    # A fifth of a deviation from the minimum: nothing is lost by ending where no step comes true.
+    (0.2, 0.01, 1, Ended.CONVERGED), (0.5, 0.01, None, Ended.STALLED),
+    (0.2, 0.0, None, Ended.STALLED)])
+def test_where_a_step_did_not_come_true_a_quarter_of_a_deviation_is_nothing(
+    away, tolerance, steps, how
+):
+    rows = np.ones((400, 1))
+    right = np.random.default_rng(6).normal(size=400)
+    start = right.mean(keepdims=True) + away / np.sqrt(400)
+    found = search(
+        Kinked(lambda x: rows @ x - right, lambda x: rows, start, here=start), tolerance=0.0,
+        gradient_tolerance=0.0, parameter_tolerance=tolerance,
+        variance=lambda point: float(np.var(right)))
+    assert found.run() is how
+    assert steps is None or len(found.log) == steps
+
+
 @pytest.mark.parametrize('options', [
     {'parameter_tolerance': 0.0, 'variance': lambda point: 1e9}, {'parameter_tolerance': 0.5}])
 def test_parameters_end_no_search_that_was_not_told_to_or_knows_no_deviations(options):
@@ -200,6 +232,16 @@ def test_parameters_end_no_search_that_was_not_told_to_or_knows_no_deviations(op
     plain.run()
     other.run()
     assert other.log == plain.log
+
+
+def test_a_parameter_at_its_bound_makes_no_step_long():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(500, 1))
+    residual = rng.normal(size=500) - rows[:, 0]
+    equations = Bordered.of((rows.T @ rows)[None], (-rows.T @ residual)[None], 0)
+    free = equations.damped_step(0.0, np.array([-9.0]), np.array([9.0]))
+    held = equations.damped_step(0.0, np.array([0.0]), np.array([9.0]))
+    assert free.deviations > 10.0 and held.deviations == 0.0
 
 
 @pytest.mark.parametrize('kind', ['dense', 'bordered'])
