@@ -33,7 +33,7 @@ _PIECE, _WINDOW = 0.3, 0.5
 _LISTED = 8
 _ENDED = {
     Status.CONVERGED: 'converged', Status.ITERATION_LIMIT: 'not converged',
-    Status.INACCURATE: 'no step was better', None: 'could not be simulated'}
+    Status.INACCURATE: 'no step brought anything', None: 'could not be simulated'}
 
 
 class WorstFit(NamedTuple):

@@ -38,15 +38,16 @@ _COST_TOLERANCE = 1e-28
 # Damping that is none, but for directions that nothing determines; and squared length of a whole
 # step, in squared deviations, up to which its model is good.
 _UNDAMPED, _LINEAR = 1e-12, 1.0
-# Part of a deviation that is nothing where a step did not come true.
-_REFUSED = 0.25
+# Part of a deviation that is nothing where a step did not come true; and so many steps in a row
+# get nowhere if together they come to less. Fewer may only wait for damping to fall.
+_REFUSED, _IDLE = 0.25, 20
 
 
 class Ended(Enum):
     """How a search ended."""
 
     CONVERGED = 'steps, or the gradient, promise no decrease that counts'
-    STALLED = 'no step decreases the cost'
+    STALLED = 'steps no longer decrease the cost by anything that counts'
     ITERATION_LIMIT = 'the search ran out of iterations'
 
 
@@ -180,6 +181,7 @@ class DampedGaussNewton(Generic[P]):
         self._examined: P | None = None
         self._deviations = np.inf
         self._refused: P | None = None
+        self._ways = list[float]()
 
     def run(self) -> Ended:
         """Step until the search ends; may be called again from another point."""
@@ -197,7 +199,7 @@ class DampedGaussNewton(Generic[P]):
             elif (len(self.log) > first and self._stands_still(step)) or self._try(
                     step, steepness):
                 return Ended.CONVERGED
-            if self.damping > _STUCK:
+            if self.damping > _STUCK or self._gets_nowhere(first):
                 return Ended.STALLED
         return Ended.ITERATION_LIMIT
 
@@ -230,6 +232,16 @@ class DampedGaussNewton(Generic[P]):
                 if free is not None and good and variance > 0.0 else np.inf)
         return self._deviations
 
+    def _gets_nowhere(self, first: int) -> bool:
+        """Whether the last steps of a run, which began with its first, brought nothing."""
+        if (self.variance is None or not self.parameter_tolerance > 0.0
+                or len(self.log) - first < _IDLE):
+            return False
+        last = [line for line in self.log[-_IDLE:] if line.accepted]
+        gained = 2.0 * sum(line.decrease for line in last)
+        nothing = _REFUSED * float(np.sqrt(self.variance(self.point)))
+        return gained <= nothing**2 and sum(self._ways[-_IDLE:]) <= nothing
+
     def _try(self, step: DampedStep, steepness: float) -> bool:
         """Take a step if it is worthwhile; whether it was too small to go on."""
         cost, linearised = self.point.cost, self.point.linearised
@@ -246,6 +258,7 @@ class DampedGaussNewton(Generic[P]):
         self.log.append(Iteration(
             trial.cost if taken else cost, decrease, gain, self.damping, step.size, steepness,
             taken, time.perf_counter() - self._begun))
+        self._ways.append(0.0 if not taken else step.deviations if len(step.values) else np.inf)
         if taken:
             self.point = trial
         if self.progress is not None:

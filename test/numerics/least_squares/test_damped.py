@@ -224,6 +224,39 @@ def test_where_a_step_did_not_come_true_a_quarter_of_a_deviation_is_nothing(
     assert steps is None or len(found.log) == steps
 
 
+@dataclass(frozen=True)
+class Creeping(Dense):
+    """A line through noisy points, of which every step goes a ten-thousandth of the way."""
+
+    def damped_step(self, damping, scale):
+        if damping < 1e-9:
+            return None
+        whole = super().damped_step(0.0, scale)
+        step, rows = 1e-4 * whole.values, self.jacobian(self.x)
+        promised = -(self.residual @ rows @ step) - 0.5 * step @ rows.T @ rows @ step
+        return whole._replace(values=step, promised=promised, deviations=1e-4 * whole.deviations)
+
+    def moved(self, step):
+        return replace(self, x=self.x + step.values)
+
+
+@pytest.mark.parametrize(('away', 'options', 'steps', 'how'), [
+    (3.0, {}, 20, Ended.STALLED),
+    # It creeps, and goes on: twenty steps lead by more than a quarter of a deviation.
+    (1000.0, {}, 50, Ended.ITERATION_LIMIT),
+    (3.0, {'parameter_tolerance': 0.0}, 50, Ended.ITERATION_LIMIT),
+    (3.0, {'variance': None}, 50, Ended.ITERATION_LIMIT)])
+def test_a_search_ends_where_many_steps_in_a_row_get_nowhere(away, options, steps, how):
+    rows = np.ones((400, 1))
+    right = np.random.default_rng(7).normal(size=400)
+    start = right.mean(keepdims=True) + away / np.sqrt(400)
+    found = search(Creeping(lambda x: rows @ x - right, lambda x: rows, start), **({
+        'tolerance': 0.0, 'gradient_tolerance': 0.0, 'parameter_tolerance': 0.01,
+        'variance': lambda point: float(np.var(right)), 'max_iterations': 50} | options))
+    assert found.run() is how
+    assert len(found.log) == steps
+
+
 @pytest.mark.parametrize('options', [
     {'parameter_tolerance': 0.0, 'variance': lambda point: 1e9}, {'parameter_tolerance': 0.5}])
 def test_parameters_end_no_search_that_was_not_told_to_or_knows_no_deviations(options):
