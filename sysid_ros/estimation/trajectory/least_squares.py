@@ -13,12 +13,10 @@ from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import (
     assess,
-    base_covariance,
     determined_parameters,
-    grouping,
     lost_parameters,
 )
-from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
+from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -29,10 +27,8 @@ from sysid_ros.estimation.trajectory.shorter_segments import joined, shorter_seg
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
 
-# Rounds of estimating noise, and the change of all levels that ends them; and of consistency.
+# Rounds of estimating noise, and the change of all levels that ends them.
 _ROUNDS, _SETTLED = 10, 1e-2
-# Squared standard deviations by which parameters may move and the motion with them unnoticed.
-_NEGLIGIBLE = 1e-4
 # So many steps are not shared out among searches.
 _FEW = 100
 # Longest pieces that segments are cut into where these do not converge, and the shortest, in [s].
@@ -314,7 +310,7 @@ class TrajectoryLeastSquares(ABC):
         found = self.search(problem.with_fixed(known.held), start, log)
         # Bounds of all else hold in the search itself.
         if found.status.ok and self.prior_strength is not None and problem.frees_bodies:
-            found = self._made_consistent(problem, known, found, log)
+            found = ConsistencyRounds(self, problem, known, log).run(found)
         solution = self.at(problem.with_values(found.values), found)
         return replace(solution, status=found.status)
 
@@ -344,42 +340,6 @@ class TrajectoryLeastSquares(ABC):
                 start = self.beginning(problem, None)
                 known = determined_parameters(problem, start.information)
         return start, known, problem
-
-    def _made_consistent(
-        self, problem: TrajectoryProblem, known: Determined, found: TrajectorySolution,
-        log: SearchLog,
-    ) -> TrajectorySolution:
-        """Parameters that physics allows, and the motion that belongs to them.
-
-        Each round minimises what the cost is to second order, states adapted, with the prior.
-        What no motion determines follows from the prior; what the data lost is held.
-        """
-        lost = lost_parameters(problem, known)
-        fewer, matrix = problem.with_fixed(np.flatnonzero(lost)), grouping(problem, known)[:, ~lost]
-        motion_alone = problem.with_fixed(np.arange(len(problem.free)))
-        for number in range(_ROUNDS):
-            here = self.at(problem.with_values(found.values), found)
-            quadratic = QuadraticModel(
-                matrix, here.information[np.ix_(known.kept, known.kept)],
-                here.scores.sum(axis=0)[known.kept])
-            values, status = consistent_values(
-                fewer, found.values, quadratic, self.prior_strength or 0.0)
-            if not status.ok:
-                return replace(found, status=status)
-            moved = (values - found.values)[fewer.free]
-            found = replace(found, values=values)
-            if quadratic.squared(moved) <= _NEGLIGIBLE:
-                return found
-            deviations = np.sqrt(np.diagonal(base_covariance(problem, here, known)))
-            if (np.abs(matrix @ moved) <= self.parameter_tolerance * deviations).all():
-                return found
-            if not log.left:
-                break
-            with log.within(f'consistent bodies {number + 1}'):
-                found = self.search(motion_alone.with_values(values), found, log)
-            if not found.status.ok:
-                return found
-        return replace(found, status=Status.ITERATION_LIMIT)
 
 
 class _Fit(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,11 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.trajectory.assessment import determined_parameters
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
+from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 
 
 def quadratic(problem):
@@ -42,3 +46,42 @@ def test_a_prior_that_is_no_body_is_refused():
     wrong = replace(problem, parameters=wrong.with_values(wrong.prior))
     with pytest.raises(SysidError, match='inconsistent|not strictly inside'):
         consistent_values(wrong, wrong.parameters.values, quadratic(wrong), 0.1)
+
+
+@dataclass(frozen=True)
+class Overshooting:
+    """An estimator whose cost bends so many times as much as the information it tells."""
+
+    bends: float
+    start: object
+    prior_strength: float = 1e-6
+    parameter_tolerance: float = 0.01
+
+    def at(self, problem, motion):
+        away = (problem.parameters.values - self.start.values)[problem.free]
+        gradient = self.bends * self.start.information @ away
+        # Scores as white noise of unit variance would leave, but for that gradient.
+        size, vectors = np.linalg.eigh(self.start.information)
+        root = vectors * np.sqrt(np.maximum(size, 0.0))
+        white = np.random.default_rng(0).normal(size=self.start.scores.shape)
+        scores = (white - white.mean(axis=0)) @ root.T / np.sqrt(len(white))
+        return replace(
+            self.start, values=problem.parameters.values, scores=scores + gradient / len(white))
+
+    def search(self, problem, start, log):
+        return replace(start, status=Status.CONVERGED)
+
+
+@pytest.mark.parametrize('bends', [1.0, 1.8, 2.0, 2.5])
+def test_rounds_that_jump_to_and_fro_are_halved_until_they_settle(bends):
+    problem, _, _ = made.swinging()
+    start = CollocatedLeastSquares().at(problem, None)
+    known = determined_parameters(problem, start.information)
+    index = int(problem.free[np.flatnonzero(known.kept)[-1]])
+    values = start.values.copy()
+    deviation = 1.0 / np.sqrt(start.information[np.flatnonzero(known.kept)[-1]].max())
+    values[index] += 5.0 * deviation
+    rounds = ConsistencyRounds(Overshooting(bends, start), problem, known, SearchLog(100))
+    found = rounds.run(replace(start, values=values))
+    assert found.status is Status.CONVERGED
+    assert abs(found.values[index] - start.values[index]) < 0.1 * deviation
