@@ -13,13 +13,17 @@ from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.nodes.excitation_settings import OUTPUTS, ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
     ControlLaw,
-    RollingTrajectory,
     effort_stream,
     position_stream,
     reference_stream,
 )
 from sysid_ros.nodes.node import SysidNode
-from sysid_ros.nodes.trajectory_action import TrajectoryAction
+from sysid_ros.nodes.rolling_trajectory import (
+    RollingTrajectory,
+    TopicTrajectory,
+    TrajectorySender,
+)
+from sysid_ros.nodes.trajectory_action import ANSWER, TrajectoryAction
 
 # Longest time in [s] over which what was measured is continued.
 _AHEAD = 0.05
@@ -43,10 +47,21 @@ def make_output(node: SysidNode[ExcitationNodeSettings], designer: Designer) -> 
         return position_stream(node, name)
     if settings.output == 'effort':
         return effort_stream(node, name, control_law(designer, settings))
-    if settings.output == 'trajectory':
-        return RollingTrajectory(node, designer.limits, name, settings.horizon)
+    return RollingTrajectory(
+        node, designer.limits, _sender(node, joints, name), settings.horizon)
+
+
+def _sender(
+    node: SysidNode[ExcitationNodeSettings], joints: tuple[str, ...], name: str
+) -> TrajectorySender:
+    """What brings trajectories to the controller."""
+    horizon = node.settings.horizon
+    if node.settings.output == 'trajectory':
+        return TopicTrajectory(node, name)
+    # A piece that is not answered while it lasts is not followed by another one in time.
     return TrajectoryAction(node, joints, name, lambda: (
-        np.full(len(joints), node.settings.tracking_error), node.settings.result_margin))
+        np.full(len(joints), node.settings.tracking_error), node.settings.result_margin),
+        min(ANSWER, horizon) if horizon else ANSWER)
 
 
 def control_law(designer: Designer, settings: ExcitationNodeSettings) -> ControlLaw:

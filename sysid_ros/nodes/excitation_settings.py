@@ -34,7 +34,7 @@ class ExcitationNodeSettings(NodeSettings):
     ] = Field(
         default='reference',
         description='reference, position or effort: a stream; trajectory: the motion on a '
-        'topic, piece by piece; follow_joint_trajectory: the whole motion through the action')
+        'topic, piece by piece; follow_joint_trajectory: the same through the action')
     command: str = Field(
         default='', description='Topic or action of the output; empty: the usual name')
     joint_states: str = Field(default='joint_states', description='Topic of the joint states')
@@ -75,8 +75,10 @@ class ExcitationNodeSettings(NodeSettings):
         description='Longest delay of the result of follow_joint_trajectory in [s]')
     horizon: float = Field(
         default=0.4, ge=0.0, le=2.0,
-        description='How far ahead the output trajectory tells the controller in [s]; every piece '
-        'ends at rest, so that the robot stops when this computer dies; 0: all at once')
+        description='How far ahead trajectory and follow_joint_trajectory tell the controller in '
+        '[s]; every piece ends at rest and is replaced by the next one, so that the robot stops '
+        'when this computer dies; 0: the whole motion at once, for controllers that refuse to '
+        'replace a goal')
     natural_frequency: float = Field(
         default=10.0, gt=0.0, le=1000.0,
         description='Of the feedback behind the output effort in [rad/s]')

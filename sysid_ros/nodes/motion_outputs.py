@@ -1,9 +1,8 @@
-"""Where motions go: a stream of set-points, pieces of a trajectory, or a trajectory action.
+"""Streams of set-points, one of the ways in which motions go to a robot, and their messages.
 
 An excitation node ticks; an output makes messages of it. Streams say at every tick what the robot
-is to do now, so that a stop is in the stream itself. Pieces of a trajectory reach some tenths of a
-second ahead and end at rest; the goal of an action is the whole motion. A stop is then a trajectory
-of its own, or the goal taken back.
+is to do now, so that a stop is in the stream itself. Trajectories that are sent ahead are in
+:mod:`sysid_ros.nodes.rolling_trajectory`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration, Time
+from builtin_interfaces.msg import Duration
 from rclpy.duration import Duration as RosDuration
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -21,14 +20,8 @@ from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.playback.checks import Observation
 from sysid_ros.excitation.playback.playback import Setpoint
 from sysid_ros.excitation.safety.braking import BrakingStop
-from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.nodes.node import SysidNode, now
 
-# Points of a braking trajectory per second.
-_BRAKING_RATE = 100.0
-# Part of a piece of a trajectory after which the next one is sent, and time in [s] from then until
-# its first point, so that a controller is not late for it.
-_RENEWED, _AHEAD = 0.25, 0.01
 # Torques are made for joint states that are no older than so many seconds, or periods of theirs.
 _FRESH, _PERIODS = 0.05, 2.5
 
@@ -125,110 +118,6 @@ def effort_stream(node: SysidNode[Any], topic: str, law: ControlLaw) -> Stream:
         return Float64MultiArray(data=law(point, seen).tolist())
 
     return Stream(node, Float64MultiArray, topic, message, holds=True)
-
-
-class RollingTrajectory:
-    """The motion on a topic, piece by piece: each ends at rest and is replaced before it brakes.
-
-    So a computer that dies stops the robot, though nobody tells its controller. All pieces have
-    the stamp at which the motion began, and times since then: a controller that replaces one by
-    another goes on where it is, however long the message took.
-
-    Args:
-        node: The node that sends it.
-        limits: Limits of the n joints, to brake by.
-        topic: Where it goes.
-        horizon: How far ahead the motion is sent, in [s]; 0 for all of it at once.
-    """
-
-    holds = streams = False
-
-    def __init__(
-        self, node: SysidNode[Any], limits: MotionLimits, topic: str, horizon: float
-    ) -> None:
-        self._node, self._limits, self._horizon = node, limits, horizon
-        self._publisher = node.advertise(JointTrajectory, topic)
-        self._path: Motion | None = None
-        self._began = self._sent = -np.inf
-        self._stamp, self._stopped = Time(), False
-
-    def problem(self) -> str:
-        """Why nobody would follow now; empty when somebody does."""
-        return absent_listener(self._node, self._publisher, JointTrajectory)
-
-    def begin(self, now: float, path: Motion) -> None:
-        """Publish the first piece, to begin at once."""
-        self._stopped, self._began, self._path = False, now, path
-        self._stamp = self._node.get_clock().now().to_msg()
-        self._send_piece(now)
-
-    def begun(self) -> bool:
-        """At once: nobody answers on a topic."""
-        return True
-
-    def send(self, now: float, point: Setpoint, seen: Observation) -> None:
-        """Publish the next piece when it is time."""
-        if now - self._sent >= _RENEWED * self._horizon:
-            self._send_piece(now)
-
-    def _send_piece(self, now: float) -> None:
-        if self._path is None:
-            return
-        self._sent = now
-        after = 0.0 if now == self._began else now - self._began + _AHEAD
-        until = now - self._began + self._horizon
-        if self._horizon == 0.0 or until >= self._path.t[-1]:
-            until = np.inf
-        piece = piece_to_rest(self._path, after, until, self._limits)
-        if np.isinf(until):
-            self._path = None
-        message = trajectory_message(self._limits.joint_names, piece)
-        message.header.stamp = self._stamp
-        self._publisher.publish(message)
-
-    def stop(self, now: float, stop: BrakingStop | None) -> None:
-        """Replace the motion by one that ends soon, once; without one, the last piece ends."""
-        self._path = None
-        if not self._stopped and stop is not None:
-            self._stopped = True
-            path = stop.grid(_BRAKING_RATE)
-            # The first point is now, and a controller would be late for it.
-            self._publisher.publish(
-                trajectory_message(self._limits.joint_names, _rows(path, slice(1, None))))
-
-    def finished(self) -> bool:
-        """Nobody would say."""
-        return True
-
-    def failure(self, now: float) -> str:
-        """A controller that went away."""
-        return '' if self._publisher.get_subscription_count() else self.problem()
-
-
-def piece_to_rest(path: Motion, after: float, until: float, limits: MotionLimits) -> Motion:
-    """Part of a motion, and a stop from its end as fast as the limits allow.
-
-    Args:
-        path: The motion.
-        after: Time in [s] before which nothing is taken.
-        until: Time in [s] of the last sample before the stop; infinite for the end of the motion.
-        limits: Limits of its joints.
-    """
-    first, last = np.searchsorted(path.t, after), np.searchsorted(path.t, until, side='right') - 1
-    last = max(last, first)
-    part = _rows(path, slice(first, last + 1))
-    braking = BrakingStop(limits, path.q[last], path.v[last], path.a[last])
-    if last + 1 == len(path.t) or braking.duration == 0.0:
-        return part
-    stop = braking.grid(_BRAKING_RATE)
-    return Motion(*(
-        np.concatenate([getattr(part, name), getattr(stop, name)[1:] + shift])
-        for name, shift in (
-            ('t', path.t[last]), ('q', 0.0), ('v', 0.0), ('a', 0.0), ('jerk', 0.0))))
-
-
-def _rows(motion: Motion, rows: slice) -> Motion:
-    return Motion(*(getattr(motion, name)[rows] for name in ('t', 'q', 'v', 'a', 'jerk')))
 
 
 def trajectory_message(joints: tuple[str, ...], motion: Motion) -> JointTrajectory:

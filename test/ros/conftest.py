@@ -6,11 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
 
 from support.control_msgs_build import provide_control_msgs
 from support.model_server_client import make_server
 from support.ros_session import ros_session
 from sysid_ros.demo.node_processes import claim_domain
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.settings import NodeSettings
 
 HERE = Path(__file__).resolve().parent
 # Enough to see that nodes run in whatever way the package was installed.
@@ -20,6 +24,12 @@ LOOPS = {
     'test_closed_chain', 'test_closed_loop', 'test_computed_torque_controller', 'test_examples',
     'test_outputs_move_the_robot', 'test_simulated_robot',
 }
+
+
+class Sender(SysidNode):
+    """A node that does nothing by itself."""
+
+    settings_class = NodeSettings
 
 
 def pytest_collection_modifyitems(items):
@@ -38,6 +48,22 @@ def ros(tmp_path):
     """Processes and a client; all is ended after the test."""
     with ros_session(tmp_path) as session:
         yield session
+
+
+@pytest.fixture
+def node(ros, monkeypatch):
+    """A node of this package that sends; whoever waits for something spins it, too."""
+    rclpy.init(args=[], domain_id=ros.domain)
+    made = Sender('sender')
+    executor = SingleThreadedExecutor()
+    executor.add_node(made)
+    spin = ros.executor.spin_once
+    monkeypatch.setattr(ros.executor, 'spin_once', lambda timeout_sec: (
+        spin(timeout_sec=0.005), executor.spin_once(timeout_sec=0.005)))
+    yield made
+    executor.shutdown()
+    made.destroy_node()
+    rclpy.shutdown()
 
 
 @pytest.fixture

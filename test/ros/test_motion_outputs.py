@@ -1,16 +1,12 @@
-"""Outputs one by one, before controllers that answer as told. FAULTS 34, 35, 36, 40 and 44."""
+"""Outputs one by one, before listeners of topics. FAULTS 34 and 40."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -26,41 +22,18 @@ from sysid_ros.nodes.conversions import to_seconds
 from sysid_ros.nodes.excitation_outputs import control_law
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
-    RollingTrajectory,
     effort_stream,
     position_stream,
     reference_stream,
     trajectory_message,
 )
-from sysid_ros.nodes.node import LATCHED, SysidNode
-from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.nodes.node import LATCHED
+from sysid_ros.nodes.rolling_trajectory import RollingTrajectory, TopicTrajectory
 
 JOINTS = ('a', 'b')
 POINT = Setpoint(np.array([0.1, 0.2]), np.array([1.0, 2.0]), np.array([3.0, 4.0]), Phase.PLAYING,
                  0.5)
 SEEN = Observation(np.array([0.1, 0.2]), np.array([1.0, 2.0]), np.zeros(2), 0.0)
-
-
-class Sender(SysidNode):
-    settings_class = NodeSettings
-
-
-@pytest.fixture
-def node(ros, monkeypatch):
-    import rclpy
-
-    rclpy.init(args=[], domain_id=ros.domain)
-    made = Sender('sender')
-    executor = SingleThreadedExecutor()
-    executor.add_node(made)
-    # Whoever waits spins both.
-    spin = ros.executor.spin_once
-    monkeypatch.setattr(ros.executor, 'spin_once', lambda timeout_sec: (
-        spin(timeout_sec=0.005), executor.spin_once(timeout_sec=0.005)))
-    yield made
-    executor.shutdown()
-    made.destroy_node()
-    rclpy.shutdown()
 
 
 def stop() -> BrakingStop:
@@ -163,7 +136,8 @@ def times_of(message):
 def test_40_a_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(
     ros, node, horizon
 ):
-    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', horizon)
+    output = RollingTrajectory(
+        node, LIMITS, TopicTrajectory(node, 'joint_trajectory'), horizon)
     heard = ros.hear(JointTrajectory, 'joint_trajectory')
     ros.wait(lambda: not output.problem())
     output.begin(0.0, path())
@@ -171,6 +145,8 @@ def test_40_a_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(
     if horizon == 0.0:
         assert len(heard[0].points) == 11
         assert list(heard[0].points[-1].positions) == [0.1, 0.2]
+        # Whenever it comes, it begins.
+        assert heard[0].header.stamp.sec == 0
     for _ in range(3):
         output.stop(0.5, stop())
         output.send(0.9, POINT, SEEN)
@@ -184,7 +160,8 @@ def test_40_a_trajectory_is_replaced_by_one_that_brakes_from_where_the_robot_is(
 
 
 def test_pieces_of_a_trajectory_overlap_end_at_rest_and_lead_to_its_end(ros, node):
-    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', 0.4)
+    output = RollingTrajectory(
+        node, LIMITS, TopicTrajectory(node, 'joint_trajectory'), 0.4)
     heard = ros.hear(JointTrajectory, 'joint_trajectory', 100)
     ros.wait(lambda: not output.problem())
     whole = path(2.0, 401)
@@ -213,7 +190,8 @@ def test_pieces_of_a_trajectory_overlap_end_at_rest_and_lead_to_its_end(ros, nod
 
 
 def test_40_pieces_are_not_renewed_where_nobody_knows_where_the_robot_is(ros, node):
-    output = RollingTrajectory(node, LIMITS, 'joint_trajectory', 0.4)
+    output = RollingTrajectory(
+        node, LIMITS, TopicTrajectory(node, 'joint_trajectory'), 0.4)
     heard = ros.hear(JointTrajectory, 'joint_trajectory')
     ros.wait(lambda: not output.problem())
     output.begin(0.0, path())
@@ -228,214 +206,3 @@ def test_times_are_exact_to_the_nanosecond():
     motion = Motion(np.array([0.0, 1.999999999, 70.5]), *(np.zeros((3, 2)) for _ in range(4)))
     times = [point.time_from_start for point in trajectory_message(JOINTS, motion).points]
     assert [(time.sec, time.nanosec) for time in times] == [(0, 0), (1, 999999999), (70, 500000000)]
-
-
-class Controller:
-    """A trajectory controller that answers as it is told.
-
-    Attributes:
-        accepts: Whether it takes goals.
-        heeds: Whether it takes goals back when asked.
-        goals: Handles of the goals it took.
-    """
-
-    def __init__(self, ros, name):
-        from control_msgs.action import FollowJointTrajectory
-
-        self.kind, self.ros = FollowJointTrajectory, ros
-        self.accepts = self.heeds = True
-        self.goals, self.cancels = [], 0
-        self.server = ActionServer(
-            ros.client, FollowJointTrajectory, name, lambda handle: None,
-            goal_callback=lambda goal: (
-                GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT),
-            handle_accepted_callback=self.goals.append, cancel_callback=self.cancel)
-
-    def cancel(self, handle):
-        self.cancels += 1
-        return CancelResponse.ACCEPT if self.heeds else CancelResponse.REJECT
-
-    def end(self, state, code=0, text=''):
-        result = self.kind.Result(error_code=code, error_string=text)
-
-        def finish(handle):
-            getattr(handle, state)()
-            return result
-
-        self.goals[-1].execute(finish)
-
-
-@pytest.fixture
-def action(ros, node, control_msgs):
-    from sysid_ros.nodes.trajectory_action import TrajectoryAction
-
-    output = TrajectoryAction(
-        node, JOINTS, 'arm/follow_joint_trajectory', lambda: (np.array([0.1, 0.2]), 0.3))
-    controller = Controller(ros, 'arm/follow_joint_trajectory')
-    ros.wait(lambda: not output.problem())
-    yield output, controller
-    controller.server.destroy()
-
-
-def test_a_goal_has_the_motion_and_tolerances_of_its_own(ros, action):
-    output, controller = action
-    assert not output.streams and not output.holds
-    output.begin(10.0, path())
-    assert not output.begun() and not output.finished()
-    ros.wait(output.begun)
-    goal = controller.goals[0].request
-    assert len(goal.trajectory.points) == 11
-    assert list(goal.trajectory.joint_names) == list(JOINTS)
-    for tolerances in (goal.path_tolerance, goal.goal_tolerance):
-        assert [(each.name, each.position) for each in tolerances] == [('a', 0.1), ('b', 0.2)]
-    assert goal.goal_time_tolerance.nanosec == 300_000_000
-    controller.end('succeed')
-    ros.wait(output.finished)
-    assert not output.failure(10.1)
-
-
-def test_35_a_rejected_goal_is_said(ros, action):
-    output, controller = action
-    controller.accepts = False
-    output.begin(10.0, path())
-    ros.wait(lambda: output.failure(10.0))
-    assert 'rejected the motion' in output.failure(10.0) and output.finished()
-    assert not output.begun()
-
-
-@pytest.mark.parametrize(('state', 'code', 'words'), [
-    ('abort', -2, 'aborted the motion: INVALID_JOINTS (-2) no such joint'),
-    ('abort', -4, 'aborted the motion: PATH_TOLERANCE_VIOLATED (-4) no such joint'),
-    ('succeed', -5, 'failed: GOAL_TOLERANCE_VIOLATED (-5) no such joint'),
-    ('abort', 77, 'unknown code (77)'),
-])
-def test_35_44_code_and_text_of_the_controller_are_passed_on(ros, action, state, code, words):
-    output, controller = action
-    output.begin(10.0, path())
-    ros.wait(output.begun)
-    controller.end(state, code, 'no such joint')
-    ros.wait(output.finished)
-    assert words in output.failure(10.0)
-
-
-def test_36_without_a_result_in_time_and_without_an_answer_it_fails(ros, action):
-    output, controller = action
-    output.begin(10.0, path())
-    assert 'did not answer within 2' in output.failure(12.1)
-    ros.wait(output.begun)
-    assert not output.failure(11.29)
-    assert 'no result within 0.3 s' in output.failure(11.31)
-    output.stop(11.31, None)
-    ros.wait(lambda: controller.cancels == 1)
-    controller.end('canceled')
-    ros.wait(output.finished)
-
-
-def test_40_a_goal_that_is_not_given_up_is_followed_by_all_goals(ros, action):
-    output, controller = action
-    controller.heeds = False
-    output.begin(10.0, path())
-    ros.wait(output.begun)
-    output.stop(10.5, stop())
-    ros.wait(lambda: controller.cancels == 1)
-    output.stop(10.6, stop())
-    ros.spin(0.1)
-    assert controller.cancels == 1
-    # Not given up in time: all goals, again and again.
-    for attempt in (2, 3):
-        output.stop(10.5 + 0.25 * (attempt - 1), stop())
-        ros.wait(lambda: controller.cancels == attempt)  # noqa: B023
-    controller.heeds = True
-    output.stop(11.5, stop())
-    ros.wait(lambda: controller.goals[0].is_cancel_requested)
-    controller.end('canceled', 0, 'on request')
-    ros.wait(output.finished)
-    assert 'gave the motion up' in output.failure(11.6)
-    output.stop(12.0, stop())
-    ros.spin(0.1)
-    assert controller.cancels == 4
-
-
-def test_40_a_stop_before_the_answer_takes_back_all_goals(ros, action):
-    output, controller = action
-    output.begin(10.0, path())
-    output.stop(10.0, None)
-    ros.wait(lambda: controller.goals)
-    output.stop(10.3, None)
-    ros.wait(lambda: controller.goals[0].is_cancel_requested)
-
-
-def test_34_44_an_action_that_is_absent_goes_away_or_is_another_is_told_apart(
-    ros, node, control_msgs
-):
-    from control_msgs.action import FollowJointTrajectory
-
-    from sysid_ros.action import Excite
-    from sysid_ros.nodes.trajectory_action import TrajectoryAction
-
-    foreign = TrajectoryAction(node, JOINTS, 'arm/foreign', lambda: (np.ones(2), 0.3))
-    assert 'There is no action /arm/foreign' in foreign.problem()
-    other = ActionServer(ros.client, Excite, 'arm/foreign', lambda handle: None)
-    ros.wait(lambda: 'has type' in foreign.problem())
-    assert 'Excite' in foreign.problem()
-    other.destroy()
-    output = TrajectoryAction(node, JOINTS, 'arm/follow', lambda: (np.ones(2), 0.3))
-    server = ActionServer(ros.client, FollowJointTrajectory, 'arm/follow', lambda handle: None,
-                          handle_accepted_callback=lambda handle: None)
-    ros.wait(lambda: not output.problem())
-    output.begin(0.0, path())
-    ros.wait(output.begun)
-    server.destroy()
-    ros.wait(lambda: output.failure(0.1))
-    assert 'absent or inactive' in output.failure(0.1)
-
-
-def test_an_output_that_needs_what_is_not_there_says_so(monkeypatch):
-    from sysid_ros.errors import ConfigurationError
-    from sysid_ros.nodes.trajectory_action import follow_joint_trajectory
-
-    monkeypatch.setitem(sys.modules, 'control_msgs', None)
-    monkeypatch.setitem(sys.modules, 'control_msgs.action', None)
-    with pytest.raises(ConfigurationError, match='Install control_msgs'):
-        follow_joint_trajectory()
-
-
-def test_a_motion_through_the_action_in_a_process_of_its_own(
-    ros, control_msgs, tmp_path, monkeypatch
-):
-    from std_srvs.srv import SetBool, Trigger
-
-    from sysid_ros.action import Excite
-
-    for name, value in control_msgs.items():
-        rest = os.environ.get(name)
-        monkeypatch.setenv(name, f'{value}{os.pathsep}{rest}' if rest else value)
-    plan, designer = ideal_robot.write_plan(tmp_path, arm_urdf())
-    robot = ideal_robot.IdealRobot(ros, designer.limits.joint_names).begin()
-    monitor = ideal_robot.PaperMonitor(ros).begin()
-    controller = Controller(ros, 'follow_joint_trajectory')
-    try:
-        ros.start('excitation_node', {
-            'plan': str(plan), 'data_folder': str(tmp_path), 'output': 'follow_joint_trajectory',
-            'tracking_error': 0.9, 'state_timeout': 1.0, 'heartbeat_timeout': 1.5,
-            'overrun': 0.1})
-        ros.wait(lambda: ros.call(SetBool, 'excitation_node/arm', data=True).success)
-        while not controller.goals:
-            # Until all have found one another; the permission holds meanwhile.
-            handle = ros.send_goal(Excite, 'excitation_node/excite', motion='wave', speed_scale=1.0)
-            ended = handle.get_result_async()
-            ros.wait(lambda: controller.goals or ended.done())  # noqa: B023
-            message = ended.result().result.message if ended.done() else ''
-            assert not ended.done() or ended.result().result.code == 'not_ready', message
-        goal = controller.goals[0].request
-        assert goal.trajectory.points[-1].time_from_start.sec >= 2
-        assert goal.path_tolerance[0].position == 0.9
-        assert ros.call(Trigger, 'excitation_node/stop').success
-        ros.wait(lambda: controller.goals[0].is_cancel_requested)
-        controller.end('canceled')
-        ros.wait(ended.done)
-        assert ended.result().result.code == 'stopped'
-    finally:
-        robot.end()
-        monitor.end()
-        controller.server.destroy()

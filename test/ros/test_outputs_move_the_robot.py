@@ -1,5 +1,6 @@
 """Every way in which an excitation moves a robot, with the simulated robot at the other end."""
 
+import os
 import signal
 
 import numpy as np
@@ -8,6 +9,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from support import ideal_robot
+from support.trajectory_controller import ReplacingController
 from sysid_ros.action import Excite
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.msg import ExcitationStatus, Heartbeat, ResultCode
@@ -33,9 +35,31 @@ def excite(ros, motion):
     return results[-1]
 
 
-@pytest.mark.parametrize(('output', 'near'), [
-    ('position', 0.02), ('trajectory', 0.02), ('effort', 0.2)])
-def test_a_motion_is_played_to_its_end(ros, project, output, near):
+@pytest.fixture
+def controller(ros, request, monkeypatch):
+    """Makes what stands behind the output follow_joint_trajectory; nothing for another output."""
+    made = []
+
+    def make(output, **options):
+        if output != 'follow_joint_trajectory':
+            return None
+        for name, value in request.getfixturevalue('control_msgs').items():
+            rest = os.environ.get(name)
+            monkeypatch.setenv(name, f'{value}{os.pathsep}{rest}' if rest else value)
+        made.append(ReplacingController(ros, **options).begin())
+        return made[0]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize(('output', 'near', 'options'), [
+    ('position', 0.02, {}), ('trajectory', 0.02, {}), ('effort', 0.2, {}),
+    ('follow_joint_trajectory', 0.02, {'aborts': False}),
+    ('follow_joint_trajectory', 0.02, {'aborts': True})])
+def test_a_motion_is_played_to_its_end(ros, project, controller, output, near, options):
+    behind = controller(output, **options)
     urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
     plan, designer = ideal_robot.write_plan(ros.folder, urdf.read_text())
     wave = load_excitation(ros.folder / 'motions' / 'wave.yaml')
@@ -61,9 +85,15 @@ def test_a_motion_is_played_to_its_end(ros, project, output, near):
     assert (np.ptp(q, axis=0) > 0.5 * np.ptp(wave.grid(100.0).q, axis=0)).all()
     np.testing.assert_allclose(q[-1], last, atol=near)
     assert list(states[-1].name) == list(designer.limits.joint_names)
+    # Piece by piece: of 0.4 s, renewed four times in that.
+    assert behind is None or len(behind.goals) > 5
 
 
-def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(ros, project):
+@pytest.mark.parametrize('output', ['trajectory', 'follow_joint_trajectory'])
+def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(
+    ros, project, controller, output
+):
+    controller(output)
     urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
     plan, _ = ideal_robot.write_plan(ros.folder, urdf.read_text())
     first = load_excitation(ros.folder / 'motions' / 'wave.yaml').sample(np.zeros(1)).q[0]
@@ -76,7 +106,7 @@ def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(ros, pro
     try:
         beats = ros.hear(Heartbeat, 'sysid/heartbeat')
         ros.start('excitation_node', {
-            'plan': str(plan), 'data_folder': str(ros.folder), 'output': 'trajectory',
+            'plan': str(plan), 'data_folder': str(ros.folder), 'output': output,
             'realtime_priority': 20, **PATIENT})
         ros.wait(lambda: states and beats)
         ros.go_first()
@@ -101,4 +131,33 @@ def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(ros, pro
     q = np.array([message.position for message in states[died:]])
     far = np.flatnonzero(np.abs(q - q[-1]).max(axis=1) > 0.01)
     # A piece of 0.4 s, and the time to brake, of the 4 s and more that were left.
-    assert len(far) and far[-1] / 250.0 < 1.0
+    assert len(far) and far[-1] / 250.0 < 0.6
+
+
+def test_35_a_controller_that_never_replaces_a_goal_is_told_apart_and_takes_whole_motions(
+    ros, project, controller
+):
+    urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
+    plan, _ = ideal_robot.write_plan(ros.folder, urdf.read_text())
+    first = load_excitation(ros.folder / 'motions' / 'wave.yaml').sample(np.zeros(1)).q[0]
+    behind = controller('follow_joint_trajectory', replaces=False)
+    ros.start('simulated_robot', {
+        'description': str(urdf), 'initial_position': first.tolist(),
+        'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
+    monitor = ideal_robot.PaperMonitor(ros).begin()
+    asked = {'plan': str(plan), 'data_folder': str(ros.folder), 'realtime_priority': 20,
+             'output': 'follow_joint_trajectory', **PATIENT}
+    try:
+        beats = ros.hear(Heartbeat, 'sysid/heartbeat')
+        ros.start('excitation_node', asked)
+        ros.wait(lambda: beats)
+        result = excite(ros, 'wave')
+        assert not result.success and 'set horizon to 0' in result.message
+        ros.stop('excitation_node', signal.SIGTERM)
+        before = len(behind.goals)
+        ros.start('excitation_node', asked | {'horizon': 0.0})
+        result = excite(ros, 'wave')
+    finally:
+        monitor.end()
+    assert result.success, result.message
+    assert len(behind.goals) == before + 1
