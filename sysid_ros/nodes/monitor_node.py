@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 from sysid_ros.errors import ConfigurationError, ExcitationError, SysidError
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.first_run import MissedTorque
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters, StopRequest
@@ -48,7 +50,7 @@ class MonitorNodeSettings(NodeSettings):
 
     live: ClassVar[frozenset[str]] = frozenset({
         'heartbeat_timeout', 'tracking_error', 'state_timeout', 'bad_in_a_row', 'reaction_time',
-        'over', 'residual', 'first_residual', 'residual_cutoff', 'rest_velocity'})
+        'over', 'residual', 'first_residual', 'first_run', 'residual_cutoff', 'rest_velocity'})
 
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot and limits')
@@ -90,7 +92,13 @@ class MonitorNodeSettings(NodeSettings):
         description='Part of the effort limit that unexplained torque may reach')
     first_residual: float = Field(
         default=0.8, gt=0.0, le=1.0,
-        description='The same before a revision is committed: the description may be very wrong')
+        description='The same before a revision is committed, since the description may be very '
+        'wrong, for joints of which no motion has shown what it misses')
+    first_run: float = Field(
+        default=3.0, ge=0.0, le=100.0,
+        description='Multiple of the torque that the description was seen to miss, in the first '
+        'motion, which is a slow one, and in later ones, that is allowed before a revision is '
+        'committed; no less than residual, no more than first_residual; 0: first_residual')
     residual_cutoff: float = Field(
         default=5.0, gt=0.0, le=100.0, description='Cutoff of the filter of torques in [Hz]')
     rest_velocity: float = Field(
@@ -131,6 +139,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)
         self._believed: IdentifiedParameters | None = None
+        self._missed = MissedTorque(len(self._model.robot.joint_names))
         self._motion_monitor = self._monitor_of_settings()
         self._reasons, self._pulses = (), dict[str, Pulse]()
         self._command: Command | None = None
@@ -179,6 +188,9 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
             'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
             **{f'unexplained torque of {name}': f'{value:.3g}'
                for name, value in zip(joints, self._motion_monitor.unexplained, strict=True)},
+            **{f'torque of {name} that the description misses': f'{value:.3g}'
+               for name, value in zip(joints, self._missed.level, strict=True)
+               if np.isfinite(value)},
         }
         if self._reasons:
             return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
@@ -191,9 +203,9 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         monitor = MotionMonitor(
             self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self._watched,
             settings.tolerated, residual=settings.residual,
-            first_residual=settings.first_residual, cutoff=settings.residual_cutoff,
-            rest_velocity=settings.rest_velocity,
-            singularity=plan.settings.design.singularity_margin,
+            first_residual=settings.first_residual, first_run=settings.first_run,
+            cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
+            singularity=plan.settings.design.singularity_margin, missed=self._missed,
         )
         if self._believed is not None:
             self._predict_by(monitor, self._believed)
@@ -215,12 +227,12 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                 self._pulses[heartbeat.node] = Pulse(
                     moment - 1e-9 * max(clock - received, 0), heartbeat.state in _WORKING)
         for status, received in self._statuses.take()[-1:]:
-            moving, at = status.phase in _MOVING, moment - 1e-9 * max(clock - received, 0)
+            self._command = Command(
+                status.phase in _MOVING, moment - 1e-9 * max(clock - received, 0),
+                done=status.phase == ExcitationStatus.DONE)
             if tuple(status.joint_names) == self._model.robot.joint_names:
-                self._command = Command(
-                    moving, at, np.array(status.position), np.array(status.acceleration))
-            else:
-                self._command = Command(moving, at)
+                self._command = replace(
+                    self._command, q=np.array(status.position), a=np.array(status.acceleration))
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
         assert self._motion_monitor is not None

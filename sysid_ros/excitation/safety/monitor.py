@@ -13,6 +13,7 @@ import numpy as np
 
 from sysid_ros.errors import UnreachableError
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.first_run import MissedTorque, allowed_residual
 from sysid_ros.excitation.safety.limit_monitor import LimitMonitor
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.loop_guard import LoopGuard
@@ -36,12 +37,14 @@ class Command:
         received: When that was heard in [s].
         q: Commanded positions in [rad] or [m], shape ``(n,)``; None where nothing is commanded.
         a: Commanded accelerations, shape ``(n,)``; None where nothing is commanded.
+        done: Whether the last motion was played to its end.
     """
 
     moving: bool
     received: float
     q: np.ndarray | None = None
     a: np.ndarray | None = None
+    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,22 +120,27 @@ class MotionMonitor:
         residual: Part of the effort limit that the torque residual may reach when torques are
             predicted by identified parameters.
         first_residual: The same while they are predicted by the description alone, which is often
-            as wrong as a contact would show.
+            as wrong as a contact would show, for joints of which nothing is known yet.
+        first_run: Multiple of what the description was seen to miss that is allowed of the others,
+            between both; 0 for ``first_residual`` throughout.
         cutoff: Of the residual's filter in [Hz].
         rest_velocity: Part of the velocity limit below which a joint is at rest.
         singularity: Part of the singularity margin of closed loops that motions keep.
+        missed: What the description was seen to miss before; nothing where left out.
     """
 
     def __init__(
         self, model: TorqueModel, limits: MotionLimits, watched: tuple[str, ...],
         settings: PlaybackTolerances, *, residual: float = 0.3, first_residual: float = 0.8,
-        cutoff: float = 5.0, rest_velocity: float = 0.02, singularity: float = 0.2,
+        first_run: float = 3.0, cutoff: float = 5.0, rest_velocity: float = 0.02,
+        singularity: float = 0.2, missed: MissedTorque | None = None,
     ) -> None:
         self._limits, self._settings = limits, settings
         self._joint_types = model.robot.joint_types
         self._loops = LoopGuard.of(model.robot, limits, singularity)
         self._watched = watched
-        self._residual, self._first_residual = residual, first_residual
+        self._residual, self._first_residual, self._first_run = residual, first_residual, first_run
+        self._missed = missed or MissedTorque(len(limits.joint_names))
         self._identified = False
         self._slow = rest_velocity * limits.velocity
         self._torques = TorqueResidual(model, cutoff)
@@ -194,16 +202,21 @@ class MotionMonitor:
             pulses: Last signs of life by node.
         """
         told = command is not None and command.moving
+        if command is not None and not told:
+            self._missed.end(done=command.done)
         if not (told or self.seen_moving(seen)):
             return ()
         # A robot may be moved by others while no node of ours is there; who fell silent in the
         # middle of something is missed all the same.
-        missed = self.absent(now, pulses) if told or any(
+        silent = self.absent(now, pulses) if told or any(
             name in pulses and pulses[name].working for name in self._silent(now, pulses)) else ()
-        return (
-            *missed, *self._silent_command(now, command),
+        found = (
+            *silent, *self._silent_command(now, command),
             *self._robot(now, seen, command if told else None),
         )
+        if found:
+            self._missed.distrust()
+        return found
 
     def _silent_command(self, now: float, command: Command | None) -> tuple[str, ...]:
         # Later than the heartbeat of the node, which says more.
@@ -234,13 +247,22 @@ class MotionMonitor:
 
     def _contact(self, now: float, seen: Observation, a: np.ndarray) -> list[str]:
         self.unexplained = self._torques.update(now, seen, a)
-        part, name, model, cause = (
-            (self._residual, 'residual', 'model', 'Contact, or a payload?') if self._identified
-            else (self._first_residual, 'first_residual', 'description',
-                  'Contact, a payload, or a description that is so wrong?'))
-        allowed = part * self._limits.effort
+        model, cause = 'model', 'Contact, or a payload?'
+        effort = self._limits.effort
+        allowed, names = self._residual * effort, ['residual'] * len(effort)
+        if not self._identified:
+            model, cause = 'description', 'Contact, a payload, or a description that is so wrong?'
+            allowed, names = allowed_residual(
+                self._missed.level, effort, multiple=self._first_run, least=self._residual,
+                most=self._first_residual)
+            self._missed.update(self.unexplained, seen.v, self._slow)
         return [
             f'The torque of {self._limits.joint_names[k]} is {self.unexplained[k]:.3g} away from '
-            f'what the {model} predicts; {allowed[k]:.3g} is allowed ({name}). {cause}'
+            f'what the {model} predicts; {allowed[k]:.3g} is allowed ({names[k]})'
+            f'{self._seen_to_miss(k) if names[k] == "first_run" else ""}. {cause}'
             for k in np.flatnonzero(np.abs(self.unexplained) > allowed).tolist()
         ]
+
+    def _seen_to_miss(self, joint: int) -> str:
+        level = self._missed.level[joint]
+        return f', {self._first_run:g} times the {level:.3g} that it missed in motions before'
