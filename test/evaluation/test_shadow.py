@@ -185,3 +185,17 @@ def test_efforts_may_come_in_messages_of_their_own(arm, truth, prior):
     tau[:, 1] = np.nan
     with pytest.raises(RecordingError, match=f'no effort of {arm.joint_names[1]} was heard'):
         replace(apart, efforts=replace(own, tau=tau)).recording()
+
+
+def test_82_a_candidate_has_to_be_better_by_two_standard_errors(truth, prior, data):
+    """A sum of N independent squares spreads by sqrt(2 / N) of itself, its root by half of that."""
+    shadow = shadow_test(truth, prior, data, parallel_filter=FILTER)
+    squares = shadow.candidate.rows * shadow.candidate.rms_per_joint**2
+    variance = np.sum(2.0 * squares**2 / shadow.candidate.effective_rows)
+    assert shadow.needed == pytest.approx(1.0 - 2.0 * 0.5 * np.sqrt(variance) / squares.sum())
+    assert 0.5 < shadow.needed < 0.99
+    ratio = shadow.candidate.relative_error / shadow.current.relative_error
+    assert replace(shadow, needed=1.001 * ratio).won
+    close = replace(shadow, needed=0.999 * ratio)
+    assert not close.won and 'beyond chance would be less than' in close.sentence
+    assert not replace(shadow, worse=('elbow',)).won

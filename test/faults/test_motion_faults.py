@@ -421,3 +421,21 @@ def test_the_whole_path_is_told_before_it_is_played(far_robot):
     far_robot.begin()
     assert isinstance(far_robot.output.path, Motion)
     assert far_robot.output.path.t[-1] == pytest.approx(4.0)
+
+
+def test_28_settings_are_not_changed_under_a_motion(robot):
+    checks = PlaybackChecks(
+        robot.designer.limits, robot.designer.model.robot.joint_types,
+        PlaybackTolerances(tracking_error=10.0))
+    robot.begin()
+    robot.run(1.0)
+    with pytest.raises(MotionRefused, match=r'under way.*wave') as refused:
+        robot.session.adjust(checks, SessionSettings(arm_timeout=1.0))
+    assert refused.value.outcome is Outcome.BUSY
+    # What held before holds still.
+    robot.changes = {'q': robot.q + np.array([0.0, 0.0, 0.2])}
+    robot.run(2 * STEP)
+    require_rest_after_braking(robot, 'wrist is 0.2')
+    robot.session.adjust(checks, SessionSettings(arm_timeout=1.0))
+    robot.session.arm(robot.now)
+    assert robot.session.armed(robot.now + 0.9) and not robot.session.armed(robot.now + 1.0)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from dataclasses import replace
 
@@ -13,8 +14,10 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.shadow import ShadowSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.release.description_export import export_description
 from sysid_ros.release.store import BaseChangedError, RevisionStore
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs import commit
 from sysid_ros.runs.commit import (
     FinishedFit,
     InconsistentError,
@@ -255,3 +258,22 @@ def test_a_robot_that_stood_still_tells_nothing(fits, shadow):
     still = replace(window, q=np.zeros_like(window.q), v=np.zeros_like(window.v))
     with pytest.raises(RecordingError, match='found 0 s up to the last motion'):
         shadow(still)
+
+
+@pytest.mark.parametrize(('written', 'spoilt', 'words'), [
+    (rb'(<mass value=")([\d.e+-]+)"', rb'\g<1>9\2"', 'does not reproduce the torques'),
+    (rb'(damping=")([\d.e+-]+)"', rb'\g<1>9\2"', 'the exported friction'),
+])
+def test_56_the_bytes_that_would_be_handed_over_are_read_again(
+    fits, model, tmp_path, monkeypatch, written, spoilt, words
+):
+    def export(robot, parameters):
+        right = export_description(robot, parameters)
+        xml = re.sub(written, spoilt, right.xml)
+        assert xml != right.xml
+        return replace(right, xml=xml)
+
+    fit = FinishedFit.open('a', fits.copy(tmp_path, 'a'))
+    monkeypatch.setattr(commit, 'export_description', export)
+    with pytest.raises(InconsistentError, match=words):
+        fit.content(model.robot)

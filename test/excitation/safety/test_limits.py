@@ -67,3 +67,22 @@ def test_margins_are_kept_on_the_side_that_has_an_end() -> None:
     within = limits.within(0.1, 0.0)
     assert within.lower[0] > -1.0 and within.upper[0] == inf
     assert within.upper[1] < 2.0 and within.lower[1] == -inf
+
+
+@pytest.mark.parametrize(('limit', 'words'), [
+    ('lower="1" upper="-1" velocity="1" effort="9"', 'no room to move.*found 1.0 to -1.0'),
+    ('lower="0" upper="0" velocity="1" effort="9"', 'no room to move.*lower: -1.0, upper: 1.0'),
+    ('velocity="1" effort="9"', 'no room to move.*limits: {j: {lower: -1.0, upper: 1.0}}'),
+    ('lower="-1" upper="1" velocity="0" effort="9"', 'j: velocity: .*limits: {j: {velocity: 1.0}}'),
+    ('lower="-1" upper="1" velocity="1" effort="0"', 'j: effort: .*limits: {j: {effort: 1.0}}'),
+    ('lower="-1" upper="1" effort="9"', 'j: velocity: .*limits: {j: {velocity: 1.0}}'),
+])
+def test_21_limits_that_are_swapped_zero_or_missing_refuse_to_excite_with_the_line_to_paste(
+    limit: str, words: str
+) -> None:
+    described = RobotModel.from_urdf(
+        '<robot name="r"><link name="base"/>' + _LINK.format('arm')
+        + '<joint name="j" type="revolute"><parent link="base"/><child link="arm"/>'
+        f'<axis xyz="0 0 1"/><limit {limit}/></joint></robot>')
+    with pytest.raises(ConfigurationError, match=words):
+        MotionLimits.of(described)

@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.playback.checks import Observation, PlaybackChecks, PlaybackTolerances
+from sysid_ros.excitation.playback.playback import Phase, Setpoint
+from sysid_ros.excitation.safety.limit_monitor import (
+    LimitMonitor,
+    MonitorSettings,
+    braking_range,
+)
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse, TorqueResidual
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -170,3 +176,27 @@ def test_the_filter_is_the_step_response_of_one_pole(model, moving) -> None:
     for now in np.arange(101) * 0.001:
         left = residual.update(now, pushed, np.zeros(3))
     np.testing.assert_allclose(left, 1.0 - np.exp(-2.0 * np.pi * 2.0 * 0.1), rtol=1e-9)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize(('reaction', 'stops'), [(0.0, False), (0.1, True)])
+def test_82_the_way_until_the_robot_reacts_counts_wherever_limits_are_watched(
+    model: TorqueModel, limits: MotionLimits, reaction: float, stops: bool, side: float
+) -> None:
+    """Half of what the reaction takes lies between braking and the limit."""
+    v = side * np.array([1.0, 0.0, 0.0])
+    low, high = braking_range(limits, v, np.zeros(3))
+    q = np.array([limits.upper[0] - high[0] if side > 0.0 else limits.lower[0] - low[0], 0.0, 0.0])
+    q -= 0.05 * v
+    types, tolerances = model.robot.joint_types, PlaybackTolerances(reaction_time=reaction)
+    seen = Observation(q, v, np.full(3, np.nan), 0.0)
+    checks = PlaybackChecks(limits, types, tolerances)
+    point = Setpoint(q, v, np.zeros(3), Phase.PLAYING, 0.5)
+    for found in (
+        LimitMonitor(limits, types, MonitorSettings(reaction)).findings(q, v),
+        checks.forbids(seen), checks.findings(seen, point),
+        MotionMonitor(model, limits, (), tolerances).findings(1.0, seen, None, {}),
+    ):
+        assert any('cannot stop before' in words for words in found) is stops
+    left = checks.margin(seen, np.zeros(3)) * 2.0 * limits.reach[0]
+    assert left == pytest.approx(0.05 - reaction, abs=1e-9)
