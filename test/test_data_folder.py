@@ -3,6 +3,8 @@
 import os
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.data_folder import DataFolder, new_id, require_id
 from sysid_ros.errors import ConfigurationError
@@ -87,3 +89,17 @@ def test_new_ids_are_ids_and_differ():
     assert all(require_id(name).startswith('recording-') for name in ids)
     with pytest.raises(ConfigurationError):
         new_id('../up')
+
+
+@given(st.text(max_size=70) | st.from_regex(r'[\w.\-/~]{1,66}', fullmatch=True))
+@settings(max_examples=500, deadline=None)
+def test_any_text_is_a_name_of_plain_characters_below_the_folder_or_refused(tmp_path_factory, text):
+    folder = DataFolder(tmp_path_factory.getbasetemp() / 'any')
+    plain = set('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789')
+    if 0 < len(text) <= 64 and text[0] in plain and set(text) <= plain | set('_-.'):
+        path = folder.recording(require_id(text))
+        assert path.parent == folder.root.resolve() / 'recordings' and path.name == text
+        return
+    for ask in (folder.motion, folder.recording, folder.estimate, require_id):
+        with pytest.raises(ConfigurationError, match='not an id'):
+            ask(text)

@@ -70,12 +70,15 @@ class ParameterSet:
             array = self._checked(field)
             array.setflags(write=False)
             object.__setattr__(self, field, array)
-        crossed = np.flatnonzero(~(self.lower <= self.upper))
+        # Bounds that are infinite on the same side leave no number either.
+        crossed = np.flatnonzero(
+            ~(self.lower <= self.upper) | (self.lower == np.inf) | (self.upper == -np.inf))
         if crossed.size:
             k = crossed[0]
             raise ParameterError(
                 'the lower bound is not below the upper', where=self.names[k],
                 found=f'{self.lower[k]} and {self.upper[k]}',
+                allowed='numbers in this order; -inf below and inf above for none',
             )
 
     def _checked(self, field: str) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.recording import Channel, Recording
@@ -62,3 +64,27 @@ def test_a_missing_quantity_is_refused_with_what_exists():
 def test_a_recording_without_channels_is_refused():
     with pytest.raises(RecordingError, match='no channels'):
         Recording((), 'here', '')
+
+
+NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+@given(
+    st.lists(NUMBERS, min_size=1, max_size=5).map(lambda stamps: sorted(stamps, key=str)),
+    st.booleans(), st.sampled_from(['position', 'effort']), st.data())
+@settings(max_examples=300, deadline=None)
+def test_a_channel_has_rising_stamps_and_finite_samples_or_is_refused(
+    stamps, rising, quantity, data
+):
+    t = np.array(sorted(set(stamps)) if rising else stamps)
+    samples = np.array(data.draw(st.lists(
+        st.tuples(NUMBERS, NUMBERS), min_size=len(t), max_size=len(t))))
+    missing = np.isnan(samples) if quantity == 'effort' else np.zeros(samples.shape, dtype=bool)
+    rises = np.isfinite(t).all() and (np.diff(t) > 0.0).all()
+    unit = {'position': 'rad', 'effort': 'N·m'}[quantity]
+    if rises and (np.isfinite(samples) | missing).all():
+        np.testing.assert_array_equal(
+            channel(quantity, unit=unit, t=t, values=samples).values, samples)
+        return
+    with pytest.raises(RecordingError, match='not finite|not strictly increasing'):
+        channel(quantity, unit=unit, t=t, values=samples)

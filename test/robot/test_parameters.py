@@ -7,6 +7,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.errors import ParameterError
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
@@ -158,3 +160,29 @@ def test_json_that_holds_no_parameters_is_refused(parameters, damage):
     damage(data)
     with pytest.raises(ParameterError):
         ParameterSet.from_json(data)
+
+
+NUMBERS = st.floats(allow_nan=False) | st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+@given(st.lists(
+    st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans()), min_size=1, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_a_set_has_finite_values_and_bounds_in_order_or_is_refused_by_name(rows):
+    values, prior, lower, upper, free = (np.array(column) for column in zip(*rows, strict=True))
+    names = tuple(f'joint{k}.armature' for k in range(len(rows)))
+    arguments = (names, ('kg·m²',) * len(rows), values, prior, lower, upper, free)
+    wrong = {
+        name for name, value, first, low, high in zip(
+            names, values, prior, lower, upper, strict=True)
+        if not (np.isfinite(value) and np.isfinite(first) and low <= high
+                and low < np.inf and high > -np.inf)}
+    if wrong:
+        with pytest.raises(ParameterError) as refused:
+            ParameterSet(*arguments)
+        assert refused.value.where in wrong
+        return
+    made = ParameterSet(*arguments)
+    again = ParameterSet.from_json(json.loads(json.dumps(made.to_json(), allow_nan=False)))
+    for field in ('values', 'prior', 'lower', 'upper', 'free'):
+        np.testing.assert_array_equal(getattr(again, field), getattr(made, field))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.safety.limits import MotionLimits
@@ -86,3 +88,48 @@ def test_21_limits_that_are_swapped_zero_or_missing_refuse_to_excite_with_the_li
         f'<axis xyz="0 0 1"/><limit {limit}/></joint></robot>')
     with pytest.raises(ConfigurationError, match=words):
         MotionLimits.of(described)
+
+
+NUMBERS = st.floats(-10.0, 10.0) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0])
+
+
+@given(st.lists(NUMBERS, min_size=6, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_limits_are_a_range_and_positive_bounds_or_refused_by_the_joint(
+    values: list[float]
+) -> None:
+    lower, upper, *bounds = values
+    usable = lower < upper and all(bound > 0.0 for bound in bounds)
+    if usable:
+        limits = MotionLimits(('j',), *np.array(values)[:, None])
+        assert (limits.lower[0], limits.upper[0]) == (lower, upper)
+        return
+    with pytest.raises(ConfigurationError, match='j.*(has no limit|no room to move)') as refused:
+        MotionLimits(('j',), *np.array(values)[:, None])
+    assert refused.value.fix and 'limits: {j: {' in refused.value.fix
+
+
+@given(
+    st.floats(-3.0, 3.0), st.floats(0.01, 6.0), st.floats(0.0, 0.99), st.floats(0.0, 0.99))
+@settings(max_examples=200, deadline=None)
+def test_margins_draw_in_and_never_widen(
+    lower: float, width: float, margin: float, effort_margin: float
+) -> None:
+    limits = MotionLimits(('j',), *np.array([lower, lower + width, 2.0, 3.0, 4.0, 5.0])[:, None])
+    within = limits.within(margin, effort_margin)
+    assert within.lower[0] - lower == pytest.approx(0.5 * margin * width, abs=1e-12)
+    assert lower + width - within.upper[0] == pytest.approx(0.5 * margin * width, abs=1e-12)
+    for name in ('velocity', 'acceleration', 'jerk'):
+        assert getattr(within, name)[0] == pytest.approx((1.0 - margin) * getattr(limits, name)[0])
+    assert within.effort[0] == pytest.approx(5.0 * (1.0 - effort_margin))
+
+
+@given(st.floats() | st.sampled_from([1.0, -1e-9]))
+def test_a_margin_that_is_no_part_is_refused_by_its_name(value: float) -> None:
+    limits = MotionLimits(('j',), *np.array([-1.0, 1.0, 2.0, 3.0, 4.0, 5.0])[:, None])
+    if 0.0 <= value < 1.0:
+        limits.within(value, value)
+        return
+    for name, margins in (('margin', (value, 0.0)), ('effort_margin', (0.0, value))):
+        with pytest.raises(ConfigurationError, match=f'^{name}: is not a part'):
+            limits.within(*margins)
