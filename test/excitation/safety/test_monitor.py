@@ -200,3 +200,24 @@ def test_82_the_way_until_the_robot_reacts_counts_wherever_limits_are_watched(
         assert any('cannot stop before' in words for words in found) is stops
     left = checks.margin(seen, np.zeros(3)) * 2.0 * limits.reach[0]
     assert left == pytest.approx(0.05 - reaction, abs=1e-9)
+
+
+@pytest.mark.parametrize(('age', 'judged'), [(0.19, True), (0.21, False)])
+def test_38_a_command_that_was_heard_long_ago_is_none_to_judge_by(
+    monitor, moving, age, judged
+) -> None:
+    told, astray = replace(TOLD, received=NOW - age), replace(moving, q=Q + 0.2)
+    found = monitor.findings(NOW, astray, told, HEARD)
+    assert any('away from its command' in each for each in found) is judged
+    assert monitor.moving(NOW, RESTING, told) is judged
+
+
+@pytest.mark.parametrize(('pause', 'begins_anew'), [(0.5, False), (0.51, True), (-0.01, True)])
+def test_46_the_filter_begins_anew_after_a_pause(model, moving, pause, begins_anew) -> None:
+    residual = TorqueResidual(model, 2.0)
+    pushed = replace(moving, effort=moving.effort + 1.0)
+    for now in 1.0 + np.arange(101) * 0.01:
+        left = residual.update(now, pushed, np.zeros(3))
+    assert left.min() > 0.99
+    left = residual.update(2.0 + pause, pushed, np.zeros(3))
+    np.testing.assert_allclose(left, 0.0 if begins_anew else 1.0, atol=0.01)

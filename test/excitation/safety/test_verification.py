@@ -131,3 +131,49 @@ def test_a_box_that_is_left_is_named(
     verification = verify(model, limits, motion, [cell])
     assert verification.clearance < 0.0
     assert 'of cell is not kept' in ' '.join(verification.findings)
+
+
+def still(motion: Motion, step: float = 0.002) -> Motion:
+    """At rest where a motion begins, for 25 steps."""
+    t = step * np.arange(26)
+    return Motion(t, np.tile(motion.q[0], (26, 1)), *np.zeros((3, 26, motion.q.shape[1])))
+
+
+def test_a_robot_that_rests_is_allowed_to(
+    model: TorqueModel, limits: MotionLimits, motion: Motion
+) -> None:
+    assert verify(model, limits, still(motion)).findings == ()
+    assert verify(model, limits, still(motion, 0.05)).findings == ()
+    assert 'up to 0.051 s apart' in verify(model, limits, still(motion, 0.051)).findings[0]
+
+
+@pytest.mark.parametrize(('part', 'words'), [(0.9, ''), (1.1, 'It does not {} at rest: elbow.')])
+def test_32_a_thousandth_of_the_speed_is_rest_and_a_hundredth_of_the_acceleration(
+    model: TorqueModel, limits: MotionLimits, motion: Motion, part: float, words: str
+) -> None:
+    rest, elbow = still(motion), np.array([0.0, 1.0, 0.0])
+    expected = [words.format(end) for end in ('begin', 'end')] if words else []
+    v = 1e-3 * part * limits.velocity * elbow
+    drifting = replace(rest, q=rest.q + rest.t[:, None] * v, v=rest.v + v)
+    assert list(verify(model, limits, drifting).findings) == expected
+    a = 1e-2 * part * limits.acceleration * elbow
+    # Slow enough in its middle, and so at both ends.
+    t = (rest.t - rest.t.mean())[:, None]
+    turning = replace(rest, q=rest.q + 0.5 * t**2 * a, v=t * a, a=rest.a + a)
+    assert list(verify(model, limits, turning).findings) == expected
+
+
+@pytest.mark.parametrize(('part', 'jumps'), [(1.4, False), (1.6, True)])
+def test_30_samples_may_differ_by_what_derivatives_allow_and_half_of_it(
+    model: TorqueModel, limits: MotionLimits, motion: Motion, part: float, jumps: bool
+) -> None:
+    rest, wrist = still(motion), np.array([0.0, 0.0, 1.0])
+    step = rest.t[1] - rest.t[0]
+    later = (np.arange(26) > 10)[:, None]
+    at = (np.arange(26) == 10)[:, None]
+    moved = replace(rest, q=rest.q + later * part * step**2 * limits.acceleration * wrist)
+    pushed = replace(rest, v=rest.v + at * part * step**2 * limits.jerk * wrist)
+    for spoilt, quantity in ((moved, 'position'), (pushed, 'velocity')):
+        found = verify(model, limits, spoilt).findings
+        assert bool(found) is jumps
+        assert all(f'The {quantity} of wrist jumps' in each for each in found)
