@@ -1,0 +1,140 @@
+/// \file
+/// Identified parameters as plain values, of messages or of anything else; needs no ROS, no Eigen.
+
+#ifndef SYSID_ROS__IDENTIFIED_PARAMETERS_HPP_
+#define SYSID_ROS__IDENTIFIED_PARAMETERS_HPP_
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sysid_ros
+{
+
+/// Parameters that cannot be used: what was found, what is allowed, and what to do.
+class ParameterError : public std::invalid_argument
+{
+public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A quality figure that was not computed, and a joint term that is not part of the model.
+constexpr double NOT_KNOWN = std::numeric_limits<double>::quiet_NaN();
+
+/// Inertia of one link, as geometry_msgs/Inertia defines it.
+struct LinkInertia
+{
+  std::string name;                   ///< Link, as in the robot description.
+  double mass = 0.0;                  ///< [kg]
+  std::array<double, 3> com{};        ///< Centre of mass in the link frame [m].
+  /// xx, xy, xz, yy, yz, zz about the centre of mass, in axes of the link frame [kg m^2].
+  std::array<double, 6> inertia{};
+};
+
+/// Torque [N m] or force [N] of one joint beyond the links it carries:
+/// armature a + viscous_friction v + coulomb_friction sign(v) + torque_offset + stiffness q.
+struct JointDynamics
+{
+  std::string name;                     ///< Joint, as in the robot description.
+  double viscous_friction = NOT_KNOWN;  ///< [N m s/rad] or [N s/m]
+  double coulomb_friction = NOT_KNOWN;  ///< [N m] or [N]
+  double torque_offset = NOT_KNOWN;     ///< [N m] or [N]
+  double armature = NOT_KNOWN;          ///< Rotor inertia seen at the joint [kg m^2] or [kg].
+  double stiffness = NOT_KNOWN;         ///< [N m/rad] or [N/m]; without torque at q = 0.
+};
+
+/// How one joint moved in the data that was fitted; nothing is known of what lies beyond.
+struct JointRange
+{
+  std::string name;                  ///< Joint, as in the robot description.
+  double position_min = NOT_KNOWN;   ///< [rad] or [m]
+  double position_max = NOT_KNOWN;   ///< [rad] or [m]
+  double speed = NOT_KNOWN;          ///< 99.5 % of the samples were no faster [rad/s] or [m/s].
+  double acceleration = NOT_KNOWN;   ///< 99.5 % had no more [rad/s^2] or [m/s^2].
+  double effort = NOT_KNOWN;         ///< 99.5 % had no more [N m] or [N].
+};
+
+/// One set of identified dynamic parameters of a robot: fields of msg/IdentifiedParameters.
+struct IdentifiedParameters
+{
+  std::string robot_name;          ///< <robot name="..."> of the description.
+  std::string revision;            ///< Id in the revision store; empty: not committed.
+  std::string estimate;            ///< Id of the estimate that it comes from; empty: none.
+  std::string description_sha256;  ///< Of the robot description that gave the prior.
+  std::string recording_sha256;    ///< Of the recording that was fitted.
+  std::vector<LinkInertia> links;
+  std::vector<JointDynamics> joints;
+  std::vector<JointRange> fitted_range;
+  double held_out_relative_error = NOT_KNOWN;  ///< [1] Torque error on data that was not fitted.
+  double prior_relative_error = NOT_KNOWN;     ///< [1] The same figure for the prior.
+  double consistency_margin = NOT_KNOWN;       ///< [1] Above zero: physically consistent.
+  double condition_number = NOT_KNOWN;         ///< [1] Large: poorly excited.
+};
+
+/// Parameters from a message: sysid_ros::msg::IdentifiedParameters, or any class with its fields.
+/// \throws ParameterError There are not as many inertias as links.
+template<class Message>
+IdentifiedParameters from_message(const Message & message)
+{
+  if (message.link_names.size() != message.link_inertias.size()) {
+    throw ParameterError(
+      "links and inertias are not as many: found " +
+      std::to_string(message.link_inertias.size()) + " inertias, allowed " +
+      std::to_string(message.link_names.size()));
+  }
+  IdentifiedParameters found;
+  found.robot_name = message.robot_name;
+  found.revision = message.revision;
+  found.estimate = message.estimate;
+  found.description_sha256 = message.description_sha256;
+  found.recording_sha256 = message.recording_sha256;
+  for (std::size_t k = 0; k < message.link_names.size(); ++k) {
+    const auto & one = message.link_inertias[k];
+    found.links.push_back(
+      {message.link_names[k], one.m, {one.com.x, one.com.y, one.com.z},
+        {one.ixx, one.ixy, one.ixz, one.iyy, one.iyz, one.izz}});
+  }
+  for (const auto & one : message.joints) {
+    found.joints.push_back(
+      {one.name, one.viscous_friction, one.coulomb_friction, one.torque_offset, one.armature,
+        one.stiffness});
+  }
+  for (const auto & one : message.fitted_range) {
+    found.fitted_range.push_back(
+      {one.name, one.position_min, one.position_max, one.speed, one.acceleration, one.effort});
+  }
+  found.held_out_relative_error = message.held_out_relative_error;
+  found.prior_relative_error = message.prior_relative_error;
+  found.consistency_margin = message.consistency_margin;
+  found.condition_number = message.condition_number;
+  return found;
+}
+
+/// Fill a request of srv/AcknowledgeRevision: which revision a consumer runs from now on.
+/// \param request Request to fill, of the generated class or any with its fields.
+/// \param consumer Fully qualified name of the consumer's node.
+/// \param parameters Parameters that hold in it now.
+/// \throws ParameterError They were not committed, or the consumer has no name.
+template<class Request>
+void fill_acknowledgement(
+  Request & request, const std::string & consumer, const IdentifiedParameters & parameters)
+{
+  if (parameters.revision.empty()) {
+    throw ParameterError(
+      "the parameters have no revision to acknowledge: found estimate '" + parameters.estimate +
+      "', allowed what ~/identified_parameters of the model server says");
+  }
+  if (consumer.empty()) {
+    throw ParameterError(
+      "who acknowledges has no name: allowed get_node()->get_fully_qualified_name()");
+  }
+  request.consumer = consumer;
+  request.revision = parameters.revision;
+}
+
+}  // namespace sysid_ros
+
+#endif  // SYSID_ROS__IDENTIFIED_PARAMETERS_HPP_
