@@ -132,7 +132,7 @@ class BuildInterfaces(Command):
             self.run_command('install_data')
 
     def get_source_files(self):
-        folders = ('cmake', 'config', 'launch', *GENERATED)
+        folders = ('cmake', 'config', f'include/{PACKAGE}', 'launch', *GENERATED)
         files = [path for folder in folders for path in (ROOT / folder).glob('*') if path.is_file()]
         return [os.path.relpath(path) for path in files]
 
@@ -173,10 +173,11 @@ def take_interfaces(stage, package):
 
 
 def data_files(stage):
-    """``(folder, files)`` of what goes to the environment's own share/ and lib/.
+    """``(folder, files)`` of what goes to the environment's own include/, share/ and lib/.
 
     What serves to build against the package or to source its prefix stays out: it names headers,
-    libraries and folders that a wheel does not have.
+    libraries and folders that a wheel does not have. So do headers of the messages, which need
+    others and libraries; those that are written by hand need none.
     """
     left_out = {'cmake', 'environment', 'parent_prefix_path', 'package.dsv'}
     files = {}
@@ -186,7 +187,8 @@ def data_files(stage):
             if path.is_dir() or left_out & set(relative.parts) or path.stem == 'local_setup':
                 continue
             files.setdefault(str(relative.parent), []).append(os.path.relpath(path))
-    return list(files.items())
+    headers = [os.path.relpath(path) for path in sorted((ROOT / 'include' / PACKAGE).glob('*.hpp'))]
+    return [*files.items(), (f'include/{PACKAGE}/{PACKAGE}', headers)]
 
 
 class BinaryDistribution(Distribution):
