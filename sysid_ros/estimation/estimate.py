@@ -20,6 +20,10 @@ from sysid_ros.robot.parameters import ParameterSet
 FORMAT = 'sysid_ros estimate 1'
 #: How notes of a fit that ended early begin where they say which setting to change.
 CHANGE = 'To change: '
+#: How notes begin that ask for the process noise that a fit had to do with, the line at their end.
+LACKS = (
+    'Process noise stands for something that the model lacks, and intervals take it for random. '
+    'To have it so: ')
 # Makes 95 % intervals of standard deviations.
 _NORMAL = 1.96
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.estimation.estimate import CHANGE, Estimate, Knowledge
+from sysid_ros.estimation.estimate import CHANGE, LACKS, Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.data_objections import data_objections, pattern_objections
@@ -52,8 +52,9 @@ def find_objections(
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
         *data_objections(estimate, data),
-        *_solver(estimate), *_physics(estimate), *_identifiable(estimate), *_information(estimate),
-        *_conditioning(estimate), *pattern_objections(patterns), *_training(estimate, training),
+        *_solver(estimate), *_lacking(estimate), *_physics(estimate), *_identifiable(estimate),
+        *_information(estimate), *_conditioning(estimate), *pattern_objections(patterns),
+        *_training(estimate, training),
         *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
     )
 
@@ -65,6 +66,19 @@ def _solver(estimate: Estimate) -> Iterator[Objection]:
             next((note for note in estimate.notes if note.startswith(CHANGE)),
                  'Look at the notes; widen the plausible ranges or mend the data.'),
         )
+
+
+def _lacking(estimate: Estimate) -> Iterator[Objection]:
+    """What stands in for something the model lacks is off by more than any residuals tell."""
+    for note in estimate.notes:
+        if note.startswith(LACKS):
+            yield Objection(
+                'The dynamics of this model do not converge without process noise, and it shows: '
+                'what stands in for something the model lacks, friction above all, may be off by '
+                'more than its interval says.',
+                'Name the friction or the spring that it lacks, as in robot: {terms: '
+                f'{{stribeck_friction: all}}}}; to accept it: {note.removeprefix(LACKS)}',
+            )
 
 
 def _physics(estimate: Estimate) -> Iterator[Objection]:

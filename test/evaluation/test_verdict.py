@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support import golden_problems as simulated
-from sysid_ros.estimation.estimate import Knowledge, Status
+from sysid_ros.estimation.estimate import LACKS, Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import predict
@@ -326,6 +326,15 @@ def test_held_out_rows_of_the_same_recording_are_said_to_be_weak(golden, estimat
 def test_an_ill_conditioned_fit_is_the_reason(estimate, prediction):
     noted = replace(estimate, notes=('The problem is ill-conditioned (condition number 1e9).',))
     assert '1e9' in only(judge(noted, prediction), 'ill-conditioned')
+
+
+def test_process_noise_that_nobody_asked_for_is_a_reason_with_the_line_that_asks_for_it(
+    estimate, prediction
+):
+    line = 'fit: {collocation: {process_noise: 0.3, estimate_noise: true}}.'
+    verdict = judge(replace(estimate, notes=(f'{LACKS}{line}',)), prediction)
+    assert 'friction above all' in only(verdict, 'The dynamics of this model')
+    assert verdict.next_step.endswith(line)
 
 
 @pytest.mark.parametrize(('kind', 'told'), [

@@ -10,10 +10,10 @@ from typing import ClassVar, get_args
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError, UnreachableError
-from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.estimate import LACKS, Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation import Collocation
-from sysid_ros.estimation.trajectory.collocation_noise import renewed_levels
+from sysid_ros.estimation.trajectory.collocation_noise import HIDDEN, renewed_levels
 from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
@@ -132,6 +132,10 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
         density = float(f'{_SOFT * np.median(found.acceleration_density(problem)):.2g}')
         return replace(self, process_noise=density, estimate_noise=True), (
             f'fit: {{collocation: {{process_noise: {density:g}, estimate_noise: true}}}}')
+
+    def shortfall(self, words: tuple[str, ...], line: str) -> tuple[str, ...]:
+        """That process noise shows which nobody asked for; see there."""
+        return () if HIDDEN in words else (f'{LACKS}{line}.',)
 
     def _searched(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog, most: int,

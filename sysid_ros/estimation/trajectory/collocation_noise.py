@@ -10,6 +10,14 @@ from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.noise_levels import GroupedResiduals, Levels, restricted
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 
+#: What is said where no process noise shows.
+HIDDEN = (
+    'The dynamics may as well hold exactly: these readings show no process noise, so leave '
+    'process_noise out.')
+# What is said where some does.
+_RANDOM = (
+    'Intervals take process noise for random. Where it is friction that the model lacks, what '
+    'stands in for it may be off by more.')
 # A level whose relative standard deviation is above this is hardly told.
 _VAGUE = 0.5
 # Changes count in tenths of standard deviations where these are larger.
@@ -121,10 +129,7 @@ def _words(
         for k, (joint, kind, level) in enumerate(zip(
             robot.joint_names, robot.joint_types, noise, strict=True)))
     words.append(f'Process noise: {", ".join(said)}.')
-    if not found.told[groups.joints:].any():
-        words.append(
-            'The dynamics may as well hold exactly: these readings show no process noise, so '
-            'leave process_noise out.')
+    words.append(_RANDOM if found.told[groups.joints:].any() else HIDDEN)
     return tuple(words)
 
 

@@ -233,6 +233,15 @@ class TrajectoryLeastSquares(ABC):
         """
         return None
 
+    def shortfall(self, words: tuple[str, ...], line: str) -> tuple[str, ...]:
+        """What speaks against intervals where dynamics had to be softened, in words.
+
+        Args:
+            words: Levels of noise that were found.
+            line: Settings that ask for soft dynamics.
+        """
+        return ()
+
     def _softly(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
         """The fit with dynamics that may be off, if it converges, or what was found before."""
         softened = self.softened(problem, fit.solution)
@@ -246,7 +255,7 @@ class TrajectoryLeastSquares(ABC):
             return fit
         return _Fit(method, fit.horizon, found, (*words, (
             'Dynamics that hold exactly did not converge; the values are those of dynamics that '
-            f'may be off. To ask for that at once: {line}.')))
+            f'may be off. To ask for that at once: {line}.'), *self.shortfall(words, line)))
 
     def _over_pieces(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
         """The fit over the longest pieces that converge, or what was found before."""

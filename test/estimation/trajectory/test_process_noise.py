@@ -10,7 +10,7 @@ import pytest
 
 from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimate import LACKS, Status
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -132,6 +132,24 @@ def test_where_the_dynamics_hold_exactly_it_is_said_that_no_process_noise_shows(
     assert 'too little to show' in note
     assert any('leave process_noise out' in note for note in estimate.notes)
     assert sensor_noise(estimate) == pytest.approx(1e-3, rel=0.1)
+
+
+@pytest.mark.parametrize('density', [0.0, 2.0])
+def test_process_noise_that_nobody_asked_for_speaks_against_intervals_if_it_shows(
+    density, monkeypatch
+):
+    search = CollocatedLeastSquares.search
+
+    def fails_unless_soft(self, problem, start, log):
+        found = search(self, problem, start, log)
+        return found if self.process_noise else replace(found, status=Status.ITERATION_LIMIT)
+
+    monkeypatch.setattr(CollocatedLeastSquares, 'search', fails_unless_soft)
+    estimate = CollocatedLeastSquares().fit(shaken(4, density, segments=2, nodes=201))
+    assert estimate.status is Status.CONVERGED
+    against = [note for note in estimate.notes if note.startswith(LACKS)]
+    assert len(against) == (density > 0.0)
+    assert all(re.search(r'fit: \{collocation: \{process_noise: ', note) for note in against)
 
 
 def test_a_sensor_that_the_process_hides_is_named():
