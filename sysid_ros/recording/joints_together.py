@@ -23,6 +23,12 @@ def joints_together(
         Numbers of the joints, shape ``(k,)``; in the order of arrival the numbers of their
         messages and the stamps in [ns], shape ``(R,)``, and samples by quantity, ``(R, k)``.
     """
+    if len(batches) == 1:
+        # One layout: its messages are in the order of arrival, and hold the same joints.
+        (batch, (columns, places)), = batches
+        yield columns, batch.rows, batch.stamps, {
+            name: _picked(batch, name, places) for name in quantities}
+        return
     members: dict[tuple[int, ...], list[int]] = {}
     holders: dict[int, list[int]] = {}
     for number, (_, (columns, _)) in enumerate(batches):

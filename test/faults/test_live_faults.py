@@ -30,6 +30,23 @@ def test_00_a_healthy_stream_is_what_was_said(robot):
     assert tau.shape == (51, 2)
 
 
+def test_00_joint_states_that_come_one_at_a_time_say_what_many_at_once_do():
+    def heard(together):
+        robot = Robot()
+        robot.together = together
+        robot.move(0, 60)
+        robot.say(60, [np.nan, 0.0])
+        live = robot.move(62, 70).move(80, 120).deliver()
+        return live.latest, live.window(1.0), live.counts, live.dropped, live.rate
+
+    (one, one_window, *one_said), (many, many_window, *many_said) = heard(1), heard(50)
+    assert one.stamp == many.stamp and one_said == many_said
+    for name in ('q', 'v', 'tau'):
+        np.testing.assert_array_equal(getattr(one, name), getattr(many, name))
+    for alone, at_once in zip(one_window, many_window, strict=True):
+        np.testing.assert_array_equal(alone, at_once)
+
+
 def test_00_history_is_bounded():
     live = LiveJointStates(JOINTS, settings=LiveSettings(history=0.3))
     Robot(live).move().deliver()

@@ -244,8 +244,9 @@ class LiveJointStates:
             half = len(payloads) // 2
             early = self._decoded(payloads[:half], first)
             return early + self._decoded(payloads[half:], first + half)
-        return [Batch(batch.rows + first, batch.names, batch.stamps, batch.values)
-                for batch in batches]
+        return batches if not first else [
+            Batch(batch.rows + first, batch.names, batch.stamps, batch.values)
+            for batch in batches]
 
     def _accepted(self, batch: Batch) -> tuple[np.ndarray, np.ndarray] | None:
         """Joints of a batch and their places in its messages; None when it is of no use."""
@@ -334,7 +335,7 @@ class LiveJointStates:
     def _unwrapped(self, columns: np.ndarray, q: np.ndarray) -> np.ndarray:
         before = np.where(np.isfinite(self._now['position'][columns]),
                           self._now['position'][columns], q[0])
-        steps = np.diff(q, axis=0, prepend=before[None])
+        steps = q - before if len(q) == 1 else np.diff(q, axis=0, prepend=before[None])
         if np.abs(steps).max(initial=0.0) < np.pi:
             return q
         turns = self._continuous[columns]
@@ -346,13 +347,16 @@ class LiveJointStates:
         return q
 
     def _count_gaps(self, stamps: np.ndarray, before: int) -> None:
-        steps = np.diff(stamps, prepend=before) if before != NEVER else np.diff(stamps)
-        if not len(steps):
+        # One message at a time is what a controller takes, and a median takes long for it.
+        single = len(stamps) == 1
+        if single and before == NEVER:
             return
+        steps = stamps - before if single else (
+            np.diff(stamps, prepend=before) if before != NEVER else np.diff(stamps))
         gaps = int(np.count_nonzero(steps > self.settings.max_gap * self._period))
         if gaps:
             self.counts['gaps'] += gaps
-        typical = float(np.median(steps))
+        typical = float(steps[0]) if single else float(np.median(steps))
         self._period = typical if np.isnan(self._period) else 0.9 * self._period + 0.1 * typical
 
     def _forget(self) -> None:

@@ -47,7 +47,9 @@ class Stillness:
         Returns:
             How many sensors were found stuck.
         """
-        before = np.concatenate([self._value[columns][None], values[:-1]])
+        before = self._value[columns][None]
+        if len(values) > 1:
+            before = np.concatenate([before, values[:-1]])
         changes = values != before
         changed = changes.any(axis=0)
         latest = len(stamps) - 1 - np.argmax(changes[::-1], axis=0)

@@ -76,6 +76,24 @@ def test_messages_decoded_together_are_the_same_to_the_bit(payloads):
         assert one_by_one(together, part) == one_by_one(alone, part)
 
 
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)
+@given(messages())
+def test_messages_that_come_alone_are_the_same_to_the_bit(payloads):
+    together, alone = JointStateDecoder(), JointStateDecoder(remembered=0)
+    for payload in 2 * payloads:
+        assert one_by_one(together, [payload]) == one_by_one(alone, [payload])
+
+
+def test_a_message_that_comes_alone_is_not_that_of_another_publisher_of_the_same_length(rng):
+    decoder = JointStateDecoder()
+    payloads = [serialized((k, 5), 'base', names, rng.normal(size=(3, 2)))
+                for k, names in enumerate([('a', 'b'), ('a', 'c'), ('b', 'a')])]
+    assert len({len(payload) for payload in payloads}) == 1
+    for payload in 2 * payloads:
+        assert decoder.decode([payload])[0].names == tuple(
+            TYPES.deserialize_cdr(payload, JOINT_STATE).name)
+
+
 def values_of(message):
     stamp = message.header.stamp
     arrays = tuple(np.array(getattr(message, name), dtype=float).tobytes() for name in FIELDS)
