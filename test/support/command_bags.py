@@ -24,7 +24,7 @@ class Message(NamedTuple):
     data: bytes
 
 
-class Told(NamedTuple):
+class Command(NamedTuple):
     """A message of commands, when it is received in [s], and where."""
 
     received: float
@@ -75,7 +75,7 @@ def trajectory(
 
 
 def write_command_bag(
-    path: Path, t: np.ndarray, joints: Sequence[str], q: np.ndarray, told: Sequence[Told],
+    path: Path, t: np.ndarray, joints: Sequence[str], q: np.ndarray, told: Sequence[Command],
     late: float = 0.0,
 ) -> None:
     """Write joint positions, and commands beside them.

@@ -76,7 +76,7 @@ class ReplacingController(Controller):
         self._aborts, self._replaces = aborts, replaces
         self._active, self._over = False, 0
         self._publisher = self._actor.node.create_publisher(JointTrajectory, 'joint_trajectory', 10)
-        self._actor.node.create_timer(0.01, self._look)
+        self._actor.node.create_timer(0.01, self._update)
 
     def begin(self):
         """Take goals, in a thread of its own."""
@@ -100,7 +100,7 @@ class ReplacingController(Controller):
         self._active = True
         self.accepts = self._replaces
 
-    def _look(self):
+    def _update(self):
         if not self._active:
             return
         taken_back = self.goals[-1].is_cancel_requested

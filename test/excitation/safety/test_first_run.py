@@ -64,16 +64,16 @@ class Player:
         if push is not None:
             effort[t > 0.5 * seconds] += push
         for k in range(len(t)):
-            found = found or self.look(
+            found = found or self.findings(
                 Observation(q[k], v[k], effort[k], 0.001, RATE),
                 Command(True, self.now, q[k], a[k]))
             self.now += 1.0 / RATE
         rest = Observation(q[-1], np.zeros(3), effort[-1], 0.001, RATE)
-        self.look(rest, Command(False, self.now, done=done))
+        self.findings(rest, Command(False, self.now, done=done))
         self.now += 10.0
         return found
 
-    def look(self, seen: Observation, command: Command) -> tuple[str, ...]:
+    def findings(self, seen: Observation, command: Command) -> tuple[str, ...]:
         return self.monitor.findings(
             self.now, seen, command, {'/node': Pulse(self.now, command.moving)})
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from support.command_bags import Told, array_message, state_message, trajectory, write_command_bag
+from support.command_bags import (
+    Command,
+    array_message,
+    state_message,
+    trajectory,
+    write_command_bag,
+)
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
@@ -33,7 +39,7 @@ def at(channel, joint, t):
 
 
 def test_numbers_hold_from_their_reception_less_what_joint_states_take(tmp_path):
-    told = [Told(t + LATE, array_message(values))
+    told = [Command(t + LATE, array_message(values))
             for t, values in ((0.1, [1.0, 2.0]), (0.5, [3.0, 4.0]))]
     channel = read(tmp_path, *told)
     np.testing.assert_allclose(channel.t, [0.1, 0.5], atol=1e-6)
@@ -42,7 +48,7 @@ def test_numbers_hold_from_their_reception_less_what_joint_states_take(tmp_path)
 
 
 def test_numbers_are_of_the_joints_that_are_named_for_them(tmp_path):
-    channel = read(tmp_path, Told(0.1, array_message([1.0, 2.0])),
+    channel = read(tmp_path, Command(0.1, array_message([1.0, 2.0])),
                    command={'joints': ('elbow', 'shoulder'), 'scale': 2.0, 'unit': 'A'})
     assert (at(channel, 'elbow', 0.2), at(channel, 'shoulder', 0.2)) == (2.0, 4.0)
     assert channel.unit == 'A'
@@ -50,8 +56,8 @@ def test_numbers_are_of_the_joints_that_are_named_for_them(tmp_path):
 
 @pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
 def test_a_field_of_joint_states_may_be_the_command_from_its_stamp_on(tmp_path, field):
-    told = [Told(0.3, state_message(0.25, ('elbow', 'shoulder'), **{field: [1.0, 2.0]})),
-            Told(0.4, state_message(0.35, ('elbow',), **{field: [5.0]}))]
+    told = [Command(0.3, state_message(0.25, ('elbow', 'shoulder'), **{field: [1.0, 2.0]})),
+            Command(0.4, state_message(0.35, ('elbow',), **{field: [5.0]}))]
     channel = read(tmp_path, *told, command={'field': field})
     np.testing.assert_allclose(channel.t, [0.25, 0.35], atol=1e-6)
     assert (at(channel, 'elbow', 0.3), at(channel, 'elbow', 0.36)) == (1.0, 5.0)
@@ -59,7 +65,8 @@ def test_a_field_of_joint_states_may_be_the_command_from_its_stamp_on(tmp_path, 
 
 
 def test_single_points_hold_until_the_next_message(tmp_path):
-    told = [Told(0.1 * k, trajectory(JOINTS, [(0.0, [k, -k])], stamp=0.1 * k)) for k in (1, 2, 5)]
+    told = [Command(0.1 * k, trajectory(JOINTS, [(0.0, [k, -k])], stamp=0.1 * k))
+            for k in (1, 2, 5)]
     channel = read(tmp_path, *told)
     np.testing.assert_allclose(channel.t, [0.1, 0.2, 0.5], atol=1e-6)
     np.testing.assert_array_equal(channel.column('elbow'), [-1.0, -2.0, -5.0])
@@ -67,7 +74,7 @@ def test_single_points_hold_until_the_next_message(tmp_path):
 
 def test_a_trajectory_is_played_from_its_stamp_on_in_straight_lines(tmp_path):
     points = [(0.0, [0.0, 1.0]), (0.4, [0.8, 1.0]), (1.0, [0.2, 1.0])]
-    channel = read(tmp_path, Told(0.2, trajectory(JOINTS, points, stamp=0.3)))
+    channel = read(tmp_path, Command(0.2, trajectory(JOINTS, points, stamp=0.3)))
     for t, expected in ((0.3, 0.0), (0.5, 0.4), (0.7, 0.8), (1.0, 0.5), (1.3, 0.2), (1.9, 0.2)):
         assert at(channel, 'shoulder', t) == pytest.approx(expected, abs=1e-9), t
 
@@ -78,7 +85,7 @@ def test_points_with_velocities_and_accelerations_are_joined_by_the_smoothest_po
         folder = tmp_path / str(number)
         folder.mkdir()
         message = trajectory(JOINTS, [point[:2 + derivatives] for point in ends], stamp=0.2)
-        channel = read(folder, Told(0.2, message))
+        channel = read(folder, Command(0.2, message))
         order = 2 * derivatives + 2
         # The polynomial with these values and derivatives at its ends.
         rows, wanted = [], []
@@ -93,7 +100,7 @@ def test_points_with_velocities_and_accelerations_are_joined_by_the_smoothest_po
 
 def test_points_hold_where_that_is_asked_for(tmp_path):
     points = [(0.0, [0.0, 0.0]), (0.4, [0.8, 0.0]), (1.0, [0.2, 0.0])]
-    channel = read(tmp_path, Told(0.3, trajectory(JOINTS, points, stamp=0.3)),
+    channel = read(tmp_path, Command(0.3, trajectory(JOINTS, points, stamp=0.3)),
                    command={'between_points': 'hold'})
     np.testing.assert_allclose(channel.t, [0.3, 0.7, 1.3], atol=1e-6)
     np.testing.assert_array_equal(channel.column('shoulder'), [0.0, 0.8, 0.2])
@@ -102,7 +109,7 @@ def test_points_hold_where_that_is_asked_for(tmp_path):
 def test_a_message_ends_the_trajectory_before_it_and_leads_on_from_there(tmp_path):
     first = trajectory(JOINTS, [(0.0, [0.0, 0.0]), (1.0, [1.0, 1.0])], stamp=0.2)
     second = trajectory(('shoulder',), [(0.2, [0.0])], stamp=0.6)
-    channel = read(tmp_path, Told(0.2, first), Told(0.6, second))
+    channel = read(tmp_path, Command(0.2, first), Command(0.6, second))
     assert at(channel, 'shoulder', 0.59) == pytest.approx(0.39, abs=1e-6)
     assert at(channel, 'shoulder', 0.7) == pytest.approx(0.2, abs=1e-6)
     assert at(channel, 'shoulder', 1.9) == 0.0
@@ -112,7 +119,7 @@ def test_a_message_ends_the_trajectory_before_it_and_leads_on_from_there(tmp_pat
 
 def test_a_trajectory_without_points_holds_what_was_commanded(tmp_path):
     first = trajectory(JOINTS, [(0.0, [0.0, 0.0]), (1.0, [1.0, 1.0])], stamp=0.2)
-    channel = read(tmp_path, Told(0.2, first), Told(0.6, trajectory(JOINTS, [], stamp=0.6)))
+    channel = read(tmp_path, Command(0.2, first), Command(0.6, trajectory(JOINTS, [], stamp=0.6)))
     assert at(channel, 'shoulder', 1.9) == pytest.approx(0.4, abs=1e-6)
 
 
@@ -123,26 +130,26 @@ def test_efforts_of_a_trajectory_hold_from_point_to_point(tmp_path):
     for k, point in enumerate(content.points):
         point.effort = np.array([k + 1.0, 0.0])
     message = message._replace(data=bytes(types.serialize_cdr(content, message.kind)))
-    channel = read(tmp_path, Told(0.2, message), command={'field': 'effort', 'unit': 'N·m'})
+    channel = read(tmp_path, Command(0.2, message), command={'field': 'effort', 'unit': 'N·m'})
     np.testing.assert_allclose(channel.t, [0.2, 0.7], atol=1e-6)
     np.testing.assert_array_equal(channel.column('shoulder'), [1.0, 2.0])
 
 
 def test_what_was_commanded_before_the_first_joint_state_holds_from_there_on(tmp_path):
-    told = [Told(-2.0, array_message([1.0, 1.0])), Told(-1.0, array_message([2.0, 2.0])),
-            Told(1.0, array_message([3.0, 3.0])), Told(9.0, array_message([4.0, 4.0]))]
+    told = [Command(-2.0, array_message([1.0, 1.0])), Command(-1.0, array_message([2.0, 2.0])),
+            Command(1.0, array_message([3.0, 3.0])), Command(9.0, array_message([4.0, 4.0]))]
     channel = read(tmp_path, *told)
     np.testing.assert_allclose(channel.t, [0.0, 1.0], atol=LATE + 1e-6)
     np.testing.assert_array_equal(channel.column('elbow'), [2.0, 3.0])
 
 
 def test_received_commands_count_where_stamps_do_not(tmp_path):
-    told = [Told(0.5, state_message(0.1, JOINTS, position=[1.0, 2.0]))]
+    told = [Command(0.5, state_message(0.1, JOINTS, position=[1.0, 2.0]))]
     assert read(tmp_path, *told, stamps='receive').t[0] == pytest.approx(0.5 - LATE, abs=1e-6)
 
 
 def test_other_names_in_the_messages_are_renamed(tmp_path):
-    told = Told(0.5, state_message(0.5, ('j1', 'j2'), position=[1.0, 2.0]))
+    told = Command(0.5, state_message(0.5, ('j1', 'j2'), position=[1.0, 2.0]))
     channel = read(tmp_path, told, rename={'j1': 'shoulder', 'j2': 'elbow'})
     assert at(channel, 'elbow', 1.0) == 2.0
 
@@ -150,14 +157,14 @@ def test_other_names_in_the_messages_are_renamed(tmp_path):
 def test_what_is_left_of_a_damaged_bag_has_its_commands(tmp_path):
     write_command_bag(
         tmp_path / 'bag', T, JOINTS, np.zeros((len(T), 2)),
-        [Told(0.5, array_message([1.0, 2.0]))], late=LATE)
+        [Command(0.5, array_message([1.0, 2.0]))], late=LATE)
     file = tmp_path / 'bag' / 'bag.mcap'
     file.write_bytes(file.read_bytes()[:-200])
     assert at(read(tmp_path, salvage=True), 'elbow', 1.0) == 2.0
 
 
-NUMBERS = Told(0.5, array_message([1.0, 2.0]))
-POINT = Told(0.5, trajectory(JOINTS, [(0.0, [1.0, 2.0])], stamp=0.5))
+NUMBERS = Command(0.5, array_message([1.0, 2.0]))
+POINT = Command(0.5, trajectory(JOINTS, [(0.0, [1.0, 2.0])], stamp=0.5))
 
 
 @pytest.mark.parametrize(('told', 'changes', 'words'), [
@@ -169,13 +176,13 @@ POINT = Told(0.5, trajectory(JOINTS, [(0.0, [1.0, 2.0])], stamp=0.5))
     ([], {}, 'there is no topic of commands.*none of these types beside /joint_states'),
     ([NUMBERS], {'command': {'joints': ('shoulder',)}},
      r'found 2 numbers.*1 joints: shoulder.*joints: \[shoulder, elbow\]'),
-    ([Told(0.5, state_message(0.5, JOINTS, effort=[1.0, 2.0]))], {},
+    ([Command(0.5, state_message(0.5, JOINTS, effort=[1.0, 2.0]))], {},
      r'no message has one position for each joint.*found effort.*field: effort'),
-    ([Told(0.5, state_message(0.5, ('j1', 'j2'), position=[1.0, 2.0]))], {},
+    ([Command(0.5, state_message(0.5, ('j1', 'j2'), position=[1.0, 2.0]))], {},
      'no joint was told anything of shoulder, elbow.*commands of j1, j2.*rename'),
     ([NUMBERS._replace(received=5.0 + LATE)], {},
      'commands come after the last joint state only.*at 5 s.*same time'),
-    ([Told(0.5, state_message(90.0, JOINTS, position=[1.0, 2.0]))], {},
+    ([Command(0.5, state_message(90.0, JOINTS, position=[1.0, 2.0]))], {},
      r'stamps of commands are far.*89\.5 s.*stamps: receive'),
 ])
 def test_mistakes_are_told_with_what_to_do(tmp_path, told, changes, words):
@@ -187,7 +194,7 @@ def test_mistakes_are_told_with_what_to_do(tmp_path, told, changes, words):
 def test_a_topic_of_another_type_is_refused(tmp_path):
     text = get_typestore(Stores.ROS2_HUMBLE)
     message = text.types['std_msgs/msg/String'](data='go')
-    told = Told(0.5, NUMBERS.message._replace(
+    told = Command(0.5, NUMBERS.message._replace(
         kind='std_msgs/msg/String', data=bytes(text.serialize_cdr(message, 'std_msgs/msg/String'))))
     write_command_bag(tmp_path / 'bag', T, JOINTS, np.zeros((len(T), 2)),
                       [told, POINT._replace(topic='/arm')], late=LATE)
