@@ -101,7 +101,7 @@ def tree_of(
                 'the joint has more than one degree of freedom', where=model.names[joint],
                 found=model.joints[joint].shortname(), allowed='revolute, continuous, prismatic',
             )
-        subspace = _motion_subspace(model, joint)
+        subspace = _motion_subspace(model.joints[joint])
         revolute.append(bool(subspace[3:].any()))
         axes.append(subspace[3:] if revolute[-1] else subspace[:3])
         if not np.isclose(np.linalg.norm(axes[-1]), 1.0):
@@ -121,8 +121,10 @@ def tree_of(
     )
 
 
-def _motion_subspace(model: pin.Model, joint: int) -> np.ndarray:
-    """Column of the joint Jacobian in the joint's own frame, shape ``(6,)``."""
-    jacobian = pin.computeJointJacobian(model, model.createData(), pin.neutral(model), joint)
-    # One row short of a matrix when the robot has a single joint.
-    return jacobian.reshape(6, -1)[:, model.joints[joint].idx_v]
+def _motion_subspace(joint: pin.JointModel) -> np.ndarray:
+    """Motion subspace S of a joint with one degree of freedom, in its own frame, shape ``(6,)``.
+
+    Asked of the joint alone: a Jacobian of the model needs the model's data, whose memory and
+    time grow with the cube of a chain's length.
+    """
+    return np.reshape(joint.createData().S, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import numpy as np
 import pinocchio as pin
@@ -396,3 +397,50 @@ def test_a_model_does_not_follow_the_mapping_it_was_made_from():
 def test_a_description_that_was_loaded_before_is_used_as_it_is():
     description = load_description(arm().description.xml.decode())
     assert RobotModel.from_urdf(description).description is description
+
+
+def chain_of(length):
+    """Serial chain of ``length`` revolute joints."""
+    bodies = ['base', *(f'body_{k}' for k in range(length))]
+    return ''.join(
+        link(bodies[k + 1]) + joint(f'joint_{k}', bodies[k], bodies[k + 1]) for k in range(length))
+
+
+def calls_made(function):
+    """Calls of Python and of compiled functions that ``function`` makes."""
+    count = 0
+
+    def on_event(_frame, event, _argument):
+        nonlocal count
+        count += event in ('call', 'c_call')
+
+    sys.setprofile(on_event)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_work_of_loading_grows_in_proportion_to_the_length_of_a_chain():
+    robot_of(chain_of(2))
+    short, long = (calls_made(lambda n=n: robot_of(chain_of(n))) for n in (20, 80))
+    # Four times the joints, at four times the calls and a tenth for what grows otherwise.
+    assert long < 4.4 * short
+
+
+def test_loading_asks_for_no_data_of_the_whole_model(monkeypatch):
+    # They hold square matrices per joint: their time and memory grow with the cube.
+    def refused(*_):
+        raise AssertionError('data of the whole model while loading')
+
+    monkeypatch.setattr(pin.Model, 'createData', refused)
+    assert len(robot_of(chain_of(20)).joint_names) == 20
+
+
+@pytest.mark.parametrize('kind', ['revolute', 'continuous', 'prismatic'])
+@pytest.mark.parametrize('axis', ['1 0 0', '0 1 0', '0 0 1', '0.6 0 -0.8'])
+def test_axes_of_the_tree_are_those_of_the_description(kind, axis):
+    robot = robot_of(link('a'), joint('ja', 'base', 'a', kind, axis))
+    assert np.allclose(robot.tree.axis, [[float(value) for value in axis.split()]])
+    assert robot.tree.revolute.tolist() == [kind != 'prismatic']
