@@ -136,8 +136,9 @@ def _decoded(raw: list[RawMessage], kind: str) -> Iterator[_Message]:
         found: dict[int, _Message] = {}
         for batch in JointStateDecoder().decode([message.data for message in raw]):
             for k, row in enumerate(batch.rows.tolist()):
-                content = batch.names, {name: rows[k] for name, rows in batch.values.items()}
-                found[row] = _Message(int(batch.stamps[k]), raw[row].received, content)
+                fields = {name: rows[k] for name, rows in batch.values.items()}
+                found[row] = _Message(
+                    int(batch.stamps[k]), raw[row].received, (batch.names, fields))
         yield from (found[row] for row in sorted(found))
         return
     types = get_typestore(Stores.ROS2_HUMBLE)

@@ -141,18 +141,18 @@ def _hermite(known: int) -> np.ndarray:
 
 
 def joint_points(
-    begin: float, seconds: Sequence[float], columns: Sequence[Sequence[float]]
+    begin: float, seconds: Sequence[float], columns: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Points of one joint's trajectory, in the order of time.
 
     Args:
         begin: Beginning of the trajectory in [s].
         seconds: Time of each point from the beginning in [s].
-        columns: Command of each point, then its derivatives, NaN where there are none.
+        columns: Command of each point, then its derivatives, NaN where there are none, ``(K,)``.
 
     Returns:
         Time and what is commanded, shape ``(K, 1 + len(columns))``; of points at one time the last.
     """
-    points = np.column_stack([begin + np.asarray(seconds), *map(np.asarray, columns)])
+    points = np.column_stack([begin + np.asarray(seconds), *columns])
     points = points[np.argsort(points[:, _T], kind='stable')]
     return points[np.append(np.diff(points[:, _T]) > _SAME, True)]
