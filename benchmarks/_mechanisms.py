@@ -1,13 +1,15 @@
 """Small mechanisms in MuJoCo: what is true of them, what people guess, and what sensors record.
 
 MuJoCo integrates with its own implicit method at 0.2 ms; dry friction is its constraint, not a
-smooth curve, and Stribeck friction is added as an applied torque.
+smooth curve, Stribeck friction is added as an applied torque, and a loop is closed by a constraint
+between two sites.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -34,6 +36,7 @@ class Link:
         friction: Dry friction in [N·m] or [N].
         stribeck: Further friction that decays with speed, in [N·m] or [N].
         stiffness: Of a spring that no description tells of, about zero, in [N·m/rad].
+        root: Whether the base carries it, and not the link before.
     """
 
     joint: str
@@ -46,17 +49,37 @@ class Link:
     friction: float
     stribeck: float = 0.0
     stiffness: float = 0.0
+    root: bool = False
 
     @classmethod
     def rod(
         cls, axis: tuple[float, float, float], origin: tuple[float, float, float], mass: float,
         length: float, damping: float, friction: float, joint: str = 'continuous',
-        stribeck: float = 0.0, stiffness: float = 0.0,
+        stribeck: float = 0.0, stiffness: float = 0.0, root: bool = False,
     ) -> Link:
         """A rod that hangs down from its joint."""
         across, along = mass * length**2 / 12.0, mass * (0.1 * length) ** 2 / 2.0
         return cls(joint, axis, origin, mass, (0.0, 0.0, -0.5 * length),
-                   (across, across, along), damping, friction, stribeck, stiffness)
+                   (across, across, along), damping, friction, stribeck, stiffness, root)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What closes a loop: a place on one link is held to a place on another.
+
+    Attributes:
+        first: Index of a link.
+        second: Index of another.
+        first_place: In the first link in [m].
+        second_place: In the second.
+        assembly: Positions of all joints in [rad] near which it is closed.
+    """
+
+    first: int
+    second: int
+    first_place: tuple[float, float, float]
+    second_place: tuple[float, float, float]
+    assembly: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -72,6 +95,7 @@ class Mechanism:
         duration: Of a recording in [s].
         encoder: Standard deviation of the encoders' noise in [rad] or [m].
         terms: Joint terms that the settings name beside damping and dry friction.
+        loop: What closes a loop; then sensors are at the driven joints alone, and poses theirs.
     """
 
     links: tuple[Link, ...]
@@ -82,11 +106,17 @@ class Mechanism:
     duration: float = 8.0
     encoder: float = 5e-4
     terms: tuple[str, ...] = ()
+    loop: Loop | None = None
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of the joints."""
         return tuple(f'joint{k + 1}' for k in range(len(self.links)))
+
+    @property
+    def recorded(self) -> list[int]:
+        """Indices of joints with sensors: all, or of a loop the driven ones."""
+        return [k for k, driven in enumerate(self.driven) if driven or self.loop is None]
 
 
 UP, SIDE, ALONG = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0)
@@ -119,6 +149,14 @@ MECHANISMS: dict[str, Mechanism] = {
         (Link('continuous', UP, (0, 0, 0), 0.3, (0.1, 0, 0), (1e-4, 1.2e-3, 1.2e-3), 4e-3, 6e-3),
          Link.rod(ALONG, (0.2, 0, 0), 0.12, 0.3, 4e-4, 3e-4)),
         (True, False), ((0.0, 0.3), (0.5, 2.0)), (0.12, 0.0)),
+    'five-bar': Mechanism(
+        (Link.rod(SIDE, (-0.125, 0, 0), 0.4, 0.3, 8e-3, 2e-2, root=True),
+         Link.rod(SIDE, (0, 0, -0.3), 0.25, 0.45, 0.0, 0.0),
+         Link.rod(SIDE, (0.125, 0, 0), 0.4, 0.3, 8e-3, 2e-2, root=True),
+         Link.rod(SIDE, (0, 0, -0.3), 0.25, 0.45, 0.0, 0.0)),
+        (True, False, True, False), ((0.9, -0.9), (0.5, -1.2)), (1.2, 0.0, 1.2, 0.0),
+        servo=(3.0, 0.3),
+        loop=Loop(1, 3, (0, 0, -0.45), (0, 0, -0.45), (0.9, -1.83, -0.9, 1.83))),
     'arm of 3 joints': Mechanism(
         (Link('revolute', UP, (0, 0, 0.3), 3.0, (0.02, 0, 0.05), (2e-2, 2e-2, 1e-2), 0.4, 0.6),
          Link.rod(SIDE, (0, 0, 0.1), 2.0, 0.4, 0.3, 0.5, joint='revolute'),
@@ -146,7 +184,7 @@ def urdf(mechanism: Mechanism, factors: Callable[[str], float] = lambda _: 1.0) 
         mass, inertia = factors('mass'), factors('inertia')
         centre = ' '.join(f'{factors("centre") * x:.9g}' for x in link.centre)
         xx, yy, zz = (mass * inertia * x for x in link.inertia)
-        parent = f'link{k}' if k else 'base'
+        parent = 'base' if link.root or not k else f'link{k}'
         limits = '' if link.joint == 'continuous' else (
             '<limit lower="-3.1" upper="3.1" velocity="50" effort="500"/>')
         text.append(
@@ -159,6 +197,17 @@ def urdf(mechanism: Mechanism, factors: Callable[[str], float] = lambda _: 1.0) 
             f'<dynamics damping="{factors("friction") * link.damping:.9g}" '
             f'friction="{factors("friction") * link.friction:.9g}"/></joint>')
     return ''.join(text) + '</robot>'
+
+
+def loops(mechanism: Mechanism, loop: Loop) -> dict[str, Any]:
+    """What closes a loop, as the package reads it."""
+    ends = ((loop.first, loop.first_place), (loop.second, loop.second_place))
+    first, second = (
+        {'link': f'link{link + 1}', 'origin': [float(x) for x in place]} for link, place in ends)
+    return {
+        'actuated': [mechanism.joints[k] for k in mechanism.recorded],
+        'assembly': dict(zip(mechanism.joints, loop.assembly, strict=True)),
+        'closures': [{'name': 'loop', 'kind': 'point', 'first': first, 'second': second}]}
 
 
 def _numbers(values: tuple[float, ...]) -> str:
@@ -201,12 +250,52 @@ def simulated(
 
     Args:
         mechanism: The mechanism.
-        start: Positions, shape ``(n,)``.
+        start: Positions of the joints with sensors, shape ``(n,)``.
         period: Time between samples in [s].
         seed: Of the torques.
         duration: In place of the mechanism's, in [s].
     """
-    model = mujoco.MjModel.from_xml_string(urdf_for_mujoco(urdf(mechanism).encode()))
+    model = _model(mechanism)
+    data = mujoco.MjData(model)
+    order = [model.joint(name).dofadr[0] for name in mechanism.joints]
+    seen = [order[k] for k in mechanism.recorded]
+    if mechanism.loop is not None:
+        data.qpos[order] = mechanism.loop.assembly
+    data.qpos[seen] = start
+    _close(model, data, [row for row in order if row not in seen])
+    drive = _multisine(mechanism, seed)
+    every = max(round(period / PLANT_STEP), 1)
+    samples = int(round((duration or mechanism.duration) / (every * PLANT_STEP))) + 1
+    t, q, v, tau = np.zeros(samples), *np.zeros((3, samples, len(seen)))
+    begin = data.qpos[order]
+    stribeck = np.array([link.stribeck for link in mechanism.links])
+    for k in range((samples - 1) * every + 1):
+        torque = drive(data.time, data.qpos[order], data.qvel[order], begin)
+        if k % every == 0:
+            row = k // every
+            t[row], q[row], v[row], tau[row] = (
+                data.time, data.qpos[seen], data.qvel[seen], torque[mechanism.recorded])
+        speed = data.qvel[order]
+        data.qfrc_applied[order] = torque - stribeck * np.tanh(speed / STICKS) * np.exp(
+            -((speed / STRIBECK) ** 2))
+        mujoco.mj_step(model, data)
+    return Motion(t, q, v, tau)
+
+
+def _model(mechanism: Mechanism) -> mujoco.MjModel:
+    """The mechanism in MuJoCo, its constraints as hard as its step allows."""
+    spec = mujoco.MjSpec.from_string(urdf_for_mujoco(urdf(mechanism).encode()))
+    loop = mechanism.loop
+    if loop is not None:
+        closure = spec.add_equality(
+            type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_SITE, name1='first',
+            name2='second')
+        closure.solref[:], closure.solimp[:2] = (2.0 * PLANT_STEP, 1.0), 0.9999
+        for name, link, place in (
+                ('first', loop.first, loop.first_place),
+                ('second', loop.second, loop.second_place)):
+            spec.body(f'link{link + 1}').add_site(name=name, pos=place)
+    model = spec.compile()
     model.opt.timestep, model.opt.integrator = PLANT_STEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.gravity[:] = 0.0, 0.0, -9.81
     model.jnt_limited[:] = 0
@@ -215,25 +304,26 @@ def simulated(
     # Dry friction as hard as the step allows; its default yields over 20 ms.
     model.dof_solref[:] = 2.0 * PLANT_STEP, 1.0
     model.dof_solimp[:, :2] = 0.999
-    data = mujoco.MjData(model)
-    order = [model.joint(name).dofadr[0] for name in mechanism.joints]
-    data.qpos[order] = start
-    drive = _multisine(mechanism, seed)
-    every = max(round(period / PLANT_STEP), 1)
-    samples = int(round((duration or mechanism.duration) / (every * PLANT_STEP))) + 1
-    t, q, v, tau = np.zeros(samples), *np.zeros((3, samples, len(order)))
-    stribeck = np.array([link.stribeck for link in mechanism.links])
-    for k in range((samples - 1) * every + 1):
-        torque = drive(data.time, data.qpos[order], data.qvel[order], start)
-        if k % every == 0:
-            row = k // every
-            t[row], q[row], v[row], tau[row] = (
-                data.time, data.qpos[order], data.qvel[order], torque)
-        speed = data.qvel[order]
-        data.qfrc_applied[order] = torque - stribeck * np.tanh(speed / STICKS) * np.exp(
-            -((speed / STRIBECK) ** 2))
-        mujoco.mj_step(model, data)
-    return Motion(t, q, v, tau)
+    return model
+
+
+def _close(model: mujoco.MjModel, data: mujoco.MjData, passive: list[int]) -> None:
+    """Move passive joints until the loop is closed, by Newton's method.
+
+    Args:
+        model: The mechanism.
+        data: Its positions, near those that close it.
+        passive: Indices of the passive joints; none where there is no loop.
+    """
+    jacobian = np.zeros((2, 3, model.nv))
+    for _ in range(20 if passive else 0):
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        for site, slope in zip(('first', 'second'), jacobian, strict=True):
+            mujoco.mj_jacSite(model, data, slope, None, model.site(site).id)
+        gap = data.site('first').xpos - data.site('second').xpos
+        slope = (jacobian[0] - jacobian[1])[:, passive]
+        data.qpos[passive] -= np.linalg.lstsq(slope, gap, rcond=None)[0]
 
 
 def _multisine(
