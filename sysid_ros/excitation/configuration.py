@@ -20,7 +20,11 @@ from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeC
 from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
-from sysid_ros.mechanics.configuration import RobotSettings, load_settings_file
+from sysid_ros.mechanics.configuration import (
+    RobotSettings,
+    load_settings_file,
+    with_description,
+)
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
@@ -211,14 +215,18 @@ class ExcitationPlan:
     base: Path
 
     @classmethod
-    def load(cls, path: str | Path) -> ExcitationPlan:
+    def load(cls, path: str | Path, description: str = '') -> ExcitationPlan:
         """Read a settings file.
+
+        Args:
+            path: The YAML file.
+            description: URDF or MJCF as text, for a file that names none.
 
         Raises:
             ConfigurationError: The file cannot be read, or a key or value is not right.
         """
         path = Path(path)
-        data = load_settings_file(path)
+        data = with_description(load_settings_file(path), description)
         return cls(parse_settings(ExcitationSettings, data, str(path)), path.parent)
 
     def designer(self, data_information: np.ndarray | None = None) -> Designer:

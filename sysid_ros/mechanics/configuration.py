@@ -68,6 +68,24 @@ def load_settings_file(path: Path) -> dict[str, Any]:
             fix=error.fix or usual) from error
 
 
+def names_description(data: dict[str, Any]) -> bool:
+    """Whether the ``robot:`` section of settings names a description, or is none at all."""
+    section = data.get('robot') or {}
+    return not isinstance(section, dict) or 'urdf' in section or 'description' in section
+
+
+def with_description(data: dict[str, Any], text: str) -> dict[str, Any]:
+    """Settings with a description as text, where they name none and there is one.
+
+    Args:
+        data: The settings file as plain Python values.
+        text: URDF or MJCF; empty where there is none.
+    """
+    if not text or names_description(data):
+        return data
+    return data | {'robot': (data.get('robot') or {}) | {'description': text}}
+
+
 @cache
 def _keys_of(terms: tuple[type[DescribedTerm], ...], base: Any) -> Any:
     """Settings with the keys of joint terms beside those of a base."""
@@ -138,7 +156,8 @@ class RobotSettings(StrictSettings):
     """The ``robot:`` section of a settings file: description and joint terms.
 
     Attributes:
-        description: URDF, xacro or MJCF file, relative to the settings file.
+        description: URDF, xacro or MJCF file, relative to the settings file; or such a
+            description as text, which begins with ``<``.
         urdf: Another word for ``description``.
         xacro_arguments: Arguments for xacro.
         locked_joints: Joints held fixed: positions in [rad] or [m] by name or pattern, a list of
@@ -186,6 +205,10 @@ class RobotSettings(StrictSettings):
         """The description's file, relative to the settings file."""
         return self.urdf or self.description or ''
 
+    def source(self, base: Path) -> str | Path:
+        """The description's file in a folder, or the text that stands for it."""
+        return self.file if self.file.lstrip().startswith('<') else base / self.file
+
     def build(self, base: Path, moving: Sequence[str] | None = None) -> TorqueModel:
         """Load the robot and put its torque model together.
 
@@ -197,7 +220,7 @@ class RobotSettings(StrictSettings):
             ModelError: The description cannot be used, or a name does not exist in it.
         """
         robot = RobotModel.from_description(
-            base / self.file, locked_joints=self.locked_joints, moving_joints=moving,
+            self.source(base), locked_joints=self.locked_joints, moving_joints=moving,
             gravity=self.gravity, xacro_arguments=self.xacro_arguments,
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
             assets=None if self.assets is None else base / self.assets,

@@ -31,6 +31,7 @@ from sysid_ros.nodes.conversions import instant, parameters_from_message, to_nan
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.settings import NodeSettings
 
 # Longest time in [s] over which what was measured or asked for is continued.
@@ -77,7 +78,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
     def configure(self) -> None:
         """Load the robot; its description is what holds until a revision comes."""
         settings = self.settings
-        self._model, self._limits = _robot(settings.plan)
+        self._model, self._limits = self._robot(settings.plan)
         names = self._model.robot.joint_names
         self._joints = settings.joints or names
         if sorted(self._joints) != sorted(names):
@@ -139,6 +140,16 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         bad = self._unusable or self._saturated
         level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
         return level, self._follower.phase.value, values
+
+    def _robot(self, file: str) -> tuple[TorqueModel, MotionLimits]:
+        if not file:
+            raise ConfigurationError(
+                'there is no robot', where='plan', found='nothing',
+                fix="Name a settings file of 'sysid excite'")
+        path = Path(file).expanduser()
+        plan = ExcitationPlan.load(path, published_description(self, path))
+        model = plan.settings.robot.build(plan.base)
+        return model, MotionLimits.of(model.robot, plan.settings.limits)
 
     def _law_of(self, values: np.ndarray) -> ComputedTorque:
         settings = self.settings
@@ -277,16 +288,6 @@ def _age(stamp: int, received: int, clock: int) -> float:
     """
     longest = round(1e9 * _AHEAD)
     return 1e-9 * min(max(clock - instant(stamp, received, longest), 0), longest)
-
-
-def _robot(file: str) -> tuple[TorqueModel, MotionLimits]:
-    if not file:
-        raise ConfigurationError(
-            'there is no robot', where='plan', found='nothing',
-            fix="Name a settings file of 'sysid excite'")
-    plan = ExcitationPlan.load(Path(file).expanduser())
-    model = plan.settings.robot.build(plan.base)
-    return model, MotionLimits.of(model.robot, plan.settings.limits)
 
 
 def main() -> int:

@@ -40,6 +40,7 @@ from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
 from sysid_ros.nodes.node import RESULTS_KEPT, STOP_TOPIC, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError, require_short
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.robot_observer import RobotObserver
 
 # Times in [s] between looks while nothing moves, between feedbacks, and between messages of the
@@ -74,7 +75,8 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
                 fix="Name a settings file of 'sysid excite'",
             )
         self._folder = DataFolder(Path(settings.data_folder))
-        self._designer = designer = ExcitationPlan.load(settings.plan).designer()
+        self._designer = designer = ExcitationPlan.load(
+            settings.plan, published_description(self, Path(settings.plan))).designer()
         warm_up(designer)
         robot = designer.model.robot
         self._joints = designer.limits.joint_names

@@ -27,6 +27,7 @@ from sysid_ros.nodes.online_server import OnlineServer
 from sysid_ros.nodes.payload_server import PayloadServer
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.torque_watch import TorqueWatch
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveSettings
@@ -69,7 +70,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
                 "the parameter 'settings' is empty", where=self.get_fully_qualified_name(),
                 allowed='a settings file with the sections robot, processing and fit')
         self._data = DataFolder(Path(settings.data_folder))
-        identification = load_without_recording(Path(settings.settings).expanduser())
+        file = Path(settings.settings).expanduser()
+        identification = load_without_recording(file, published_description(self, file))
         fit = identification.settings.fit
         # A misspelt name is refused before any work is done.
         fit.require_estimator(fit.estimator)

@@ -27,6 +27,7 @@ from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.release_codes import release_codes
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.robot_watch import RobotWatch
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.recording.live.joint_states import LiveSettings
@@ -102,7 +103,8 @@ class ModelServer(SysidNode[ModelServerSettings]):
             raise ConfigurationError(
                 "the parameter 'robot' is empty", where=self.get_fully_qualified_name(),
                 allowed='a settings file with the section robot')
-        identification = load_without_recording(Path(settings.robot).expanduser())
+        file = Path(settings.robot).expanduser()
+        identification = load_without_recording(file, published_description(self, file))
         model = identification.model()
         self._robot = model.robot
         self._data = DataFolder(Path(settings.data_folder))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.robot_observer import BEATS, RobotObserver, absolute_name
 from sysid_ros.nodes.settings import NodeSettings
 
@@ -134,7 +136,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                 'there is no robot', where='plan', found='nothing',
                 fix="Name a settings file of 'sysid excite'",
             )
-        self._plan = plan = ExcitationPlan.load(settings.plan)
+        self._plan = plan = ExcitationPlan.load(
+            settings.plan, published_description(self, Path(settings.plan)))
         self._model = plan.settings.robot.build(plan.base)
         self._observer = RobotObserver(self, self._model.robot, settings.joint_states, None)
         self._watched = tuple(absolute_name(self, name) for name in settings.watch)

@@ -11,7 +11,7 @@ import yaml
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
-from sysid_ros.mechanics.configuration import load_settings_file
+from sysid_ros.mechanics.configuration import load_settings_file, with_description
 from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.stored_robot import stored_robot
@@ -99,11 +99,12 @@ def of_bag(
         parsed, settings.parent if base is None else Path(base), settings)
 
 
-def load_without_recording(path: Path) -> Identification:
+def load_without_recording(path: Path, description: str = '') -> Identification:
     """Settings for recordings that are still to be made.
 
     Args:
         path: The settings file; its ``recording`` section may be left out.
+        description: URDF or MJCF as text, for a file that names none.
 
     Returns:
         The settings, with a recording whose file is the folder it will be in.
@@ -111,7 +112,7 @@ def load_without_recording(path: Path) -> Identification:
     Raises:
         ConfigurationError: The file cannot be read, or a key or value is not right.
     """
-    data = load_settings_file(path)
+    data = with_description(load_settings_file(path), description)
     section = _recording_section(data, path) | {'format': 'rosbag', 'file': '.'}
     parsed = parse_settings(IdentificationSettings, data | {'recording': section}, str(path))
     return Identification(parsed, path.parent, path)

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from sysid_ros.errors import ConfigurationError, ModelError, ParameterError
-from sysid_ros.mechanics.configuration import RobotSettings
+from sysid_ros.mechanics.configuration import (
+    RobotSettings,
+    names_description,
+    with_description,
+)
 from sysid_ros.settings import parse_settings
 
 URDF = (
@@ -127,3 +131,18 @@ def test_a_section_without_its_file_is_refused():
 def test_settings_cannot_be_changed():
     with pytest.raises(ValueError, match='frozen'):
         settings().urdf = 'other.urdf'
+
+
+def test_a_description_as_text_stands_for_a_file_where_none_is_named(tmp_path):
+    given = with_description({'robot': {'terms': {'coulomb_friction': ()}}}, '\n' + URDF)
+    model = parse_settings(RobotSettings, given['robot'], 'robot.yaml').build(tmp_path)
+    assert model.robot.joint_names == ('ja', 'jb')
+    assert 'ja.coulomb_friction' not in model.parameters.names
+    assert with_description({}, URDF)['robot'] == {'description': URDF}
+
+
+@pytest.mark.parametrize('data', [
+    {'robot': {'urdf': 'two.urdf'}}, {'robot': {'description': 'two.urdf'}}, {'robot': ['two']}])
+def test_a_file_that_names_a_description_keeps_it(data):
+    assert names_description(data) and with_description(data, URDF) is data
+    assert not names_description({}) and with_description({}, '') == {}

@@ -1,0 +1,52 @@
+"""The robot description that a running robot publishes, for settings files that name none."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from std_msgs.msg import String
+
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.mechanics.configuration import load_settings_file, names_description
+from sysid_ros.nodes.fast_lane import PolledSubscription
+from sysid_ros.nodes.node import LATCHED, SysidNode
+
+TOPIC = 'robot_description'
+# Longest wait for the description, and time between two looks, in [s].
+_PATIENCE, _LOOK = 5.0, 0.02
+
+
+def published_description(node: SysidNode[Any], file: Path, patience: float = _PATIENCE) -> str:
+    """Robot description of the latched topic, where a settings file names none.
+
+    Args:
+        node: The node; the topic is ``robot_description`` in its namespace.
+        file: The settings file.
+        patience: How long to wait for the description in [s].
+
+    Returns:
+        URDF or MJCF as text; empty where the file names a description of its own.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or nobody publishes a description.
+    """
+    if names_description(load_settings_file(file)):
+        return ''
+    polled = PolledSubscription(node, String, TOPIC, LATCHED)
+    try:
+        deadline = time.monotonic() + patience
+        while not (heard := polled.take()):
+            if time.monotonic() > deadline:
+                raise ConfigurationError(
+                    'there is no robot description', where=f'{file}: robot',
+                    found=f'no urdf, and nothing on {polled.subscription.topic_name} within '
+                    f'{patience:g} s',
+                    fix='Name the file, as robot: {urdf: robot.urdf}, or start '
+                    'robot_state_publisher in the namespace of this node')
+            time.sleep(_LOOK)
+    finally:
+        node.destroy_subscription(polled.subscription)
+    message, _ = heard[-1]
+    return str(message.data)
