@@ -150,18 +150,18 @@ def test_a_motion_goes_to_the_action_piece_by_piece_and_ends_with_the_last_one(r
     output, controller = action
     output.begin(10.0, path(1.0, 201))
     ros.wait(output.begun)
-    for now in (10.05, 10.1, 10.2, 10.3):
+    for now in (10.05, 10.11, 10.22, 10.33):
         output.send(now, POINT, SEEN)
         ros.wait(output.begun)
     # Renewed after a quarter of the horizon, not before.
     assert len(controller.goals) == 4
     # Ends of goals that were replaced are no failures, nor is it one that nothing is told of them.
     controller.end('abort', -1, 'replaced', goal=1)
-    for now in (10.4, 10.5, 10.6):
+    for now in (10.44, 10.55, 10.66):
         output.send(now, POINT, SEEN)
         ros.wait(output.begun)
     goals = [handle.request.trajectory for handle in controller.goals]
-    assert not output.failure(10.6) and not output.finished()
+    assert not output.failure(10.66) and not output.finished()
     assert all(goal.header.stamp == goals[0].header.stamp for goal in goals)
     assert all(not any(goal.points[-1].velocities) for goal in goals[:-1])
     assert list(goals[-1].points[-1].positions) == [0.1, 0.2]
@@ -179,7 +179,7 @@ def test_35_a_controller_that_refuses_to_replace_a_goal_is_told_what_to_set(ros,
     output.begin(10.0, path(1.0, 201))
     ros.wait(output.begun)
     controller.accepts = False
-    output.send(10.1, POINT, SEEN)
+    output.send(10.11, POINT, SEEN)
     ros.wait(lambda: output.failure(10.1))
     assert 'set horizon to 0' in output.failure(10.1)
     # The goal that it has is still under way, and is taken back.
@@ -204,7 +204,7 @@ def test_35_a_goal_that_failed_before_it_was_replaced_is_said(ros, action, state
         # Somebody else, as a monitor does.
         output._sender.cancel_all()
         ros.wait(lambda: controller.goals[0].is_cancel_requested)
-    output.send(10.1, POINT, SEEN)
+    output.send(10.11, POINT, SEEN)
     ros.wait(output.begun)
     controller.end(state, code, goal=0)
     ros.wait(lambda: output.failure(10.2))
@@ -227,7 +227,7 @@ def test_40_a_piece_that_is_accepted_after_a_stop_is_taken_back_at_once(ros, act
     output, controller = action
     output.begin(10.0, path(1.0, 201))
     ros.wait(output.begun)
-    output.send(10.1, POINT, SEEN)
+    output.send(10.11, POINT, SEEN)
     output.stop(10.1, None)
     output.send(10.3, POINT, SEEN)
     ros.wait(lambda: len(controller.goals) == 2 and controller.goals[1].is_cancel_requested)
