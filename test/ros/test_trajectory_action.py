@@ -303,7 +303,8 @@ def test_a_motion_through_the_action_in_a_process_of_its_own(
         ros.wait(lambda: controller.goals[0].is_cancel_requested)
         controller.end('canceled')
         ros.wait(ended.done)
-        assert ended.result().result.code == 'stopped'
+        result = ended.result().result
+        assert result.code == 'stopped', result.message
     finally:
         robot.end()
         monitor.end()
