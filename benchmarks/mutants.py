@@ -1,0 +1,261 @@
+"""How many changes for the worse in modules of safety, evaluation and release no test notices.
+
+    python benchmarks/mutants.py [--modules 'sysid_ros/excitation/safety/*'] [--sample 40]
+        [--seed 1] [--quick] [--journal mutants.jsonl]
+
+A mutant is a copy of the sources with one place changed: a comparison or a condition is negated, a
+comparison takes or leaves its bound, ``raise`` or ``return`` is dropped, a constant is another,
+``and`` and ``or``, minimum and maximum, plus and minus, times and divided are exchanged. It is
+killed when a test of its module fails, or takes too long; a survivor is a rule that may be lost
+unnoticed, or a change that means nothing: people have to look.
+
+Every mutant is tried in a process forked from one that has the libraries loaded, in a copy of the
+tree in a temporary folder; two are tried at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from _mutation import Mutant, mutants, mutated
+
+for _library in ('OMP', 'OPENBLAS', 'MKL'):
+    os.environ[f'{_library}_NUM_THREADS'] = '1'
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = (
+    'sysid_ros/excitation/safety/*.py', 'sysid_ros/excitation/playback/*.py',
+    'sysid_ros/evaluation/shadow.py', 'sysid_ros/evaluation/verdict.py',
+    'sysid_ros/evaluation/objections.py', 'sysid_ros/evaluation/prediction.py',
+    'sysid_ros/release/*.py', 'sysid_ros/runs/commit.py')
+# Tests of a module that are not in the folder that mirrors its own; the quickest come first.
+TESTS = {
+    'sysid_ros/excitation/safety/': (
+        'test/excitation/safety', 'test/faults/test_motion_faults.py',
+        'test/excitation/playback/test_playback.py'),
+    'sysid_ros/excitation/playback/': (
+        'test/faults/test_motion_faults.py', 'test/excitation/playback',
+        'test/excitation/safety'),
+    'sysid_ros/evaluation/': (
+        'test/evaluation/test_verdict.py', 'test/evaluation/test_shadow.py',
+        'test/evaluation/test_prediction.py', 'test/faults/test_evaluation_faults.py',
+        'test/faults/test_verdict_faults.py', 'test/evaluation/test_judging_evidence.py'),
+    'sysid_ros/release/': (
+        'test/faults/test_release_faults.py', 'test/release', 'test/runs/test_commit.py',
+        'test/faults/test_release_store_faults.py'),
+    'sysid_ros/runs/commit.py': ('test/runs/test_commit.py', 'test/runs/test_judgement.py'),
+}
+# What most tests load; not what pytest itself has to load first.
+LIBRARIES = (
+    'numba', 'numpy', 'pinocchio', 'pydantic', 'pytest', 'scipy.optimize', 'scipy.interpolate',
+    'scipy.signal', 'yaml')
+# Of the processor for the tests of one mutant in [s], and how much longer the clock may go on.
+PATIENCE, BUSY = 300, 10
+# Where a copy of the tree has what its tests said last.
+WORDS = 'words.txt'
+_OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: ``killed``, ``too slow`` or ``survived``, after a time in [s]."""
+
+    mutant: Mutant
+    outcome: str
+    seconds: float
+
+
+def tests_of(module: str, quick: bool) -> list[str]:
+    """Files and folders of tests of a module; what mirrors it comes first, and alone if quick."""
+    folder, _, name = module.partition('/')[2].rpartition('/')
+    mirror = f'test/{folder}/test_{name}'
+    also = next(tests for start, tests in TESTS.items() if module.startswith(start))
+    if not (ROOT / mirror).exists():
+        return list(also)
+    return [mirror] if quick else list(dict.fromkeys([mirror, *also]))
+
+
+def _run_here(tree: Path, tests: list[str], patience: int) -> int:
+    """Run tests in this process, whose words go to a file; returns the exit code of pytest."""
+    import pytest
+
+    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience + 1))
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    words = os.open(tree / WORDS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(words, 1)
+    os.dup2(words, 2)
+    try:
+        return int(pytest.main(
+            ['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not processes', *tests]))
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def fails(tree: Path, tests: list[str], patience: int = PATIENCE) -> str:
+    """Run tests in a fork, in a copy of the sources.
+
+    Args:
+        tree: The copy.
+        tests: Files and folders.
+        patience: Time of the processor that they may take in [s].
+
+    Returns:
+        ``'killed'``, ``'too slow'``, or ``''`` where all pass.
+    """
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        code = 3
+        with contextlib.suppress(BaseException):
+            code = _run_here(tree, tests, patience)
+        os._exit(code)
+    begin = time.monotonic()
+    while time.monotonic() - begin < BUSY * patience:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in _OUT_OF_TIME
+            return 'too slow' if slow else 'killed' if status else ''
+        time.sleep(0.05)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return 'too slow'
+
+
+def tried(mutant: Mutant, quick: bool) -> Outcome:
+    """Run the tests of a mutant, in this worker's copy of the tree."""
+    tree = Path(os.environ['MUTANT_TREE'])
+    file = tree / mutant.module
+    source = (ROOT / mutant.module).read_text(encoding='utf-8')
+    begin = time.monotonic()
+    file.write_text(mutated(source, mutant), encoding='utf-8')
+    try:
+        outcome = fails(tree, tests_of(mutant.module, quick)) or 'survived'
+    finally:
+        file.write_text(source, encoding='utf-8')
+    return Outcome(mutant, outcome, time.monotonic() - begin)
+
+
+def untouched(tests: list[str]) -> str:
+    """What tests say of sources that nothing was done to; ``''`` where they pass."""
+    tree = Path(os.environ['MUTANT_TREE'])
+    failed = fails(tree, tests, 20 * PATIENCE)
+    return failed and f'{failed}: {(tree / WORDS).read_text(encoding="utf-8")[-2000:]}'
+
+
+def _begin_worker(folder: str) -> None:
+    """Copy the tree, and load what all mutants load alike."""
+    tree = Path(tempfile.mkdtemp(dir=folder))
+    for part in ('sysid_ros', 'test', 'docs', 'config', 'examples', 'launch'):
+        shutil.copytree(
+            ROOT / part, tree / part, ignore=shutil.ignore_patterns('__pycache__'))
+    for part in ('pyproject.toml', 'setup.cfg', 'package.xml'):
+        shutil.copy(ROOT / part, tree / part)
+    os.environ['MUTANT_TREE'] = str(tree)
+    # A source of the same second and size would be taken for the one that was compiled.
+    sys.dont_write_bytecode = True
+    os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
+    sys.path[:] = [part for part in sys.path if Path(part or '.').resolve() != ROOT]
+    os.environ['PYTHONPATH'] = str(tree)
+    for library in LIBRARIES:
+        __import__(library)
+
+
+def chosen(modules: list[str], sample: int, seed: int) -> list[Mutant]:
+    """A sample of the mutants of modules, the same for a seed; all of them for zero."""
+    every = [
+        mutant for pattern in modules for file in sorted(ROOT.glob(pattern))
+        for mutant in mutants(
+            file.relative_to(ROOT).as_posix(), file.read_text(encoding='utf-8'))]
+    random.Random(seed).shuffle(every)
+    return every[:sample] if sample else every
+
+
+def survey(
+    asked: list[Mutant], journal: Path | None, processes: int, quick: bool
+) -> list[Outcome]:
+    """Outcomes of mutants; those in the journal are not tried again."""
+    known: dict[Mutant, Outcome] = {}
+    if journal is not None and journal.exists():
+        for line in journal.read_text(encoding='utf-8').splitlines():
+            entry = json.loads(line)
+            mutant = Mutant(**entry['mutant'])
+            known[mutant] = Outcome(mutant, entry['outcome'], entry['seconds'])
+    left = [mutant for mutant in asked if mutant not in known]
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context('spawn').Pool(
+            processes, _begin_worker, (folder,)) as pool:
+        every = sorted({test for mutant in left for test in tests_of(mutant.module, quick)})
+        failed = pool.apply(untouched, (every,)) if left else ''
+        if failed:
+            raise SystemExit(f'tests fail without any mutant: {" ".join(every)}\n{failed}')
+        for outcome in pool.imap_unordered(partial(tried, quick=quick), left):
+            known[outcome.mutant] = outcome
+            print(f'{outcome.outcome:9} {outcome.seconds:6.1f} s  {outcome.mutant.module}:'
+                  f'{outcome.mutant.line}  {outcome.mutant.kind}: {outcome.mutant.words}',
+                  flush=True)
+            if journal is not None:
+                with journal.open('a', encoding='utf-8') as file:
+                    file.write(json.dumps(asdict(outcome)) + '\n')
+    return [known[mutant] for mutant in asked]
+
+
+def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
+    """Print a table by module; returns the figures."""
+    counts: dict[str, Counter[str]] = {}
+    for outcome in outcomes:
+        counts.setdefault(outcome.mutant.module, Counter())[outcome.outcome] += 1
+    print(f'{"module":55} {"mutants":>8} {"killed":>7} {"survived":>9}')
+    for module, count in sorted(counts.items()):
+        print(f'{module:55} {count.total():8} {count.total() - count["survived"]:7} '
+              f'{count["survived"]:9}')
+    survived = sum(count['survived'] for count in counts.values())
+    # Without a bar: what survives is looked at by people, since some changes mean nothing.
+    return [{
+        'name': f'mutants, {len(outcomes)} of safety, evaluation and release: survived',
+        'value': 100.0 * survived / max(len(outcomes), 1), 'unit': '%', 'bar': None, 'ok': True}]
+
+
+def main() -> None:
+    """Try a sample of mutants, and print one JSON line last."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--modules', nargs='*', default=list(MODULES), help='files, as patterns')
+    parser.add_argument('--sample', type=int, default=10, help='mutants; 0 for all (%(default)s)')
+    parser.add_argument('--seed', type=int, default=0, help='of the sample (%(default)s)')
+    parser.add_argument('--processes', type=int, default=2)
+    parser.add_argument('--quick', action='store_true', help=(
+        'run only the tests that mirror a module; others may kill what survives'))
+    parser.add_argument('--journal', type=Path, help='outcomes, which are not tried again')
+    parser.add_argument('--list', action='store_true', help='count mutants, and try none')
+    asked = parser.parse_args()
+    sample = chosen(asked.modules, asked.sample, asked.seed)
+    if asked.list:
+        for module, count in sorted(Counter(mutant.module for mutant in sample).items()):
+            print(f'{module:55} {count:6}')
+        return
+    print(json.dumps(report(survey(sample, asked.journal, asked.processes, asked.quick))))
+
+
+if __name__ == '__main__':
+    main()
