@@ -221,3 +221,11 @@ def test_46_the_filter_begins_anew_after_a_pause(model, moving, pause, begins_an
     assert left.min() > 0.99
     left = residual.update(2.0 + pause, pushed, np.zeros(3))
     np.testing.assert_allclose(left, 0.0 if begins_anew else 1.0, atol=0.01)
+
+
+def test_a_robot_of_which_a_joint_is_unknown_was_not_seen_moving(monitor, moving) -> None:
+    unknown = np.array([np.nan, 0.0, 0.0])
+    assert monitor.seen_moving(moving) and not monitor.seen_moving(RESTING)
+    assert not monitor.seen_moving(replace(moving, q=Q + unknown, v=moving.v + unknown))
+    # Whose speed alone is unknown may move.
+    assert monitor.seen_moving(replace(RESTING, v=unknown))
