@@ -14,6 +14,7 @@ from sysid_ros.recording.checks.effort import (
     effort_findings,
     require_right_signs,
 )
+from sysid_ros.recording.checks.effort_reading import readings
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.processing.align import align
 from sysid_ros.recording.processing.masks import faster_than, saturated_runs
@@ -128,6 +129,29 @@ def test_16_a_torque_without_gravity_is_recognised_where_there_is_gravity(simula
         # Nothing hangs on the vertical first axis.
         assert found[0] is EffortKind.JOINT_TORQUE
         assert found[1:3] == [EffortKind.GRAVITY_COMPENSATED] * 2
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_16_a_torque_below_the_noise_of_its_sensor_is_no_alarm(simulated_arm, seed):
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    noise = 1.3 * data.tau.std(axis=0) * np.random.default_rng(seed).normal(size=data.tau.shape)
+    findings = effort_findings(replace(data, tau=data.tau + noise), arm.model)
+    assert all(finding.kind.usable for finding in findings)
+
+
+def test_16_noise_is_no_excuse_where_the_description_foretells_more(simulated_arm, rng):
+    arm = simulated_arm(0)
+    data = arm.dataset()
+    tau = data.tau.copy()
+    # The second joint carries the weight of the arm.
+    weight = tau[:, 1].std()
+    noise = rng.normal(size=len(tau))
+    for sensed, least, most in ((0.05 * weight * noise, 0.0, 0.1),
+                                (data.tau[:, 1] + 1.3 * weight * noise, 0.4, 0.8)):
+        tau[:, 1] = sensed
+        part = list(readings(replace(data, tau=tau), arm.model))[1][0].noise_part
+        assert least < part < most
 
 
 def test_16_an_effort_of_noise_or_of_nothing_is_not_taken_for_a_torque(simulated_arm, rng):

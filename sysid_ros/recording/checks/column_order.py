@@ -104,8 +104,7 @@ def _orders(
     explained: np.ndarray, named: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Orders that mistakes make: of what, and the columns of motion and effort by joint."""
-    columns = linear_sum_assignment(explained.T, maximize=True)[1]
-    yield 'effort', named, columns
+    yield 'effort', named, _assigned(explained, named)
     swaps = [named[::-1].copy()]
     for first, second in combinations(range(len(named)), 2):
         swap = named.copy()
@@ -114,6 +113,22 @@ def _orders(
     for swap in swaps:
         yield 'position', swap, named
         yield 'position and effort', swap, swap
+
+
+def _assigned(explained: np.ndarray, named: np.ndarray) -> np.ndarray:
+    """The column of effort of every joint by which the prior explains the most.
+
+    Joints that exchange columns among themselves, and of which none is explained well, keep theirs:
+    what is mostly noise fits one column about as badly as another.
+    """
+    columns = np.array(linear_sum_assignment(explained.T, maximize=True)[1])
+    for first in named:
+        cycle = [first]
+        while (following := columns[cycle[-1]]) != first:
+            cycle.append(following)
+        if explained[columns[cycle], cycle].max() <= _EXPLAINED:
+            columns[cycle] = cycle
+    return columns
 
 
 def _explained(

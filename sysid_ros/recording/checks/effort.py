@@ -228,7 +228,8 @@ def _judge(
     if (odd and not believed and not wrong) or _contradicted(
             kind, scale, readings[0], float(scales[int(np.argmin(plausible))])):
         kind = EffortKind.UNKNOWN
-    elif explained < _EXPLAINED:
+    # Nothing explains white noise: where there is much of it, less can be explained.
+    elif explained < _EXPLAINED * (1.0 - readings[0].noise_part):
         # A joint that stands still may feel nothing but noise.
         kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
     if kind.usable and _lacks_slow_part(readings[0]):

@@ -17,6 +17,7 @@ from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.decomposition import svd
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing.resolution import sample_noise
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters, is_consistent
 from sysid_ros.robot.model import RobotModel
 
@@ -52,11 +53,12 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
         if len(tau) <= 2 * len(prior) or np.ptp(tau) == 0:
             yield []
             continue
+        white = sample_noise(dataset.tau[dataset.mask[:, joint], joint])
         readings = [
             Reading(
                 part[used, joint] @ spread, part[used, joint] @ prior, free[used, joint],
                 friction[used, joint], tau, weight[used, joint] @ spread,
-                weight[used, joint] @ prior,
+                weight[used, joint] @ prior, white,
             ) for part, weight in ((full, gravity), (full - gravity, 0.0 * gravity))
         ]
         least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
@@ -101,7 +103,7 @@ class Reading:
 
     def __init__(
         self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
-        tau: np.ndarray, weight_spread: np.ndarray, weight: np.ndarray,
+        tau: np.ndarray, weight_spread: np.ndarray, weight: np.ndarray, white: float = 0.0,
     ) -> None:
         # Offsets and springs take what they can of everything else.
         stack = _without(free, np.column_stack([spread, friction, prior, tau]))
@@ -119,6 +121,10 @@ class Reading:
         left, gains, _ = svd(triangle[:, :width])
         self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
         turned = left.T @ triangle[:, width:]
+        #: Part of the effort that white noise of the sensor makes, where the prior's torque is no
+        #: larger than such noise.
+        self.noise_part = _noise_part(
+            white**2 * len(tau), *np.sum(stack[:, -2:] ** 2, axis=0))
         drag, self._prior, self.tau = turned[:, :-2], turned[:, -2], turned[:, -1]
         size = np.linalg.norm(drag, axis=0)
         self._friction = drag / np.where(size > 0, size, 1.0)
@@ -230,6 +236,14 @@ def _band(spectra: np.ndarray) -> Band:
     mixed = float(np.real(np.vdot(prior, tau)))
     doubt = float(np.linalg.norm(np.real(prior.conj() @ spread))) / predicted**2
     return Band(mixed / predicted**2, mixed / (predicted * felt), doubt)
+
+
+def _noise_part(noise: float, prior: float, effort: float) -> float:
+    """Part of an effort that noise accounts for, by the powers of noise, prior and effort.
+
+    An effort that is noise where the prior foretells far more is not excused by its noise.
+    """
+    return float(min(noise / effort, noise / (noise + prior), 1.0)) if noise > 0.0 else 0.0
 
 
 def _without(columns: np.ndarray, values: np.ndarray) -> np.ndarray:

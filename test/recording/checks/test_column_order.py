@@ -34,6 +34,18 @@ def test_two_efforts_that_were_swapped_are_named(simulated_arm, seed):
 
 
 @pytest.mark.parametrize('seed', range(4))
+def test_of_two_swaps_noisy_efforts_are_no_second_one(simulated_arm, seed):
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    tau = data.tau[:, [1, 0, *range(2, data.tau.shape[1])]]
+    noisy = slice(2, None)
+    noise = np.random.default_rng(seed).normal(size=tau[:, noisy].shape)
+    tau[:, noisy] += 3.0 * tau[:, noisy].std(axis=0) * noise
+    other = other_order(replace(data, tau=tau), arm.model)
+    assert other.joints == arm.joint_names[:2]
+
+
+@pytest.mark.parametrize('seed', range(4))
 def test_efforts_in_any_order_are_told(simulated_arm, seed):
     arm = simulated_arm(seed)
     data = arm.dataset()
