@@ -265,6 +265,33 @@ def test_a_table_without_stamps_needs_its_rate(arm, recorded, robot, tmp_path):
     require_read(identification, recorded, arm.joint_names)
 
 
+@pytest.mark.parametrize('order, said', [
+    (lambda rows: np.random.default_rng(0).permutation(rows), 'sort them by time'),
+    (lambda rows: np.repeat(np.arange(rows), 2), 'time stays the same at 2400 of 4799 rows'),
+])
+def test_stamps_that_do_not_run_are_said_to_be_the_cause(
+    order, said, arm, recorded, robot, tmp_path
+):
+    header, columns = plain(recorded)
+    rows = order(len(recorded[0]))
+    file = write_csv(tmp_path / 'log.csv', header, [column[rows] for column in columns])
+    with pytest.raises(OpenQuestionsError) as asked:
+        guessed(robot, file)
+    (question,) = asked.value.questions
+    assert question.option == 'rate'
+    assert said in question.found
+
+
+def test_velocities_in_turns_a_minute_are_said_to_be_such(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    header, _ = plain(recorded)
+    file = write_csv(tmp_path / 'log.csv', header, [t, q, v * 60.0 / (2.0 * np.pi), tau])
+    settings, identification = guessed(robot, file)
+    assert identification.settings.recording.velocity is None
+    (finding,) = [one for one in settings.findings if one.value == 'not used']
+    assert 'as if these were in rpm' in finding.evidence
+
+
 def test_seconds_and_nanoseconds_apart_are_put_together(arm, recorded, robot, tmp_path):
     t, q, _, tau = recorded
     header = ['header.stamp.sec', 'header.stamp.nanosec', *numbered('position'),

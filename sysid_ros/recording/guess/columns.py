@@ -124,7 +124,8 @@ class _Search:
                 return
             self._found.questions.append(Question(
                 'rate', 'How many rows were recorded in a second?',
-                f'no column that grows from row to row: {_short(stamps)}', '1000'))
+                f'no column that grows from row to row: {_short(stamps)}; '
+                f'{_why_not(stamps[0], self._head.values[stamps[0].column])}', '1000'))
         if not running:
             return
         stamps = sorted(running, key=lambda column: preference('time', column.stem))
@@ -296,6 +297,20 @@ def _runs(stamps: np.ndarray) -> bool:
     steps = np.diff(stamps)
     return bool(
         len(steps) and np.mean(steps > 0.0) > _RUNS and np.count_nonzero(steps < 0.0) <= _RESETS)
+
+
+def _why_not(column: ColumnName, stamps: np.ndarray) -> str:
+    """What keeps stamps from running, and what to do about it."""
+    name = column.name or f'column {column.column}'
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    back, equal = np.count_nonzero(steps < 0.0), np.count_nonzero(steps == 0.0)
+    if back > _RESETS:
+        return (
+            f'{name} goes back {back} times. If it is a clock, the rows are not in their order: '
+            f'sort them by {name}, or take apart what was put together, in place of an answer')
+    return (
+        f'{name} stays the same at {equal} of {len(steps)} rows. If these rows are copies, remove '
+        'them in place of an answer; a clock that counts coarsely needs one')
 
 
 def _known_joints(text: str, moving: Sequence[str]) -> tuple[str, ...]:

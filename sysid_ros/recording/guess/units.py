@@ -29,6 +29,8 @@ _USUAL = 2.0
 # Ratio of a recorded velocity to the derivative of the position that is believed, and least
 # correlation of the two.
 _ALIKE, _CORRELATED = 1.25, 0.8
+# A turn a minute in [rad/s].
+_RPM = 2.0 * np.pi / 60.0
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,10 @@ def velocity_unit(
             return factor, Finding(
                 'velocity', f'in {unit}',
                 f'{ratio / factor:.2f} of the derivative of the positions')
+    like = ', as if these were in rpm' if 1.0 / _ALIKE < ratio / _RPM < _ALIKE else ''
     return np.nan, Finding(
-        'velocity', 'not used', f'the derivative of the positions is {ratio:.3g} times as much')
+        'velocity', 'not used',
+        f'the derivative of the positions is {ratio:.3g} times as much{like}')
 
 
 def time_unit(
