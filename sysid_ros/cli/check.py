@@ -20,12 +20,16 @@ from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.evaluation.study import quality_of
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.checks.quality import DataQuality
-from sysid_ros.report.sections.data_quality import RecordingQuality
+from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality
 from sysid_ros.runs.sources import load_source
 
 # Columns of a terminal.
 _WIDTH = 100
 _WORDS = {'good': 'good', 'look': 'look', 'bad': 'BAD'}
+# What to do about rows that are missing from evenly stamped ones.
+_GAPS = (
+    'parts before and after a gap are fitted together, without it; if rows were lost that should '
+    'not be, look for what lost them')
 # What mends a light that is not good.
 _CURES = {
     'Stamps': 'stamp where it is measured; processing: {stamps: uniform} if arrival alone jitters',
@@ -68,11 +72,16 @@ class RecordingCheck:
         for check in self.lights.checks:
             lines.append(f'  {_WORDS[check.light]:5} {check.name:9} {check.text}')
             if check.light != 'good':
-                lines.append(f'{"":17}-> {_CURES[check.name]}')
+                lines.append(f'{"":17}-> {self._cure(check.name)}')
         lines += ['', *self.quality.text().splitlines()]
         return '\n'.join(
             textwrap.fill(line, _WIDTH, subsequent_indent=' ' * 17) if len(line) > _WIDTH else line
             for line in lines)
+
+    def _cure(self, light: str) -> str:
+        if light == 'Stamps' and self.quality.gaps and self.quality.jitter < MOST_JITTER:
+            return _GAPS
+        return _CURES[light]
 
     def _verdict(self) -> str:
         poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']

@@ -71,3 +71,21 @@ def test_an_effort_of_the_wrong_sign_is_bad_input(written, moved, capsys):
     q, tau, t = moved
     assert main(['check', written(q, -tau, t)]) == 2
     assert 'recording: {effort: {sign: -1}}' in capsys.readouterr().err
+
+
+def test_rows_that_are_missing_are_no_jitter(written, moved, capsys):
+    q, tau, t = moved
+    kept = (t < 7.0) | (t > 7.5)
+    assert main(['check', written(q[kept], tau[kept], t[kept])]) == 0
+    said = ' '.join(capsys.readouterr().out.split())
+    assert '1 gap up to 0.5' in said
+    assert 'parts before and after a gap are fitted together' in said
+    assert 'stamps: uniform' not in said
+
+
+@pytest.mark.parametrize('bits, poor', [(14, False), (12, True)])
+def test_encoders_of_14_bits_are_not_said_to_have_fewer(bits, poor, written, moved, capsys):
+    q, tau, t = moved
+    step = 2.0 * np.pi / 2**bits
+    main(['check', written(np.round(np.round(q / step) * step, 6), tau, t)])
+    assert ('fewer than 14' in capsys.readouterr().out) == poor

@@ -21,8 +21,8 @@ from sysid_ros.report.series import Number
 
 #: Good, worth a look, or a reason against the data.
 Light = Literal['good', 'look', 'bad']
-# Stamps that stray further, in periods, were made on arrival; fewer usable samples are missed.
-_JITTER, _LEAST_USABLE = 0.2, 0.9
+#: Stamps that stray further, in periods, were made on arrival; fewer usable samples are missed.
+MOST_JITTER, _LEAST_USABLE = 0.2, 0.9
 # A joint that moves in fewer of the samples tells nothing of itself.
 _STILL = 0.02
 # Jitter below this is rounding.
@@ -105,11 +105,13 @@ class DataQualitySection(Section):
 
 
 def _checks(quality: DataQuality, joints: list[JointRecord]) -> Iterator[Check]:
-    gaps = f', {quality.gaps} gaps up to {quality.longest_gap:.3g} s' if quality.gaps else ''
+    plural = '' if quality.gaps == 1 else 's'
+    gaps = (f', {quality.gaps} gap{plural} up to {quality.longest_gap:.3g} s'
+            if quality.gaps else '')
     jitter = (f'jitter {100.0 * quality.jitter:.2g} % of the period'
               if quality.jitter > _EVEN else 'evenly')
     yield Check(
-        name='Stamps', light=_light(quality.jitter < _JITTER and not quality.gaps),
+        name='Stamps', light=_light(quality.jitter < MOST_JITTER and not quality.gaps),
         text=f'{quality.duration:.3g} s at {quality.rate:.4g} Hz, {jitter}{gaps}')
     for name, field, good, bad in (
         ('Range', 'range_light', 'every joint used enough of its range',
@@ -128,7 +130,7 @@ def _checks(quality: DataQuality, joints: list[JointRecord]) -> Iterator[Check]:
             text=f'{bad} {", ".join(poor)}' if poor else good)
     yield Check(
         name='Efforts', light='bad' if quality.efforts else 'good',
-        text=' '.join(quality.efforts) or 'they belong to the motion')
+        text='; '.join(quality.efforts) or 'they belong to the motion')
 
 
 def _joint(joint: JointQuality) -> JointRecord:
