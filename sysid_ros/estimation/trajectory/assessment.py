@@ -78,7 +78,7 @@ def step_sizes(problem: TrajectoryProblem) -> np.ndarray:
 
 def assess(
     problem: TrajectoryProblem, solution: TrajectorySolution, *, estimator: str,
-    settings: Mapping[str, Any], notes: tuple[str, ...] = (),
+    settings: Mapping[str, Any], notes: tuple[str, ...] = (), error: np.ndarray | None = None,
 ) -> Estimate:
     """Judge a solution.
 
@@ -91,12 +91,16 @@ def assess(
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
         notes: What else to tell.
+        error: Of the base parameters by what residuals do not show, one standard deviation of all
+            together, shape ``(r,)``.
 
     Returns:
         The estimate. Its residuals are those of the encoders, by joint, in [rad] or [m].
     """
     known = determined_parameters(problem, solution.information)
     covariance = base_covariance(problem, solution, known)
+    if error is not None:
+        covariance = covariance + np.outer(error, error)
     deviation, knowledge = _deviations_and_knowledge(problem, known, covariance)
     if not solution.status.ok:
         covariance = np.full_like(covariance, np.inf)
