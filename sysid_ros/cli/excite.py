@@ -175,7 +175,9 @@ def _tell_missing(designer: Designer) -> None:
     if missing:
         print(
             f'Meshes that were not found: {", ".join(missing)}. Capsules along the links stand '
-            'for them; mind their thickness (clearance: capsule_radius).'
+            'for them; mind their thickness (clearance: capsule_radius). Meshes of packages are '
+            'looked for in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH: source the workspace, or set '
+            'ROS_PACKAGE_PATH to the folder that holds the package.'
         )
 
 

@@ -32,7 +32,7 @@ def test_the_file_is_written_and_the_next_step_is_said(folder, capsys):
     assert main(['init', 'robot.urdf', 'stamped.npz']) == 0
     said = capsys.readouterr().out
     assert 'q[0] … q[3] (in the order of the joints, base_yaw first)' in said
-    assert 'Next: sysid fit stamped.yaml --holdout 0.3' in said
+    assert 'Next: sysid check stamped.yaml\nThen: sysid fit stamped.yaml --holdout 0.3\n' in said
     settings = Identification.load(folder / 'stamped.yaml').settings
     assert settings.recording.position.array == 'q'
 
