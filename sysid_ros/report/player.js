@@ -6,6 +6,8 @@ const RobotPlayer = (() => {
   const numbers = (values) => Float64Array.from(values, (value) => (value === null ? NaN : value));
   const INK = '#222222', GROUND = '#e4e4e4', PATH = '#009e73', BOX = '#cc79a7', SOFT = '#5a5a5a';
   const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5];
+  // Pixels of a printed picture for one of the screen.
+  const PRINTED = 3;
 
   function rotation(x, y, z, w) {
     return [
@@ -328,6 +330,19 @@ const RobotPlayer = (() => {
       if (!(event.key in keys)) return;
       event.preventDefault();
       keys[event.key]();
+    });
+    // Paper takes a picture of what is shown: a canvas would be stretched to its width.
+    const still = element('img', {class: 'still', alt: place.getAttribute('aria-label')});
+    place.append(still);
+    window.addEventListener('beforeprint', () => {
+      const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+      if (!(width > 0 && height > 0)) return;
+      const paper = element('canvas', {width: PRINTED * width, height: PRINTED * height});
+      const drawn = paper.getContext('2d');
+      drawn.setTransform(PRINTED, 0, 0, PRINTED, 0, 0);
+      drawScene(drawn, motion, view, time, width, height);
+      still.src = paper.toDataURL();
+      place.dataset.still = 'yes';
     });
     new ResizeObserver(draw).observe(canvas);
     draw();

@@ -81,3 +81,29 @@ def test_a_planned_motion_is_drawn_and_played_whatever_is_in_it(change, tmp_path
     assert set(states(document)) == {'yes'}
     assert players(document) == ['yes']
     assert not re.search(r'<img[^>]*onerror', document)
+
+
+def test_a_printed_page_has_the_robot_as_a_picture_and_every_section_on_a_sheet(tmp_path):
+    # What a browser shows of media rules is asked for in the page itself.
+    page = tmp_path / 'report.html'
+    written = (finished_run() / 'report.html').read_text()
+    nonce = re.search(r"script-src 'nonce-([^']+)'", written)[1]
+    asked = (
+        f'<script nonce="{nonce}">addEventListener("load", async () => {{'
+        'while (!document.documentElement.dataset.ready)'
+        ' await new Promise((go) => setTimeout(go, 50));'
+        'dispatchEvent(new Event("beforeprint"));'
+        'for (const sheet of document.styleSheets) for (const rule of sheet.cssRules)'
+        ' if (rule.media && rule.media.mediaText === "print") rule.media.mediaText = "screen";'
+        'const style = (name) => getComputedStyle(document.querySelector(name));'
+        'const wide = [...document.querySelectorAll("table, .plot, .still, pre")]'
+        '.filter((each) => each.scrollWidth > each.clientWidth + 1).length;'
+        'document.body.dataset.printed = [style(".player canvas").display, style(".still").display,'
+        'document.querySelector(".still").src.startsWith("data:image/png"),'
+        'style("section + section").breakBefore, style(".controls .play").display, wide].join(" ");'
+        '});</script></body>')
+    page.write_text(written.replace('</body>', asked))
+    document, errors = opened(page, tmp_path / 'profile')
+    assert errors == []
+    found = re.search(r'data-printed="([^"]*)"', document)[1]
+    assert found == 'none block true page none 0'

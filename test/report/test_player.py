@@ -55,6 +55,8 @@ def test_a_run_is_played_to_its_end_and_everything_can_be_touched(tmp_path):
     assert found['last'] == f'{end:.2f} s of {end:.2f} s'
     assert found['names'] == ['before the fit', 'identified']
     assert found['hidden']
+    # Paper gets a picture of three pixels for one of the screen.
+    assert found['printed'] == ['yes', f'data:image/png;{3 * WIDTH}x{3 * HEIGHT}']
     assert any('kg, identified' in text for text in found['texts'])
 
 

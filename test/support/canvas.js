@@ -32,15 +32,15 @@ function element(name) {
     addEventListener(event, listener) { this.listeners[event] = listener; },
     getBoundingClientRect: () => ({left: 0, top: 0}),
     setPointerCapture() {},
-    getContext: () => canvas,
+    getContext: () => canvas, toDataURL: () => `data:image/png;${made.attributes.width}x${made.attributes.height}`,
   };
   for (const name of ['innerHTML', 'outerHTML']) Object.defineProperty(made, name, {set: (text) => noted.markup.push(text)});
   return made;
 }
 
-const frames = [];
+const frames = [], onWindow = {};
 const page = {
-  document: {createElement: element}, window: {devicePixelRatio: 2}, performance: {now: () => 0},
+  document: {createElement: element}, window: {devicePixelRatio: 2, addEventListener: (event, listener) => { onWindow[event] = listener; }}, performance: {now: () => 0},
   requestAnimationFrame: (draw) => frames.push(draw),
   ResizeObserver: class { constructor(draw) { this.draw = draw; } observe() { this.draw(); } },
 };
@@ -49,7 +49,7 @@ const player = new Function(...Object.keys(page), `${source}; return RobotPlayer
 const place = element('div');
 place.setAttribute('aria-label', 'robot');
 player.start(place, JSON.parse(fs.readFileSync(process.argv[3], 'utf8')));
-const [view, bar] = place.children, [play, slider, clock, speed, ...toggles] = bar.children;
+const [view, bar, still] = place.children, [play, slider, clock, speed, ...toggles] = bar.children;
 const first = {...noted, ellipses: [...noted.ellipses], lines: [...noted.lines], texts: [...noted.texts], clock: clock.textContent};
 
 // Everything that a person can do, once.
@@ -70,7 +70,9 @@ for (const label of toggles) label.children[0].checked = false;
 for (const label of toggles) label.children[0].listeners.change();
 const before = noted.ellipses.length;
 slider.listeners.input();
+onWindow.beforeprint();
 console.log(JSON.stringify({
+  printed: [place.dataset.still, still.src],
   first, playing, last, shown: place.dataset.shown, hidden: noted.ellipses.length === before,
   texts: [...new Set(noted.texts)], markup: noted.markup,
   names: toggles.map((label) => label.children[2].textContent)}));
