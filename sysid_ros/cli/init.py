@@ -59,7 +59,9 @@ def run(options: argparse.Namespace) -> ExitCode:
         print(textwrap.fill(
             f'{finding.subject:10}{finding.value} ({finding.evidence})', _LONGEST,
             subsequent_indent=' ' * 12))
-    print(f'\nWritten to {output}\nNext: sysid check {output}\nThen: sysid fit {output} --holdout 0.3')
+    print(
+        f'\nWritten to {output}\nNext: sysid check {output}\n'
+        f'Then: sysid fit {output} --holdout 0.3')
     return ExitCode.OK
 
 
