@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from support import actuated_arm as arm
-from support.command_bags import Told, trajectory, write_command_bag
+from support.command_bags import Command, trajectory, write_command_bag
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.estimation.estimate import Estimate
@@ -19,7 +19,7 @@ def test_drives_are_found_from_a_bag(tmp_path, capsys):
     (tmp_path / 'arm.xml').write_text(arm.DESCRIBED)
     t, command, q = arm.recording(8.0, 1.0, 0)
     told = [
-        Told(at + LATE, trajectory(arm.JOINTS, [(0.0, row)]), '/arm_controller/joint_trajectory')
+        Command(at + LATE, trajectory(arm.JOINTS, [(0.0, row)]), '/arm_controller/joint_trajectory')
         for at, row in zip(t, command, strict=True)]
     write_command_bag(tmp_path / 'bag', t, arm.JOINTS, q, told, late=LATE)
     servos = {

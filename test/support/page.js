@@ -25,7 +25,7 @@ const page = {
     getElementById: (id) => (id === 'problem' ? problem : {textContent: packed(id)}),
     querySelectorAll: (what) => ({'.plot': plots, '.player': players}[what] || []),
   },
-  window: {devicePixelRatio: 1}, location: {hash: ''}, performance: {now: () => 0}, requestAnimationFrame() {},
+  window: {devicePixelRatio: 1, addEventListener() {}}, location: {hash: ''}, performance: {now: () => 0}, requestAnimationFrame() {},
   ResizeObserver: class { observe() {} },
   Plotly: {newPlot: async (place, data, layout) => drawn.push([place.dataset.figure, data.length, layout.height])},
 };
