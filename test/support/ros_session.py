@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -200,6 +201,9 @@ class Ros:
 def ros_session(folder):
     """Processes and a client in a domain of their own; all is ended with the block."""
     remove_abandoned_locks()
+    # Tests that were collected stay. A search through them for garbage took seconds, in which the
+    # part of this process that stands for a controller did not answer.
+    gc.freeze()
     domain, lock = claim_domain()
     session = Ros(domain, folder)
     try:
