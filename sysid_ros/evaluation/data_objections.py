@@ -19,6 +19,9 @@ from sysid_ros.recording.processing.delay import TorqueDelays
 # A delay of the torques is one of the driver where this part of the joints that tell agree on it,
 # to this part of it or so many samples, and gain at least this part of their error by its removal.
 _AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
+# A torque that is held, or taken in turn with the position, is up to one sample away from its
+# stamp, by chance in each recording: no driver's delay, up to so many seconds.
+_HELD_SAMPLES, _HELD = 1.0, 0.008
 # An effort may be frozen for so much of the time, and come in steps of this part of itself.
 _FROZEN, _COARSE = 0.2, 0.4
 # Terms of a joint that stood still and differ from the prior by less were not found.
@@ -125,6 +128,8 @@ def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
         if not telling.any():
             continue
         middle = float(np.median(found.seconds[telling]))
+        if abs(middle) <= min(_HELD_SAMPLES / found.rate, _HELD):
+            continue
         near = np.abs(found.seconds - middle) <= max(
             _ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
         agreeing = telling & near & found.significant

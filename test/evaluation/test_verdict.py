@@ -225,6 +225,7 @@ def test_efforts_that_say_little_are_a_reason(estimate, prediction, values, word
 @pytest.mark.parametrize(('seconds', 'gain'), [
     ([0.02, -0.02, 0.05], [0.5, 0.5, 0.5]),  # friction that lags, each joint by its own
     ([0.02, 0.0, 0.0], [0.5, 0.0, 0.0]),     # one joint
+    ([-0.0045, -0.0042, -0.0048], [0.5, 0.5, 0.5]),  # held from one sample to the next
     ([0.02, 0.02, 0.02], [0.03, 0.03, 0.03])])  # hardly anything to gain
 def test_delays_that_no_driver_makes_are_no_reason(estimate, prediction, seconds, gain):
     found = DataFindings(delays=(delays(seconds, gain),))

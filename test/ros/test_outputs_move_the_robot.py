@@ -128,10 +128,11 @@ def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(
     finally:
         monitor.end()
     ros.spin(3.0)
-    q = np.array([message.position for message in states[died:]])
-    far = np.flatnonzero(np.abs(q - q[-1]).max(axis=1) > 0.01)
+    speed = np.array([np.abs(message.velocity).max() for message in states[died:]])
+    # What is slower is the servo that settles under the robot's weight.
+    moving = np.flatnonzero(speed > 0.03)
     # A piece of 0.4 s, and the time to brake, of the 4 s and more that were left.
-    assert len(far) and far[-1] / 250.0 < 0.6
+    assert len(moving) and moving[-1] / 250.0 < 0.6
 
 
 def test_35_a_controller_that_never_replaces_a_goal_is_told_apart_and_takes_whole_motions(
