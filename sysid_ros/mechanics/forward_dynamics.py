@@ -73,11 +73,11 @@ class ForwardDynamics:
     ) -> np.ndarray:
         """Torques of blocks of the same S positions, shape ``(blocks · S, n)``."""
         if self.model.robot.loops is None or blocks == 1:
-            return self._sharp.regressor(q, v, a) @ self.values
+            return self._sharp.linear_torque(self.values, q, v, a)
         # Loops are followed from sample to sample: equal positions belong side by side.
         order = np.arange(len(q)).reshape(blocks, -1).T.ravel()
         torque = np.empty_like(q)
-        torque[order] = self._sharp.regressor(q[order], v[order], a[order]) @ self.values
+        torque[order] = self._sharp.linear_torque(self.values, q[order], v[order], a[order])
         return torque
 
     @cached_property
@@ -165,7 +165,7 @@ class ForwardDynamics:
         """
         samples, axes = len(q), self._axes
         middle, torn = self._closable(q + 0.5 * h * v)
-        level = self._dry_levels(middle)
+        level = self._dry_levels
         # At zero itself the smooth part of friction that differs by direction is not defined.
         moving = np.where(np.abs(v) < _CREEP, _CREEP, v)
         bias, mass, damping = self._linearised(middle, moving, level)
@@ -176,7 +176,7 @@ class ForwardDynamics:
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
         free, response = v + solved[..., 0], solved[..., 1:]
         impulse, stopped = _solve_dry_friction(
-            np.ascontiguousarray(axes @ response), free @ axes.T, h * np.maximum(level, 0.0)
+            np.ascontiguousarray(axes @ response), free @ axes.T, np.broadcast_to(h * np.maximum(level, 0.0), (samples, len(axes)))
         )
         v = free - np.einsum('snk,sk->sn', response, impulse)
         return middle + 0.5 * h * v, v, stopped | torn
@@ -214,30 +214,33 @@ class ForwardDynamics:
         torque = self._torque(
             np.tile(q, (blocks, 1)), speeds, np.vstack([np.zeros_like(q), unit, none]), blocks
         )
-        torque -= (np.tile(level, (blocks, 1)) * np.sign(speeds @ self._axes.T)) @ self._axes
+        torque -= (level * np.sign(speeds @ self._axes.T)) @ self._axes
         moved = np.vstack([torque[:samples], torque[(joints + 1) * samples:]])
         damping = _columns(moved, samples) / _DIFFERENCE
         return torque[:samples], _columns(torque[:(joints + 1) * samples], samples), damping
 
-    def _dry_levels(self, q: np.ndarray) -> np.ndarray:
-        """Torque on each friction axis at a velocity just above zero, shape ``(S, k)``."""
-        joints = q.shape[1]
-        level = np.zeros((len(q), len(self._axes)))
-        first = joints
+    @cached_property
+    def _dry_levels(self) -> np.ndarray:
+        """Torque on each friction axis at a velocity just above zero, shape ``(k,)``.
+
+        No term's dry friction depends on the position.
+        """
+        first = joints = len(self.model.robot.joint_names)
+        level = np.zeros(len(self._axes))
         for term, values in self._terms:
             coupled = self._coupled(term)
             if isinstance(term, ShapedFriction):
                 jumps = self._jumps(term, values)
                 own = len(jumps) - len(coupled)
-                level[:, :joints] += jumps[:own] @ term.weights(self.model.robot)[:own]
-                level[:, first:first + len(coupled)] = jumps[own:]
+                level[:joints] += jumps[:own] @ term.weights(self.model.robot)[:own]
+                level[first:first + len(coupled)] = jumps[own:]
             else:
                 axis = coupled[0] if len(coupled) else np.ones(joints)
                 jump = self._jump(term, values, axis)
                 if len(coupled):
-                    level[:, first] = jump @ axis / (axis @ axis)
+                    level[first] = jump @ axis / (axis @ axis)
                 else:
-                    level[:, :joints] += jump
+                    level[:joints] += jump
             first += len(coupled)
         return level
 
