@@ -176,8 +176,8 @@ class ForwardDynamics:
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
         free, response = v + solved[..., 0], solved[..., 1:]
         impulse, stopped = _solve_dry_friction(
-            np.ascontiguousarray(axes @ response), free @ axes.T, np.broadcast_to(h * np.maximum(level, 0.0), (samples, len(axes)))
-        )
+            np.ascontiguousarray(axes @ response), free @ axes.T,
+            np.tile(h * np.maximum(level, 0.0), (samples, 1)))
         v = free - np.einsum('snk,sk->sn', response, impulse)
         return middle + 0.5 * h * v, v, stopped | torn
 
