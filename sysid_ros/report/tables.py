@@ -31,5 +31,8 @@ def percent(value: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with some significant digits; a dash where there is none."""
-    return f'{value:.{digits}g}' if np.isfinite(value) else '-'
+    """A number with some significant digits, up to a million without exponent; a dash for none."""
+    if not np.isfinite(value):
+        return '-'
+    rounded = f'{value:.{digits}g}'
+    return f'{float(rounded):.0f}' if 'e+0' in rounded and abs(value) < 1e6 else rounded

@@ -83,7 +83,7 @@ def test_a_planned_motion_is_drawn_and_played_whatever_is_in_it(change, tmp_path
     assert not re.search(r'<img[^>]*onerror', document)
 
 
-def test_a_printed_page_has_the_robot_as_a_picture_and_every_section_on_a_sheet(tmp_path):
+def test_a_printed_page_has_the_robot_as_a_picture_and_its_sections_one_after_the_other(tmp_path):
     # What a browser shows of media rules is asked for in the page itself.
     page = tmp_path / 'report.html'
     written = (finished_run() / 'report.html').read_text()
@@ -106,4 +106,4 @@ def test_a_printed_page_has_the_robot_as_a_picture_and_every_section_on_a_sheet(
     document, errors = opened(page, tmp_path / 'profile')
     assert errors == []
     found = re.search(r'data-printed="([^"]*)"', document)[1]
-    assert found == 'none block true page none 0'
+    assert found == 'none block true auto none 0'
