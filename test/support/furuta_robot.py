@@ -20,7 +20,7 @@ from sysid_ros.estimation.trajectory.discrete.robot_mechanism import (
 )
 from sysid_ros.estimation.trajectory.problem import Observation, Segment
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.torques import MotorCommand, command_torques
+from sysid_ros.estimation.trajectory.torques import at_nodes
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, StribeckFriction, ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -127,9 +127,8 @@ class Furuta:
         """
         nodes = t[0] + step * np.arange(int((t[-1] - t[0]) / step) + 1)
         seen = t <= nodes[-1]
-        robot = RobotModel.from_description(self.urdf)
-        command = MotorCommand('shoulder', t, u, self.torque_per_unit, held=True)
-        torque = command_torques(robot, nodes, [command], ['elbow'])
+        driven = self.torque_per_unit * at_nodes(nodes, t, u, held=True)
+        torque = np.column_stack([driven, np.zeros_like(driven)])
         return Segment(nodes, torque, (
             Observation(Encoder.of(HINGES), t[seen], angles[seen], np.full(2, sigma)),))
 

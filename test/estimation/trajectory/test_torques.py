@@ -1,18 +1,13 @@
-"""Torques at the nodes: what survives of a signal, and what drives were told."""
+"""Torques at the nodes: what survives of a signal."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from support import golden_problems as golden
-from sysid_ros.errors import ModelError, RecordingError
-from sysid_ros.estimation.trajectory.torques import MotorCommand, at_nodes, command_torques
-from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
-from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.robot.model import RobotModel
+from sysid_ros.errors import RecordingError
+from sysid_ros.estimation.trajectory.torques import at_nodes
 
-ROBOT = RobotModel.from_urdf(golden.arm_urdf())
 NODES = np.arange(101) / 50.0
 FAST = np.arange(2001) / 1000.0
 
@@ -76,80 +71,3 @@ def test_a_signal_that_ends_before_the_nodes_is_refused(start, stop, held):
     t = np.linspace(start, stop, 50)
     with pytest.raises(RecordingError, match=r'does not reach .*allowed 0 s to 2 s'):
         at_nodes(NODES, t, 0.0 * t, held=held)
-
-
-def test_commands_become_torques_of_their_joints():
-    commands = [
-        MotorCommand('wrist', FAST, np.sin(FAST), torque_per_unit=-0.5),
-        MotorCommand('waist', FAST, FAST),
-    ]
-    torque = command_torques(ROBOT, NODES, commands, unpowered=['elbow'])
-    expected = np.column_stack([NODES, 0.0 * NODES, -0.5 * np.sin(NODES)])
-    np.testing.assert_allclose(torque, expected, atol=2e-5)
-
-
-def test_the_gain_of_a_command_is_that_of_the_torque_model(rng):
-    model = TorqueModel(ROBOT, [DriveGain()])
-    gains = {f'{joint}.drive_gain': gain for joint, gain in zip(
-        ROBOT.joint_names, (0.7, 1.2, 2.0), strict=True)}
-    values = model.parameters.with_values(gains).values
-    q, v, a = rng.normal(size=(3, len(NODES), 3))
-    true = TorqueModel(ROBOT).torque(values[:30], q, v, a)
-    # A drive that makes g times what the data sheet says is told 1 / g of the torque.
-    commands = [
-        MotorCommand(joint, NODES, true[:, k] / gain / 0.1, torque_per_unit=0.1)
-        for k, (joint, gain) in enumerate(zip(ROBOT.joint_names, gains.values(), strict=True))]
-    torque = command_torques(ROBOT, NODES, commands)
-    np.testing.assert_allclose(model.torque(values, q, v, a), torque, atol=1e-10)
-
-
-def lossy(held):
-    values = np.ones(len(FAST))
-    values[500:700] = np.nan
-    return MotorCommand('waist', FAST, values, held=held)
-
-
-def test_lost_commands_are_filled_only_where_that_is_asked_for():
-    with pytest.raises(RecordingError, match=r'command of waist: .*missing .*0\.201 s.*Set held'):
-        lossy(held=False).torque(NODES)
-    np.testing.assert_allclose(lossy(held=True).torque(NODES), 1.0, atol=1e-12)
-
-
-def test_single_lost_commands_are_joined_by_a_straight_line():
-    values = 2.0 * FAST
-    values[[300, 301, 900]] = np.nan
-    found = MotorCommand('waist', FAST, values).torque(NODES)
-    np.testing.assert_allclose(found, 2.0 * NODES, atol=1e-12)
-
-
-def test_commands_that_begin_late_are_refused_by_name():
-    with pytest.raises(RecordingError, match='command of waist: a signal does not reach'):
-        MotorCommand('waist', FAST + 0.5, FAST, held=True).torque(NODES)
-
-
-@pytest.mark.parametrize(('joints', 'unpowered', 'match'), [
-    (['waist', 'elbow'], [], '^wrist: each joint needs .*none of these'),
-    (['waist', 'elbow', 'wrist', 'wrist'], [], '^wrist: .*more than one'),
-    (['waist', 'elbow', 'wrist'], ['elbow'], '^elbow: .*more than one'),
-])
-def test_every_joint_has_one_command_or_is_unpowered(joints, unpowered, match):
-    commands = [MotorCommand(joint, FAST, FAST) for joint in joints]
-    with pytest.raises(RecordingError, match=match):
-        command_torques(ROBOT, NODES, commands, unpowered)
-
-
-def test_a_command_of_no_joint_is_refused():
-    with pytest.raises(ModelError, match="Did you mean 'wrist'"):
-        command_torques(ROBOT, NODES, [MotorCommand('wirst', FAST, FAST)])
-
-
-@pytest.mark.parametrize(('changes', 'match'), [
-    ({'t': FAST[::-1]}, 'do not increase'),
-    ({'t': FAST[:-1]}, 'do not belong together'),
-    ({'values': np.where(FAST > 1.0, np.inf, 0.0)}, 'infinite'),
-    ({'torque_per_unit': 0.0}, 'makes no torque'),
-    ({'torque_per_unit': np.nan}, 'makes no torque'),
-])
-def test_commands_that_mean_nothing_are_refused(changes, match):
-    with pytest.raises(RecordingError, match=f'command of waist: .*{match}'):
-        MotorCommand(**{'joint': 'waist', 't': FAST, 'values': FAST, **changes})
