@@ -102,15 +102,6 @@ def mass_matrix_and_bias(
 
 
 @njit(**INSIDE)
-def forward_dynamics_derivatives(
-    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray
-) -> None:
-    """Derivatives of the acceleration that :func:`forward_dynamics` found; its arguments."""
-    rnea_derivatives(model, values, work, q, v)
-    solve_derivatives(work)
-
-
-@njit(**INSIDE)
 def solve_derivatives(work: TreeWorkspace) -> None:
     """Derivatives of the acceleration from those of the torque: -M^-1 times them, in place."""
     for table in (work.by_position, work.by_velocity, work.by_parameters):

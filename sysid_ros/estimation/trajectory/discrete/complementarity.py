@@ -1,4 +1,4 @@
-r"""Mixed linear complementarity problems: solved, with a clear status, and differentiated.
+r"""Mixed linear complementarity problems, solved with a clear status.
 
 .. math:: \begin{pmatrix} S_{AA} & S_{AB} \\ S_{BA} & S_{BB} \end{pmatrix}
           \begin{pmatrix} \lambda_A \\ \lambda_B \end{pmatrix}
@@ -28,7 +28,6 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import active_equations, lemke
 from sysid_ros.estimation.trajectory.discrete.active_equations import (
     Workspace,
-    slopes,
     solve_active,
     workspace_for,
 )
@@ -185,48 +184,6 @@ def _check_shapes(
             allowed=f'0 to {n}')
 
 
-def tangent(
-    matrix: np.ndarray, solution: MlcpSolution, offsets: np.ndarray,
-    matrices: np.ndarray | None = None,
-) -> np.ndarray:
-    r"""Directional derivatives of the values of one solution, many at once.
-
-    They hold while the same variables stay active, :math:`S_{FF} \dot z_F = -(\dot b
-    + \dot S z)_F`. Where an active value, or the slack of one that is not, is zero, they hold on
-    one side of a kink.
-
-    Args:
-        matrix: S, shape ``(n, n)``.
-        solution: Of one problem.
-        offsets: Derivatives of b, shape ``(k, n)``.
-        matrices: Derivatives of S, shape ``(k, n, n)``; zero by default.
-
-    Returns:
-        Derivatives of the values, shape ``(k, n)``.
-
-    Raises:
-        EstimationError: There is no solution, or it is not unique nearby: the equations of its
-            active variables are singular.
-
-    References:
-        Appendix D.1, eqs. (D.3)-(D.7).
-    """
-    if not solution.status.ok:
-        raise EstimationError(
-            'there is no solution to differentiate', where='complementarity problem',
-            found=solution.status.value)
-    changes = np.array(offsets, dtype=float)
-    if matrices is not None:
-        changes += matrices @ solution.values
-    found = np.empty_like(changes)
-    if not _differentiate(
-            np.ascontiguousarray(matrix, dtype=float), solution.active, changes, found):
-        raise EstimationError(
-            'the solution has no derivative: the equations of its active variables are singular',
-            where='complementarity problem')
-    return found
-
-
 @njit(error_model='numpy')
 def solve(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, guessed: bool,
@@ -317,8 +274,8 @@ def _search(
     return False
 
 
-def _compiled(sources: str) -> tuple[Callable, Callable]:
-    """What is called from Python: to solve many problems, and to differentiate one.
+def _compiled(sources: str) -> Callable:
+    """Solve many problems, called from Python.
 
     Args:
         sources: Digest of the files whose functions are called. The compiler's cache looks at
@@ -339,14 +296,7 @@ def _compiled(sources: str) -> tuple[Callable, Callable]:
                 matrices[k], offsets[k], free, limit, guessed, values[k], slack[k], active[k],
                 work)
 
-    @njit(cache=True, error_model='numpy')
-    def differentiate(
-        matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray
-    ) -> bool:
-        sources  # noqa: B018
-        return slopes(matrix, active, changes, found, workspace_for(len(matrix)))
-
-    return solve_each, differentiate
+    return solve_each
 
 
-_solve_each, _differentiate = _compiled(digest(*SOURCES))
+_solve_each = _compiled(digest(*SOURCES))
