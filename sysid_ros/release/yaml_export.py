@@ -1,19 +1,17 @@
-"""Identified parameters as YAML: for people to read, and to be read back exactly."""
+"""Identified parameters as YAML: for people to read, and for programs to read back exactly."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import yaml
 
-from sysid_ros.errors import ConfigurationError, ParameterError
-from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.robot.inertia import central_inertia
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.settings import parse_yaml
 
 FORMAT = 'sysid_ros parameters, version 1'
 
@@ -74,83 +72,6 @@ def export_yaml(
             allowed='numbers, strings, booleans, lists and mappings',
         ) from error
     return _HEADER.format(name=' '.join(robot.name.split())) + text
-
-
-def parameters_from_yaml(text: str) -> ParameterSet:
-    """Read back what :func:`export_yaml` wrote.
-
-    Args:
-        text: The YAML, at most 1 MB.
-
-    Returns:
-        The parameters, equal to the exported ones.
-
-    Raises:
-        ConfigurationError: The text is too large, not plain YAML, or of another format.
-        ParameterError: An entry is missing or is not a number, or ``bodies`` and ``joints``
-            disagree with ``parameters`` (somebody edited the copy that programs do not read).
-    """
-    content = _loaded(text)
-    try:
-        entries = content['parameters']
-        columns: dict[str, Any] = {
-            _ARRAYS.get(field, field): [entry[field] for entry in entries.values()]
-            for field in _FIELDS
-        }
-        parameters = ParameterSet(names=tuple(entries), **columns | {
-            'units': tuple(columns['units'])
-        })
-        shown_bodies, shown_joints = content['bodies'], content['joints']
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ParameterError(
-            f'the parameters cannot be read: {error!r}', where='parameters',
-            allowed=f'a mapping of names to {", ".join(_FIELDS)}',
-        ) from error
-    _check_order(parameters)
-    bodies = {body: _quantities(parameters, body) for body in parameters.bodies}
-    if not (_agrees(shown_bodies, bodies) and _agrees(shown_joints, _joints(parameters))):
-        raise ParameterError(
-            "'bodies' or 'joints' disagree with 'parameters'", where='parameters',
-            fix="Change the numbers under 'parameters' and export again",
-        )
-    return parameters
-
-
-def _check_order(parameters: ParameterSet) -> None:
-    """The ten numbers of a body are read as one block, so a sorted file must not pass."""
-    for body in parameters.bodies:
-        start = parameters.index(f'{body}.{INERTIAL_FIELDS[0]}')
-        expected = tuple(f'{body}.{field}' for field in INERTIAL_FIELDS)
-        if parameters.names[start:start + len(expected)] != expected:
-            raise ParameterError(
-                'the inertial parameters of a body are missing or out of order', where=body,
-                allowed=', '.join(INERTIAL_FIELDS), fix='Export again without sorting the keys',
-            )
-
-
-def _agrees(shown: Any, expected: Any) -> bool:
-    """Whether what is shown says what is expected, up to the rounding of another machine."""
-    if isinstance(expected, dict):
-        return isinstance(shown, dict) and all(
-            _agrees(shown.get(key), value) for key, value in expected.items()
-        )
-    if isinstance(expected, list):
-        return isinstance(shown, list) and len(shown) == len(expected) and all(
-            map(_agrees, shown, expected)
-        )
-    if isinstance(expected, float) and isinstance(shown, (int, float)):
-        return math.isclose(shown, expected, rel_tol=1e-6, abs_tol=1e-9)
-    return bool(shown == expected)
-
-
-def _loaded(text: str) -> dict[str, Any]:
-    content = parse_yaml(text, 'parameters')
-    found = content.get('format')
-    if found != FORMAT:
-        raise ConfigurationError(
-            'is not an export of parameters', found=repr(found), allowed=repr(FORMAT)
-        )
-    return content
 
 
 def _body(robot: RobotModel, parameters: ParameterSet, body: str) -> dict[str, Any]:
