@@ -45,11 +45,6 @@ def to_nanoseconds(time: Time) -> int:
     return int(time.sec) * _SECOND + int(time.nanosec)
 
 
-def to_seconds(time: Time) -> float:
-    """Seconds since 1970 from a message, to about a microsecond."""
-    return to_nanoseconds(time) * 1e-9
-
-
 def instant(stamp: int, received: int, longest: int) -> int:
     """The time that a message is of: its stamp, or when it came where the stamp is far off.
 

@@ -18,7 +18,7 @@ from sysid_ros.excitation.playback.checks import Observation
 from sysid_ros.excitation.playback.playback import Phase, Setpoint
 from sysid_ros.excitation.safety.braking import BrakingStop
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.nodes.conversions import to_seconds
+from sysid_ros.nodes.conversions import to_nanoseconds
 from sysid_ros.nodes.excitation_outputs import control_law
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
 from sysid_ros.nodes.motion_outputs import (
@@ -72,7 +72,7 @@ def test_set_points_go_out_as_messages_of_the_kind_that_was_chosen(ros, node):
     assert [list(point.positions), list(point.velocities), list(point.accelerations)] == [
         [0.1, 0.2], [1.0, 2.0], [3.0, 4.0]]
     assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 0)
-    assert abs(to_seconds(heard[0][0].header.stamp) - (clock - 0.5)) < 0.1
+    assert abs(1e-9 * to_nanoseconds(heard[0][0].header.stamp) - (clock - 0.5)) < 0.1
     assert list(heard[1][0].data) == [0.1, 0.2]
     assert list(heard[2][0].data) == [2.0, 4.0]
     # Only torques have to go on while the robot rests.
