@@ -103,24 +103,39 @@ def fit_to_folder(
                 estimator=None if estimator == ALL else estimator, handed_over=handed_over)
         if study.setup is not setup:
             run_folder.write_inputs(study.setup)
-        comparison = None
-        if estimator == ALL:
-            with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
-                comparison = study.compare()
-            evaluation = _recommended(comparison)
-            run_folder.draw_torques(study, evaluation.estimate, drawing)
-        else:
-            with stage(f'Fitting with {estimator}, and judging'):
-                evaluation = study.fit(
-                    estimator, lambda estimate: run_folder.draw_torques(study, estimate, drawing))
+        evaluation, comparison = _evaluate(study, estimator, run_folder, drawing, stage)
         with stage('Writing URDF, summary, report and figures'):
-            evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
-            brief = brief_summary(evaluation, comparison)
-            run_folder.write_brief(brief)
-            conditioning = Conditioning.of(study.training)
-            note = write_report(folder, report_source(
-                folder, study, evaluation, comparison=comparison, conditioning=conditioning,
-                command=command, digests=digests(folder)))
+            return _write(run_folder, study, evaluation, comparison, drawing, command)
+
+
+def _evaluate(
+    study: Study, estimator: str, run_folder: RunFolder, drawing: Drawing, stage: Stage
+) -> tuple[Evaluation, Comparison | None]:
+    """The fit and its judgement; for all estimators the recommended one and their comparison."""
+    if estimator == ALL:
+        with stage(f'Fitting and judging {len(REGRESSION_ESTIMATORS)} estimators'):
+            comparison = study.compare()
+        evaluation = _recommended(comparison)
+        run_folder.draw_torques(study, evaluation.estimate, drawing)
+        return evaluation, comparison
+    with stage(f'Fitting with {estimator}, and judging'):
+        return study.fit(
+            estimator, lambda estimate: run_folder.draw_torques(study, estimate, drawing)), None
+
+
+def _write(
+    run_folder: RunFolder, study: Study, evaluation: Evaluation, comparison: Comparison | None,
+    drawing: Drawing, command: str,
+) -> Run:
+    """Write what was fitted, with its summary, figures and report."""
+    evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
+    brief = brief_summary(evaluation, comparison)
+    run_folder.write_brief(brief)
+    conditioning = Conditioning.of(study.training)
+    folder = run_folder.path
+    note = write_report(folder, report_source(
+        folder, study, evaluation, comparison=comparison, conditioning=conditioning,
+        command=command, digests=digests(folder)))
     return Run(folder, evaluation, text, brief, conditioning.number, note)
 
 
