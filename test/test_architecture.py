@@ -132,7 +132,7 @@ def import_violations(source, module, *, is_package=False):
 
 
 def undocumented(source, module):
-    """Public names without a docstring, the module itself included."""
+    """Public names without a docstring, those of private classes and the module included."""
     tree = ast.parse(source)
     if not ast.get_docstring(tree):
         yield module
@@ -141,9 +141,7 @@ def undocumented(source, module):
         for node in body:
             if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            if node.name.startswith('_'):
-                continue
-            if not ast.get_docstring(node):
+            if not (node.name.startswith('_') or ast.get_docstring(node)):
                 yield f'{prefix}.{node.name}'
             if isinstance(node, ast.ClassDef):
                 yield from visit(node.body, f'{prefix}.{node.name}')
@@ -269,6 +267,7 @@ def test_a_missing_docstring_is_found_at_every_level():
     source = 'class A:\n    def public(self): ...\n    def _private(self): ...\ndef b(): ...\n'
     assert list(undocumented(source, 'm')) == ['m', 'm.A', 'm.A.public', 'm.b']
     assert not list(undocumented('"""Module."""\ndef _private(): ...\n', 'm'))
+    assert list(undocumented('"""Module."""\nclass _A:\n    def b(self): ...', 'm')) == ['m._A.b']
 
 
 def test_the_files_that_the_page_of_the_house_names_are_there():

@@ -163,14 +163,17 @@ class _Segment:
 
     @property
     def stop(self) -> int:
+        """Index of the sample after its last one."""
         return self.first + len(self.columns['q'])
 
     def extend(self, more: dict[str, np.ndarray]) -> None:
+        """Append samples, arrays by the names of the columns."""
         self.columns = {
             name: np.concatenate([values, more[name]]) for name, values in self.columns.items()
         }
 
     def drop_before(self, index: int) -> None:
+        """Drop the samples before an index."""
         dropped = max(index - self.first, 0)
         self.columns = {name: values[dropped:] for name, values in self.columns.items()}
         self.first += dropped

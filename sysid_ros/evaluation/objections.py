@@ -213,6 +213,7 @@ class _Errors:
 
     @classmethod
     def of(cls, estimate: Estimate, unseen: TorquePrediction) -> _Errors:
+        """Errors of an estimate; in the unit of the torque where a relative one is not finite."""
         every = estimate.residuals, unseen.candidate, unseen.prior
         absolute = not all(np.isfinite(one.relative_error) for one in every)
         training, held_out, prior = (
@@ -220,6 +221,7 @@ class _Errors:
         return cls(training, held_out, prior, absolute, unseen.unit)
 
     def said(self, error: float) -> str:
+        """An error in words: with its unit where errors are absolute, else in [%]."""
         return f'{error:.3g} {self.unit}' if self.absolute else f'{100 * error:.2f} %'
 
 

@@ -237,6 +237,7 @@ class _Segments:
 
     @classmethod
     def of(cls, model: TorqueModel, dataset: Dataset, horizon: float, most: int) -> _Segments:
+        """At most ``most`` segments of the data, ``horizon`` [s] long, and their torques."""
         if dataset.joint_names != model.robot.joint_names:
             raise RecordingError(
                 'the data holds other joints than the model', where=dataset.source,

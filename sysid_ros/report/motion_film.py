@@ -51,6 +51,7 @@ class _Scene:
 
     @classmethod
     def of(cls, player: Player) -> _Scene:
+        """The scene of a player's data, its solids in the frames of their bodies."""
         time = np.array(player['time'], dtype=float)
         bodies = len(player['parent'])
         origin = np.array(player['origin'], dtype=float).reshape(len(time), bodies, 3)

@@ -38,6 +38,7 @@ class _Groups:
 
     @classmethod
     def of(cls, problem: TrajectoryProblem) -> _Groups:
+        """Groups of residuals: one for each number of each sensor, alike in all segments."""
         sensors: dict[str, tuple[int, int]] = {}
         first = 0
         for segment in problem.segments:

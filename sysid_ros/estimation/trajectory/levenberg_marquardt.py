@@ -233,6 +233,7 @@ class _Point:
 
     @property
     def cost(self) -> float:
+        """Half the sum of the squared residuals."""
         return self.equations.cost
 
     @property
@@ -248,6 +249,7 @@ class _Point:
         return correlated_squares(part.reweighted().rows[:, :, -1] for part in parts)[0]
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep | None:
+        """Damped Gauss-Newton step within the bounds; None where the equations are singular."""
         return self.equations.damped_step(
             damping, scale, self.fixed.lower - self.values, self.fixed.upper - self.values)
 
@@ -257,6 +259,7 @@ class _Point:
             self.values <= self.fixed.lower, self.values >= self.fixed.upper)
 
     def moved(self, step: DampedStep) -> _Point:
+        """The point after a step."""
         states, values = self.fixed.problem.space.moved(
             self.states, step.states), self.values + step.values
         try:
@@ -275,7 +278,9 @@ class _Unsolvable:
     def damped_step(
         self, damping: float, scale: Any, lower: np.ndarray, upper: np.ndarray
     ) -> DampedStep | None:
+        """None."""
         return None
 
     def steepness(self, lowest: np.ndarray, highest: np.ndarray) -> float:
+        """Infinite."""
         return np.inf

@@ -194,6 +194,7 @@ class _Point:
         return total / max(rows - unknown, 1)
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep:
+        """Damped Gauss-Newton step within the bounds."""
         return self.equations.damped_step(damping, *self._bounds)
 
     def steepness(self) -> float:
@@ -203,6 +204,7 @@ class _Point:
         return self.equations.steepness(*self._bounds) / float(np.sqrt(2.0 * self.cost))
 
     def moved(self, step: DampedStep) -> _Point:
+        """The point after a step, simulated again."""
         fixed, values, starts = self.fixed, self.values.copy(), self.starts
         values[fixed.free] = np.clip(values[fixed.free] + step.values, fixed.lower, fixed.upper)
         if fixed.simulator.by_start:

@@ -282,6 +282,7 @@ class _Profile:
 
     @classmethod
     def of(cls, rows: _Rows, joint: int, usable: np.ndarray, weight: np.ndarray) -> _Profile:
+        """The profile of a joint's usable rows, weighted, shape ``(R,)`` both."""
         columns = rows.columns[usable, joint] * weight[:, None]
         size = np.linalg.norm(columns, axis=0)
         columns = columns[:, size > _RANK * size.max(initial=0.0)]
@@ -295,6 +296,7 @@ class _Profile:
         return enough and float(np.ptp(self.torque[self.index])) > 0.0
 
     def residual(self, lag: float) -> np.ndarray:
+        """Weighted torque at a lag in samples, less its projection on the basis, shape ``(R,)``."""
         torque = self.weight * sampled_at(self.torque, self.index, lag)
         return torque - self.basis @ (self.basis.T @ torque)
 
@@ -308,6 +310,7 @@ class _Profile:
         return np.concatenate(errors)
 
     def error(self, lag: float) -> float:
+        """Sum of the squared residuals at a lag in samples."""
         residual = self.residual(lag)
         return float(residual @ residual)
 

@@ -138,6 +138,7 @@ class _Sampling:
 
     @classmethod
     def of(cls, t: np.ndarray, breaks: Sequence[float], processing: Processing) -> _Sampling:
+        """Intervals without gaps of stamps in [s]; these become uniform where that is set."""
         period = mean_period(t)
         longest = processing.max_gap * period
         if processing.stamps == 'uniform':

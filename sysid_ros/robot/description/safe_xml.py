@@ -116,6 +116,11 @@ class _Limits:
         self._elements = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Count an element that begins.
+
+        Raises:
+            ModelError: Elements are nested too deeply, or there are too many.
+        """
         self._depth += 1
         self._elements += 1
         if self._depth > MAX_DEPTH:
@@ -130,11 +135,17 @@ class _Limits:
             )
 
     def end(self, name: str) -> None:
+        """Count an element that ends."""
         self._depth -= 1
 
     def doctype(
         self, name: str, system_id: str | None, public_id: str | None, internal_subset: bool
     ) -> None:
+        """Refuse a document type.
+
+        Raises:
+            ModelError: Always.
+        """
         raise ModelError(
             'declares a document type, which can pull in entities and other files',
             where=self._where, found=f'<!DOCTYPE {name[:80]}', allowed=_NO_ENTITIES,

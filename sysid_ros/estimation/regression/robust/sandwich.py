@@ -136,6 +136,7 @@ class _JointSpectra:
     def of(
         cls, rows: Callable[[], np.ndarray], width: int, residual: np.ndarray, usable: np.ndarray
     ) -> _JointSpectra:
+        """Spectra of a joint's residuals ``(T,)`` and usable rows, at thinned frequencies."""
         samples, power = len(residual), squared_spectrum(residual)
         length = 2 * (len(power) - 1)
         pairs = products_by_lag(squared_spectrum(usable.astype(float)), samples)

@@ -154,14 +154,17 @@ class _Linearised:
 
     @property
     def cost(self) -> float:
+        """Half the sum of the squared residuals."""
         return self.point.cost
 
     @cached_property
     def equations(self) -> Bordered:
+        """Normal equations of the logarithms."""
         hessian, gradient = normal_equations(self.problem, self.point)
         return Bordered.of(hessian[None], gradient[None], 0)
 
     def damped_step(self, damping: float, scale: Any) -> DampedStep:
+        """Damped Gauss-Newton step within the bounds."""
         return self.equations.damped_step(damping, *self._bounds)
 
     @property
@@ -170,9 +173,11 @@ class _Linearised:
         return lower - self.point.logs, upper - self.point.logs
 
     def steepness(self) -> float:
+        """Largest part of the gradient over the scale, but for what bounds forbid to follow."""
         return self.equations.steepness(*self._bounds)
 
     def moved(self, step: DampedStep) -> _Linearised:
+        """The point after a step, played back again."""
         logs = np.clip(self.point.logs + step.values, *self.problem.bounds)
         trial = self.problem.evaluate(logs, derivatives=True)
         found = np.isfinite(trial.cost)
