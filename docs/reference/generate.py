@@ -34,8 +34,8 @@ _FILES = (
 _NODES = (
     ('identification_node', 'identification_settings.IdentificationNodeSettings'),
     ('excitation_node', 'excitation_settings.ExcitationNodeSettings'),
-    ('model_server', 'model_server.ModelServerSettings'),
-    ('monitor_node', 'monitor_node.MonitorNodeSettings'),
+    ('model_server', 'model_server_settings.ModelServerSettings'),
+    ('monitor_node', 'monitor_settings.MonitorNodeSettings'),
     ('computed_torque_controller',
      'computed_torque_controller.ComputedTorqueControllerSettings'),
     ('simulated_robot', 'simulated_robot.SimulatedRobotSettings'),

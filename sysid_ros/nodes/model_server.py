@@ -9,76 +9,17 @@ shaking. Either way the answer says which consumers still run another revision.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from pydantic import Field
-from std_msgs.msg import String
 
-from sysid_ros.data_folder import DataFolder
-from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError, SysidError
-from sysid_ros.evaluation.shadow import Shadow, ShadowSettings
-from sysid_ros.msg import IdentifiedParameters, ResultCode
-from sysid_ros.nodes.background import Background
-from sysid_ros.nodes.conversions import content_message, info_message
-from sysid_ros.nodes.judgement_process import Judge
-from sysid_ros.nodes.node import LATCHED, SysidNode
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.nodes.model_server_settings import ModelServerSettings
+from sysid_ros.nodes.node import SysidNode
 from sysid_ros.nodes.process import run
-from sysid_ros.nodes.refusal import RefusedError
-from sysid_ros.nodes.release_codes import release_codes
-from sysid_ros.nodes.robot_description import published_description
-from sysid_ros.nodes.robot_watch import RobotWatch
-from sysid_ros.nodes.settings import NodeSettings
-from sysid_ros.recording.live.joint_states import LiveSettings
-from sysid_ros.recording.live.window import LiveWindow
-from sysid_ros.release.revision import MAX_COMMENT, Content, Revision
-from sysid_ros.release.store import RevisionStore
-from sysid_ros.runs.commit import Preparation, initial_content, prepare
-from sysid_ros.runs.sources import load_without_recording
-from sysid_ros.srv import (
-    AcknowledgeRevision,
-    CommitParameters,
-    GetRevision,
-    ListRevisions,
-    RollbackParameters,
-)
 
-# How often to look whether another process has committed, in [s].
-_LOOK = 1.0
-# How long a callback may wait for another process that writes, in [s]; commits wait longer, beside.
-_PATIENCE = 0.2
-
-class ModelServerSettings(NodeSettings):
-    """Parameters of the model server."""
-
-    data_folder: str = Field(
-        default='~/sysid_data', min_length=1,
-        description='Folder with estimates/ and the revisions, shared by the nodes of a robot')
-    robot: str = Field(
-        default='', description='Settings file (YAML) whose section robot says what the robot is '
-        'like, as for sysid fit')
-    topic: str = Field(
-        default='joint_states', min_length=1, description='Topic of sensor_msgs/JointState')
-    effort_topic: str = Field(
-        default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
-        'empty: the same')
-    publish_description: bool = Field(
-        default=False, description='Publish the description of the current revision on '
-        '/robot_description; a running ros2_control does not reload it')
-    rest_velocity: float = Field(
-        default=0.02, gt=0.0, description='Slower joints are at rest [rad/s] or [m/s]')
-    shadow_velocity: float = Field(
-        default=0.05, gt=0.0, description='Faster joints count as moving in the shadow test '
-        '[rad/s] or [m/s]')
-    shadow_least_motion: float = Field(
-        default=2.0, gt=0.0, description='Motion that a shadow test needs [s]')
-    recordings_required: bool = Field(
-        default=True, description='Refuse an estimate whose recordings are gone: it cannot be '
-        'judged again; false: take its verdict as it was written')
-    history: float = Field(
-        default=60.0, ge=1.0, le=600.0,
-        description='How far back joint states are kept for the shadow test [s]')
+if TYPE_CHECKING:
+    from sysid_ros.nodes.revision_server import RevisionServer
 
 
 class ModelServer(SysidNode[ModelServerSettings]):
@@ -87,77 +28,39 @@ class ModelServer(SysidNode[ModelServerSettings]):
     settings_class = ModelServerSettings
 
     def __init__(self) -> None:
-        self._background: Background | None = None
-        self._judge: Judge | None = None
-        self._store: RevisionStore | None = None
-        self._handed_out = ''
-        self._damage: tuple[str, ...] = ()
+        self._revisions: RevisionServer | None = None
         super().__init__('model_server')
-
-    # Lifecycle
 
     def configure(self) -> None:
         """Load the robot, open the store, and offer the services."""
-        settings = self.settings
-        if not settings.robot:
+        # Pinocchio and the compiled functions: no part of a process that waits for its turn.
+        from sysid_ros.nodes.revision_server import RevisionServer
+
+        if not self.settings.robot:
             raise ConfigurationError(
                 "the parameter 'robot' is empty", where=self.get_fully_qualified_name(),
                 allowed='a settings file with the section robot')
-        file = Path(settings.robot).expanduser()
-        identification = load_without_recording(file, published_description(self, file))
-        model = identification.model()
-        self._robot = model.robot
-        self._data = DataFolder(Path(settings.data_folder))
-        self._handed_out = ''
-        self._store = RevisionStore(self._data.revisions, patience=_PATIENCE)
-        self._damage = self._store.verify()
-        if not self._damage:
-            self._store.begin(_as_text(initial_content(model)))
-        self._watch = RobotWatch(self, self._robot, settings.topic, LiveSettings(
-            history=settings.history, rename=identification.settings.recording.rename,
-        ), settings.effort_topic)
-        self._parameters = self.advertise(
-            IdentifiedParameters, '~/identified_parameters', LATCHED)
-        self._description = (
-            self.advertise(String, '/robot_description', LATCHED)
-            if settings.publish_description else None)
-        self._background = background = Background(self)
-        background.serve(CommitParameters, '~/commit', self._commit)
-        background.serve(RollbackParameters, '~/rollback', self._roll_back)
-        self.serve(GetRevision, '~/get_revision', self._get)
-        self.serve(ListRevisions, '~/list_revisions', self._list)
-        self.serve(AcknowledgeRevision, '~/acknowledge', self._acknowledge)
-        self.every(_LOOK, self._follow)
+        self._revisions = RevisionServer(self)
 
     def activate(self) -> None:
         """Hand the current revision out, even if it was before."""
-        self._judge = Judge(recordings_required=self.settings.recordings_required)
-        self._handed_out = ''
-        if self._damage:
-            self.complain(ReleaseError(
-                f'the store is damaged: {" ".join(self._damage).rstrip(".")}',
-                where=str(self._opened.path), fix='Nothing is handed out or written: restore it '
-                'from a copy, or move it away to begin a new one'))
-        else:
-            self._hand_out(self._current())
+        assert self._revisions is not None  # it is configured
+        self._revisions.begin()
 
     def deactivate(self) -> None:
         """Give up what is being judged: it would not be committed any more."""
-        if self._judge is not None:
-            self._judge.end()
+        if self._revisions is not None:
+            self._revisions.end()
 
     def cleanup(self) -> None:
         """Let go of the store."""
-        if self._background is not None:
-            self._background.close()
-            self._background = None
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        if self._revisions is not None:
+            self._revisions.close()
+            self._revisions = None
 
     def working(self) -> bool:
         """Whether it commits or rolls back."""
-        return self._background is not None and self._background.busy
+        return self._revisions is not None and self._revisions.busy
 
     def at_rest(self) -> bool:
         """Whether nobody waits for the end of a commit."""
@@ -165,203 +68,9 @@ class ModelServer(SysidNode[ModelServerSettings]):
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """The current revision, who runs another one, and what is wrong with the store."""
-        if self._store is None:
+        if self._revisions is None:
             return DiagnosticStatus.OK, 'not configured', {}
-        values: dict[str, object] = {'store': self._store.path, 'revision': self._handed_out}
-        if self._damage:
-            return DiagnosticStatus.ERROR, ' '.join(self._damage), values
-        try:
-            outdated = self._consumers(self._handed_out)[1]
-        except ReleaseError as error:
-            return DiagnosticStatus.ERROR, str(error), values
-        problem = self._watch.problem()
-        if problem:
-            return DiagnosticStatus.ERROR, problem, values
-        if outdated and self._handed_out:
-            return DiagnosticStatus.WARN, _outdated(outdated), values
-        return DiagnosticStatus.OK, f'revision {self._handed_out} is handed out', values
-
-    # Services
-
-    async def _commit(self, request: Any, response: Any) -> None:
-        folder = self._granted(request)
-        if not request.pending:
-            self._watch.require_rest(self.settings.rest_velocity)
-        window = self._watch.window()
-        assert self._judge is not None  # it is active
-        prepared = await self._beside(
-            prepare, self._data.revisions, request.estimate, folder, self._robot, self._judge)
-        response.kept = list(prepared.content.kept)
-        if prepared.is_current:
-            self._answer(response, prepared.current, (
-                f'Revision {prepared.current.id}, the current one, holds it already.',))
-            return
-        said: tuple[str, ...] = (prepared.judgement,)
-        if request.shadow_duration > 0.0:
-            said = (*said, await self._shadow(
-                prepared, window, request.shadow_duration, response))
-        if not request.pending:
-            # The robot may have begun to move meanwhile.
-            self._watch.require_rest(self.settings.rest_velocity)
-        revision = await self._beside(
-            _commit_to, self._data.revisions, prepared, request.comment)
-        self._hand_out(revision)
-        self._answer(response, revision, (
-            f'{request.estimate} is revision {revision.id}.', *said, *revision.content.notes))
-
-    async def _shadow(
-        self, prepared: Preparation, window: LiveWindow, duration: float, response: Any
-    ) -> str:
-        """Let the estimate predict what the robot measured; what came of it, in words."""
-        settings = ShadowSettings(
-            least_motion=self.settings.shadow_least_motion, velocity=self.settings.shadow_velocity)
-        try:
-            shadow: Shadow = await self._beside(
-                prepared.fit.shadow, prepared.content, prepared.current.content.parameters,
-                window, duration, settings)
-        except RecordingError as error:
-            raise RefusedError(ResultCode.SHADOW_LOST, error) from error
-        response.candidate_error = shadow.candidate.relative_error
-        response.current_error = shadow.current.relative_error
-        if not shadow.won:
-            raise RefusedError(ResultCode.SHADOW_LOST, SysidError(
-                shadow.sentence.rstrip('.'),
-                fix='Keep the current revision, or identify again with more varied motion'))
-        return shadow.sentence
-
-    async def _roll_back(self, request: Any, response: Any) -> None:
-        self._require_sound(request.comment)
-        revision = await self._beside(
-            _roll_back_in, self._data.revisions, request.revision, request.comment)
-        self._hand_out(revision)
-        self._answer(response, revision, (
-            f'Revision {revision.id} holds what {revision.restored} held.',))
-
-    def _get(self, request: Any, response: Any) -> None:
-        with release_codes():
-            revision = self._opened.get(request.revision) if request.revision else self._current()
-            response.info = info_message(revision, self._opened.current_id())
-            response.parameters = content_message(self._robot, revision.content, revision.id)
-            response.description = revision.content.description.decode()
-            response.acknowledged, response.outdated = self._consumers(revision.id)
-
-    def _list(self, request: Any, response: Any) -> None:
-        with release_codes():
-            current = self._opened.current_id()
-            response.revisions = [
-                info_message(revision, current) for revision in self._opened.newest(request.limit)]
-
-    def _acknowledge(self, request: Any, response: Any) -> None:
-        with release_codes():
-            self._opened.acknowledge(request.consumer, request.revision)
-
-    # Parts of services
-
-    def _granted(self, request: Any) -> Path:
-        """Folder of the estimate that is to be committed, if the request makes sense."""
-        self._require_sound(request.comment)
-        duration, longest = request.shadow_duration, self.settings.history
-        if not 0.0 <= duration <= longest:
-            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'no such time of the last motion is kept', where='shadow_duration',
-                found=f'{duration:g} s', allowed=f'0 to {longest:g} s, the parameter history'))
-        if 0.0 < duration < self.settings.shadow_least_motion:
-            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'a shadow test takes longer', where='shadow_duration', found=f'{duration:g} s',
-                allowed=f'0 for none, or from {self.settings.shadow_least_motion:g} s on'))
-        folder = self._data.estimate(request.estimate)
-        if not folder.is_dir():
-            raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
-                'there is no such estimate', found=repr(request.estimate),
-                fix='Take an id that Identify gave'))
-        return folder
-
-    def _require_sound(self, comment: str) -> None:
-        if self._damage:
-            raise RefusedError(ResultCode.STORAGE, SysidError(
-                ' '.join(self._damage).rstrip('.'), where=str(self._opened.path),
-                fix='Nothing is written to a damaged store: restore it from a copy'))
-        if len(comment) > MAX_COMMENT:
-            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'the comment is too long', found=len(comment), allowed=MAX_COMMENT))
-
-    async def _beside(self, work: Any, *arguments: Any) -> Any:
-        """Do something beside the executor; what it refuses is refused with its code."""
-        if self._background is None or not self.active:
-            # Between two steps; what has been committed is committed.
-            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node was deactivated'))
-        with release_codes():
-            return await self._background.run(work, *arguments)
-
-    def _answer(self, response: Any, revision: Revision, said: tuple[str, ...]) -> None:
-        response.revision = revision.id
-        response.outdated = self._consumers(revision.id)[1]
-        response.message = ' '.join((*said, _outdated(response.outdated))).strip()
-
-    # Revisions and consumers
-
-    @property
-    def _opened(self) -> RevisionStore:
-        assert self._store is not None  # from configure to cleanup
-        return self._store
-
-    def _current(self) -> Revision:
-        current = self._opened.current()
-        if current is None:
-            raise ReleaseError('the store is empty', where=str(self._opened.path))
-        return current
-
-    def _hand_out(self, revision: Revision) -> None:
-        self._handed_out = revision.id
-        self._parameters.publish(content_message(self._robot, revision.content, revision.id))
-        if self._description is not None:
-            self._description.publish(String(data=revision.content.description.decode()))
-        self.get_logger().info(f'revision {revision.id} is handed out')
-
-    def _follow(self) -> None:
-        """Hand out what another process has committed."""
-        if self.active and not self._damage and self._opened.current_id() != self._handed_out:
-            self._hand_out(self._current())
-
-    def _consumers(self, revision: str) -> tuple[list[str], list[str]]:
-        """Who has acknowledged a revision, and who runs or may run another one."""
-        known = self._opened.acknowledgements()
-        listening = {
-            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-            for info in self.get_subscriptions_info_by_topic(self._parameters.topic_name)
-            # Hidden nodes, like that of `ros2 topic echo`, look on and run nothing.
-            if not info.node_name.startswith('_')
-        }
-        consumers = sorted({*known, *listening})
-        return (
-            [name for name in consumers if known.get(name) == revision],
-            [name for name in consumers if known.get(name) != revision],
-        )
-
-
-def _commit_to(store: Path, prepared: Preparation, comment: str) -> Revision:
-    with RevisionStore(store) as revisions:
-        return revisions.commit(prepared.content, prepared.fit.base, comment)
-
-
-def _roll_back_in(store: Path, revision: str, comment: str) -> Revision:
-    with RevisionStore(store) as revisions:
-        return revisions.rollback(revision, comment)
-
-
-def _as_text(content: Content) -> Content:
-    """A content whose description a message can hold byte for byte."""
-    try:
-        content.description.decode()
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f'the robot description is not UTF-8, as texts of ROS are: {error}',
-            fix='Convert it, and change its declaration of the encoding') from error
-    return content
-
-
-def _outdated(consumers: list[str]) -> str:
-    return f'Another revision still runs in {", ".join(consumers)}.' if consumers else ''
+        return self._revisions.diagnose()
 
 
 def main() -> int:

@@ -180,6 +180,10 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             self.get_logger().error(''.join(traceback.format_exception(error)))
         self.report()
 
+    def absolute_name(self, name: str) -> str:
+        """The name of another node or an action, with the namespace of this one if it has none."""
+        return name if name.startswith('/') else f'{self.get_namespace().rstrip("/")}/{name}'
+
     def every(self, period: float, callback: Callable[[], None]) -> Timer:
         """Call back every so many seconds, by the steady clock, until cleaned up."""
         # Not the node's clock, which stands still when simulated time does.

@@ -47,7 +47,7 @@ class RobotObserver:
         self._monitor_heard = self._looked = -np.inf
         self._publishers, self._rate = 0, float('nan')
         self._unknown = np.full(len(robot.joint_names), np.nan)
-        self._monitor = '' if monitor is None else absolute_name(node, monitor)
+        self._monitor = '' if monitor is None else node.absolute_name(monitor)
         # Every node of a robot beats: taken when it is time to look, not one by one.
         self._heartbeats = node.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS) if self._monitor else None
 
@@ -88,8 +88,3 @@ class RobotObserver:
             self.monitor_fault = heartbeat.message or 'It reports an error.'
         elif heartbeat.state == Heartbeat.INACTIVE:
             self.monitor_fault = 'It is not active.'
-
-
-def absolute_name(node: SysidNode[Any], name: str) -> str:
-    """The name of another node, with the namespace of this one where it has none."""
-    return name if name.startswith('/') else f'{node.get_namespace().rstrip("/")}/{name}'

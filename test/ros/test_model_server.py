@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.msg import Heartbeat, IdentifiedParameters, ResultCode, RevisionInfo
 from sysid_ros.nodes.conversions import parameters_from_message
-from sysid_ros.nodes.model_server import ModelServerSettings
+from sysid_ros.nodes.model_server_settings import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.release.store import RevisionStore
 from sysid_ros.srv import CommitParameters

@@ -1,0 +1,160 @@
+"""The robot that a monitor watches, and the nodes that move it: what is heard, and what it shows.
+
+Loads Pinocchio and the compiled functions, so that a node imports it when it is configured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sysid_ros.excitation.configuration import ExcitationPlan
+from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.first_run import MissedTorque
+from sysid_ros.excitation.safety.limits import MotionLimits
+from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse
+from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters
+from sysid_ros.nodes.acknowledgement import Acknowledgement
+from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.monitor_settings import MonitorNodeSettings
+from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STREAM, SysidNode, now
+from sysid_ros.nodes.robot_description import published_description
+from sysid_ros.nodes.robot_observer import BEATS, RobotObserver
+
+_MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
+_WORKING = (Heartbeat.WORKING, Heartbeat.STOPPING)
+
+
+class MonitoredRobot:
+    """A robot and its nodes as heard and judged, from ``configure`` of the monitor to its clean-up.
+
+    Args:
+        node: The monitor.
+
+    Attributes:
+        joints: Names of the robot's joints.
+        watched: Fully qualified names of the nodes whose silence stops the robot.
+        revision: Id of the revision that torques are predicted with; empty for the prior.
+        moving: Whether the robot moved, or was told to, at the last update.
+
+    Raises:
+        SysidError: The plan cannot be read, or the robot not be loaded.
+    """
+
+    def __init__(self, node: SysidNode[MonitorNodeSettings]) -> None:
+        settings, self._node = node.settings, node
+        self._plan = plan = ExcitationPlan.load(
+            settings.plan, published_description(node, Path(settings.plan)))
+        self._model = plan.settings.robot.build(plan.base)
+        self.joints = self._model.robot.joint_names
+        self._observer = RobotObserver(node, self._model.robot, settings.joint_states, None)
+        self.watched = tuple(node.absolute_name(name) for name in settings.watch)
+        self._believed: IdentifiedParameters | None = None
+        self._missed = MissedTorque(len(self.joints))
+        self._monitor = self._monitor_of_settings()
+        self._pulses: dict[str, Pulse] = {}
+        self._command: Command | None = None
+        self._seen: Observation = self._observer.seen()
+        self.revision, self.moving = '', False
+        # Taken when it is time to look, not one by one.
+        self._heartbeats = node.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
+        self._statuses = node.poll(ExcitationStatus, settings.status, STREAM)
+        node.listen(IdentifiedParameters, settings.parameters, self._take_parameters, LATCHED)
+        Acknowledgement(node, settings.parameters, lambda: self.revision)
+
+    def take_settings(self) -> None:
+        """Judge by the node's present settings from now on."""
+        self._monitor = self._monitor_of_settings()
+
+    # Updates and what they show
+
+    def update(self, moment: float) -> None:
+        """Take in what was said since the last update.
+
+        Args:
+            moment: The time in [s].
+        """
+        self._seen = self._observer.seen()
+        self._listen(moment)
+        self.moving = self._monitor.moving(moment, self._seen, self._command)
+
+    def findings(self, moment: float) -> tuple[str, ...]:
+        """Reasons to stop everything, by the last update, one sentence each."""
+        return self._monitor.findings(moment, self._seen, self._command, self._pulses)
+
+    def at_rest(self) -> bool:
+        """Whether joint states that are fresh showed rest at the last update."""
+        return self._monitor.at_rest(self._seen)
+
+    def absent(self, moment: float) -> tuple[str, ...]:
+        """Watched nodes that are silent or were never heard, one sentence each."""
+        return self._monitor.absent(moment, self._pulses)
+
+    def forget(self) -> None:
+        """Forget what was said of a motion that is over, and who was silent in it."""
+        # Who is silent now is missed again from the next sign of life.
+        longest = now() - self._node.settings.heartbeat_timeout
+        self._pulses = {
+            name: pulse for name, pulse in self._pulses.items() if pulse.received > longest}
+        self._command = None
+
+    def torques(self) -> Iterator[tuple[str, float]]:
+        """Unexplained torques, and those that the description misses where known, with a name."""
+        for name, value in zip(self.joints, self._monitor.unexplained.tolist(), strict=True):
+            yield f'unexplained torque of {name}', value
+        for name, value in zip(self.joints, self._missed.level.tolist(), strict=True):
+            if np.isfinite(value):
+                yield f'torque of {name} that the description misses', value
+
+    # What others say
+
+    def _listen(self, moment: float) -> None:
+        # When it was said counts, not when it is heard.
+        clock = time.time_ns()
+        for heartbeat, received in self._heartbeats.take():
+            if heartbeat.node in self.watched:
+                self._pulses[heartbeat.node] = Pulse(
+                    moment - 1e-9 * max(clock - received, 0), heartbeat.state in _WORKING)
+        for status, received in self._statuses.take()[-1:]:
+            self._command = Command(
+                status.phase in _MOVING, moment - 1e-9 * max(clock - received, 0),
+                done=status.phase == ExcitationStatus.DONE)
+            if tuple(status.joint_names) == self.joints:
+                self._command = replace(
+                    self._command, q=np.array(status.position), a=np.array(status.acceleration))
+
+    def _take_parameters(self, message: IdentifiedParameters) -> None:
+        self._predict_by(self._monitor, message)
+        self._believed = message
+        self.revision = message.revision
+
+    def _predict_by(self, monitor: MotionMonitor, message: IdentifiedParameters) -> None:
+        monitor.predict_by(
+            parameters_from_message(message, self._model).values,
+            # The first revision holds what the description says, and no estimate.
+            identified=bool(message.estimate))
+
+    def _monitor_of_settings(self) -> MotionMonitor:
+        settings, plan = self._node.settings, self._plan
+        monitor = MotionMonitor(
+            self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self.watched,
+            _tolerances(settings), residual=settings.residual,
+            first_residual=settings.first_residual, first_run=settings.first_run,
+            cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
+            singularity=plan.settings.design.singularity_margin, missed=self._missed,
+        )
+        if self._believed is not None:
+            self._predict_by(monitor, self._believed)
+        return monitor
+
+
+def _tolerances(settings: MonitorNodeSettings) -> PlaybackTolerances:
+    return PlaybackTolerances(
+        settings.tracking_error, settings.state_timeout, settings.heartbeat_timeout,
+        bad_in_a_row=settings.bad_in_a_row, reaction_time=settings.reaction_time,
+        over=settings.over,
+    )
