@@ -61,7 +61,7 @@ def _sender(
     # A piece that is not answered while it lasts is not followed by another one in time.
     return TrajectoryAction(node, joints, name, lambda: (
         np.full(len(joints), node.settings.tracking_error), node.settings.result_margin),
-        min(ANSWER, horizon) if horizon else ANSWER)
+        min(ANSWER, horizon) if horizon else ANSWER, replaces=horizon > 0.0)
 
 
 def control_law(designer: Designer, settings: ExcitationNodeSettings) -> ControlLaw:

@@ -2,7 +2,8 @@
 
 What it finds it says again and again until the robot is at rest: a request to stop, heard by every
 node of this package; goals of trajectory controllers are taken back; trajectory topics get an
-empty trajectory. What it found stays found until a person resets it. It is software, and no
+empty trajectory. Where the excitation brakes the robot these two wait for that, for no longer than
+braking can take. What it found stays found until a person resets it. It is software, and no
 substitute for a safety-rated stop.
 """
 
@@ -129,7 +130,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
 
     def _act(self, robot: MonitoredRobot, moment: float) -> None:
         """Stop everybody, for as long as something moves."""
-        if robot.at_rest() and moment - self._since > _LEAST:
+        told = self._cancelled >= self._since
+        if told and robot.at_rest() and moment - self._since > _LEAST:
             return
         if moment - self._requested > _REQUEST:
             self._requested = moment
@@ -137,7 +139,9 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
                 stamp=self.get_clock().now().to_msg(), source=self.get_fully_qualified_name(),
                 reasons=list(self._reasons),
             ))
-        if moment - self._cancelled > _CANCEL:
+        # A goal that is taken back, and an empty trajectory, hold the robot where it is, however
+        # fast that is: whoever brakes it is let do so.
+        if moment - self._cancelled > _CANCEL and not robot.brakes(moment, self._since):
             self._cancelled = moment
             for publisher in self._trajectories:
                 publisher.publish(JointTrajectory(joint_names=list(robot.joints)))

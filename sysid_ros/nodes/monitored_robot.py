@@ -14,6 +14,7 @@ import numpy as np
 
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
+from sysid_ros.excitation.safety.braking import BrakingPhases
 from sysid_ros.excitation.safety.first_run import MissedTorque
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse
@@ -27,6 +28,9 @@ from sysid_ros.nodes.robot_observer import BEATS, RobotObserver
 
 _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
 _WORKING = (Heartbeat.WORKING, Heartbeat.STOPPING)
+# Times in [s] for which a status counts, and until the excitation says that it brakes; and time
+# that braking may take beyond the shortest.
+_HEARD, _ANSWER, _LATER = 0.1, 0.1, 0.2
 
 
 class MonitoredRobot:
@@ -53,6 +57,7 @@ class MonitoredRobot:
         self.joints = self._model.robot.joint_names
         self._observer = RobotObserver(node, self._model.robot, settings.joint_states, None)
         self.watched = tuple(node.absolute_name(name) for name in settings.watch)
+        self._limits = MotionLimits.of(self._model.robot, plan.settings.limits)
         self._believed: IdentifiedParameters | None = None
         self._missed = MissedTorque(len(self.joints))
         self._monitor = self._monitor_of_settings()
@@ -60,6 +65,7 @@ class MonitoredRobot:
         self._command: Command | None = None
         self._seen: Observation = self._observer.seen()
         self.revision, self.moving = '', False
+        self._stopping, self._longest_stop = False, self._longest_braking() + _LATER
         # Taken when it is time to look, not one by one.
         self._heartbeats = node.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
         self._statuses = node.poll(ExcitationStatus, settings.status, STREAM)
@@ -89,6 +95,18 @@ class MonitoredRobot:
     def at_rest(self) -> bool:
         """Whether joint states that are fresh showed rest at the last update."""
         return self._monitor.at_rest(self._seen)
+
+    def brakes(self, moment: float, since: float) -> bool:
+        """Whether the excitation moves the robot, and brakes it, or may still say that it does.
+
+        Args:
+            moment: The time in [s].
+            since: When it was asked to, in [s].
+        """
+        command = self._command
+        if command is None or not command.moving or moment - command.received > _HEARD:
+            return False
+        return moment - since < (self._longest_stop if self._stopping else _ANSWER)
 
     def absent(self, moment: float) -> tuple[str, ...]:
         """Watched nodes that are silent or were never heard, one sentence each."""
@@ -123,6 +141,7 @@ class MonitoredRobot:
             self._command = Command(
                 status.phase in _MOVING, moment - 1e-9 * max(clock - received, 0),
                 done=status.phase == ExcitationStatus.DONE)
+            self._stopping = status.phase == ExcitationStatus.STOPPING
             if tuple(status.joint_names) == self.joints:
                 self._command = replace(
                     self._command, q=np.array(status.position), a=np.array(status.acceleration))
@@ -138,12 +157,20 @@ class MonitoredRobot:
             # The first revision holds what the description says, and no estimate.
             identified=bool(message.estimate))
 
+    def _longest_braking(self) -> float:
+        """Time from full speed and acceleration to rest in [s]; 0 where a limit is missing."""
+        limits = self._limits
+        with np.errstate(invalid='ignore'):
+            phases = BrakingPhases.of(limits, limits.velocity, limits.acceleration)
+        longest = float(np.max(phases.duration, initial=0.0))
+        return longest if np.isfinite(longest) else 0.0
+
     def _monitor_of_settings(self) -> MotionMonitor:
         settings, plan = self._node.settings, self._plan
         monitor = MotionMonitor(
-            self._model, MotionLimits.of(self._model.robot, plan.settings.limits), self.watched,
-            _tolerances(settings), residual=settings.residual,
-            first_residual=settings.first_residual, first_run=settings.first_run,
+            self._model, self._limits, self.watched, _tolerances(settings),
+            residual=settings.residual, first_residual=settings.first_residual,
+            first_run=settings.first_run,
             cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
             singularity=plan.settings.design.singularity_margin, missed=self._missed,
         )

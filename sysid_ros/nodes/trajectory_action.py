@@ -23,7 +23,7 @@ from sysid_ros.nodes.node import SysidNode
 ACTION_TYPE = 'control_msgs/action/FollowJointTrajectory'
 #: Longest time until a controller answers to a goal in [s].
 ANSWER = 2.0
-# The same for a goal that is taken back.
+# The same for a goal that is taken back, and for one that brakes.
 _CANCEL = 0.2
 # Goals, the newest among them, whose ends are waited for.
 _ASKED = 4
@@ -46,7 +46,12 @@ def follow_joint_trajectory() -> type:
 
 
 class TrajectoryAction:
-    """Trajectories as goals, each of which replaces the one before; a stop takes them back.
+    """Trajectories as goals, each of which replaces the one before.
+
+    A stop replaces the goal under way by one that brakes, since a controller whose goal is taken
+    back holds the robot where it is, however fast that is. The goal is taken back where the
+    controller does not replace goals, refuses or overlooks this one, or is not done with it in
+    time, and where nobody knows where the robot is.
 
     It is a :class:`~sysid_ros.nodes.rolling_trajectory.TrajectorySender`. A goal that was replaced
     is cancelled or aborted by the controller, or its end is never told (joint_trajectory_controller
@@ -60,6 +65,7 @@ class TrajectoryAction:
         tolerated: Gives, when a motion begins, the farthest from the path and from the goal, shape
             ``(n,)``, in [rad] or [m], and the longest time that the result may come late in [s].
         answer: Longest time until the controller answers to a goal in [s].
+        replaces: Whether the controller takes a goal in place of the one under way.
 
     Raises:
         ConfigurationError: ``control_msgs`` is not installed.
@@ -67,9 +73,11 @@ class TrajectoryAction:
 
     def __init__(
         self, node: SysidNode[Any], joints: tuple[str, ...], action: str,
-        tolerated: Callable[[], tuple[np.ndarray, float]], answer: float = ANSWER,
+        tolerated: Callable[[], tuple[np.ndarray, float]], answer: float = ANSWER, *,
+        replaces: bool = True,
     ) -> None:
         self._node, self._joints, self._answer = node, joints, answer
+        self._replaces = replaces
         self._kind: Any = follow_joint_trajectory()
         self._tolerated = tolerated
         self._tolerance, self._margin = tolerated()
@@ -89,6 +97,8 @@ class TrajectoryAction:
         self._accepted = 0
         self._waiting = self._running = self._last = False
         self._sent = self._deadline = self._cancelled = np.inf
+        # Number of the goal that brakes, and when it is over; 0 for none.
+        self._braking, self._braked = 0, np.inf
         self._failure = ''
 
     def problem(self) -> str:
@@ -124,9 +134,29 @@ class TrajectoryAction:
         return self._goal is not None and not self._waiting
 
     def stop(self, now: float, braking: JointTrajectory | None) -> None:
-        """Take the goal back, then all goals, again and again until none is left."""
+        """Replace the goal by one that brakes; else take it back, then all, until none is left."""
         if self.finished():
             return
+        if braking is not None and self._may_brake():
+            self.deliver(now, braking, last=True)
+            self._braking, self._braked = self._number, now + _length(braking) + self._margin
+        elif not self._brakes(now):
+            self._take_back(now)
+
+    def _may_brake(self) -> bool:
+        """Whether the controller replaces the goal under way, and was not told to stop yet."""
+        told = self._braking > 0 or self._cancelled < np.inf
+        return self._replaces and self._running and not (told or self._failure)
+
+    def _brakes(self, now: float) -> bool:
+        """Whether the controller has the goal that brakes, or may still take it."""
+        if self._braking == 0:
+            return False
+        if self._accepted == self._braking:
+            return now < self._braked
+        return self._waiting and now - self._sent < _CANCEL
+
+    def _take_back(self, now: float) -> None:
         if self._cancelled == np.inf:
             self._cancelled = now
             if self.taken():
@@ -170,7 +200,8 @@ class TrajectoryAction:
     def _answered(self, number: int, goal: Any) -> None:
         if number < self._first:
             return
-        self._waiting = False
+        if number == self._number:
+            self._waiting = False
         if goal.accepted:
             self._goal, self._accepted, self._running = goal, number, True
             if self._cancelled < np.inf:
@@ -226,6 +257,12 @@ class TrajectoryAction:
         # A controller that replaces a goal says so in the code, or aborts it; without a code a
         # goal is cancelled for who asked for that.
         return code in violated or (status == GoalStatus.STATUS_CANCELED and code == 0)
+
+
+def _length(trajectory: JointTrajectory) -> float:
+    """Time that a trajectory takes in [s]."""
+    last = trajectory.points[-1].time_from_start
+    return float(last.sec + 1e-9 * last.nanosec)
 
 
 def _code_name(result: Any, code: int) -> str:

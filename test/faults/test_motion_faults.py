@@ -32,6 +32,7 @@ class PaperOutput:
         self.path, self.sent, self.stops = None, [], 0
         self.absent = self.broken = ''
         self.accepts, self.done = True, streams
+        self.first_stop = None
 
     def problem(self):
         return self.absent
@@ -48,6 +49,7 @@ class PaperOutput:
     def stop(self, now, stop):
         assert stop is None or np.isfinite(stop.rest).all()
         self.stops += 1
+        self.first_stop = self.first_stop or stop
 
     def finished(self):
         return self.done
@@ -389,6 +391,23 @@ def test_40_a_goal_is_taken_back_again_and_again_until_the_robot_rests(far_robot
     far_robot.changes = {}
     far_robot.run(0.5)
     assert [end.outcome for end in far_robot.ends] == [Outcome.STOPPED]
+
+
+@pytest.mark.parametrize('silent', [False, True])
+def test_37_a_stop_begins_where_the_robot_is_and_at_the_set_point_where_that_is_not_known(
+    far_robot, silent
+):
+    far_robot.begin()
+    far_robot.run(1.0)
+    measured = far_robot.q + np.array([0.02, 0.0, 0.0])
+    far_robot.changes = {'q': measured, 'age': 1.0} if silent else {'q': measured}
+    if not silent:
+        far_robot.session.stop(far_robot.now, 'in mid-motion')
+    # The state is as old as it was when it was measured; the set-point goes on.
+    point, = far_robot.run(STEP)
+    begun = far_robot.output.first_stop.sample(np.zeros(1)).q[0]
+    np.testing.assert_array_equal(begun, point.q if silent else measured)
+    assert np.abs(point.q - measured).max() > 0.01
 
 
 def test_a_short_stop_stays_on_the_path_and_a_long_one_brakes(designer, motion):

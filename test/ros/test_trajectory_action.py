@@ -40,7 +40,8 @@ def path(seconds: float = 1.0, samples: int = 11) -> Motion:
 def make_output(node, name, horizon=0.0):
     from sysid_ros.nodes.trajectory_action import TrajectoryAction
 
-    action = TrajectoryAction(node, JOINTS, name, lambda: (np.array([0.1, 0.2]), 0.3))
+    action = TrajectoryAction(
+        node, JOINTS, name, lambda: (np.array([0.1, 0.2]), 0.3), replaces=horizon > 0.0)
     return RollingTrajectory(node, LIMITS, action, horizon)
 
 
@@ -220,6 +221,77 @@ def test_36_a_piece_that_ended_before_the_next_was_sent_is_a_failure(ros, action
     controller.end('succeed')
     ros.wait(output.finished)
     assert 'before it was sent the next one' in output.failure(10.5)
+
+
+def begin_pieces(ros, output):
+    """A motion whose second piece is under way."""
+    output.begin(10.0, path(1.0, 201))
+    ros.wait(output.begun)
+    output.send(10.11, POINT, SEEN)
+    ros.wait(output.begun)
+
+
+@pieces
+def test_40_a_goal_is_replaced_by_one_that_brakes_from_where_the_robot_is(ros, action):
+    output, controller = action
+    begin_pieces(ros, output)
+    for now in (10.15, 10.16, 10.2):
+        output.stop(now, stop())
+        output.send(now, POINT, SEEN)
+    ros.wait(lambda: len(controller.goals) == 3)
+    braking = controller.goals[2].request.trajectory
+    assert braking.header.stamp.sec == 0
+    assert list(braking.points[-1].velocities) == [0.0, 0.0]
+    np.testing.assert_allclose(braking.points[-1].positions, stop().rest)
+    last = braking.points[-1].time_from_start
+    assert last.sec + 1e-9 * last.nanosec == pytest.approx(stop().duration)
+    # That the goal before it ended, in whatever way, is no reason to take this one back.
+    controller.end('abort', -1, 'replaced', goal=1)
+    ros.spin(0.1)
+    output.stop(10.5, stop())
+    controller.end('succeed')
+    ros.wait(output.finished)
+    output.stop(20.0, stop())
+    ros.spin(0.1)
+    assert (len(controller.goals), controller.cancels) == (3, 0)
+
+
+@pieces
+def test_40_a_goal_that_brakes_and_does_not_end_in_time_is_taken_back(ros, action):
+    output, controller = action
+    begin_pieces(ros, output)
+    output.stop(10.15, stop())
+    ros.wait(lambda: len(controller.goals) == 3)
+    ros.spin(0.1)
+    over = 10.15 + stop().duration + 0.3
+    output.stop(over - 0.01, stop())
+    ros.spin(0.1)
+    assert controller.cancels == 0
+    output.stop(over + 0.01, stop())
+    ros.wait(lambda: controller.goals[2].is_cancel_requested)
+
+
+@pieces
+def test_40_a_controller_that_refuses_a_goal_that_brakes_has_its_goal_taken_back(ros, action):
+    output, controller = action
+    begin_pieces(ros, output)
+    controller.accepts = False
+    output.stop(10.15, stop())
+    ros.wait(lambda: output.failure(10.15))
+    output.stop(10.16, stop())
+    ros.wait(lambda: controller.goals[1].is_cancel_requested)
+    assert len(controller.goals) == 2
+
+
+@pieces
+def test_40_where_a_goal_that_brakes_is_not_answered_all_goals_are_taken_back(ros, action):
+    output, controller = action
+    begin_pieces(ros, output)
+    output.stop(10.15, stop())
+    # Nobody listens to what the controller says meanwhile.
+    output.stop(10.36, stop())
+    ros.wait(lambda: controller.cancels)
+    ros.wait(lambda: len(controller.goals) == 3 and controller.goals[2].is_cancel_requested)
 
 
 @pieces

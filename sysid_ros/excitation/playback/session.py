@@ -349,18 +349,28 @@ class MotionSession:
 
     def _rests(self, now: float, seen: Observation) -> bool:
         """Whether joint states that are fresh have shown rest for a while."""
-        fresh = seen.age <= self._checks.settings.limits(seen.rate).state_timeout
         slow = np.abs(seen.v) <= self._settings.rest_velocity * self._limits.velocity
-        if not (fresh and slow.all()):
+        if not (self._fresh(seen) and slow.all()):
             self._slow_since = np.inf
             return False
         self._slow_since = min(self._slow_since, now)
         return now - self._slow_since >= _RESTING
 
+    def _fresh(self, seen: Observation) -> bool:
+        return seen.age <= self._checks.settings.limits(seen.rate).state_timeout
+
     def _from_here(self, seen: Observation) -> BrakingStop | None:
-        """A stop from the measured state, with the planned acceleration."""
-        a = np.zeros_like(seen.q) if self._point is None else self._point.a
+        """A stop from the measured state, with the planned acceleration.
+
+        A measured state that is old is one that the robot has left: the stop begins at the
+        set-point then.
+        """
+        q, v, a = seen.q, seen.v, np.zeros_like(seen.q)
+        if self._point is not None:
+            a = self._point.a
+            if not self._fresh(seen):
+                q, v = self._point.q, self._point.v
         try:
-            return BrakingStop(self._limits, seen.q, seen.v, a)
+            return BrakingStop(self._limits, q, v, a)
         except ExcitationError:
             return None
