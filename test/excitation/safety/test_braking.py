@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,6 +69,19 @@ def test_the_way_is_the_braking_range(state) -> None:
     np.testing.assert_allclose(q.max(axis=0) - q[0], high, atol=1e-5)
 
 
+@given(state=STATE, reaction=st.floats(0.0, 0.5))
+@settings(max_examples=150, deadline=None)
+def test_until_braking_begins_the_joints_go_on_as_they_are(state, reaction: float) -> None:
+    _, v, a = stop_of(state)
+    t = np.linspace(0.0, reaction, 501)[:, None]
+    reacting = t * v + 0.5 * t**2 * a
+    stop = BrakingStop(limits(), reacting[-1], v + reaction * a, a).grid(2000.0)
+    q = np.concatenate([reacting, stop.q])
+    low, high = braking_range(limits(), v, a, reaction)
+    np.testing.assert_allclose(q.min(axis=0), low, atol=2e-5)
+    np.testing.assert_allclose(q.max(axis=0), high, atol=2e-5)
+
+
 @pytest.mark.parametrize(('v', 'expected'), [(2.0, 2.0 / 4.0 + 4.0 / 30.0),
                                              (0.1, 2.0 * (0.1 / 30.0) ** 0.5)])
 def test_from_steady_motion_the_time_is_the_textbook_formula(v: float, expected: float) -> None:
@@ -89,3 +104,30 @@ def test_an_acceleration_beyond_its_limit_counts_up_to_it() -> None:
 def test_a_state_that_is_not_finite_is_refused() -> None:
     with pytest.raises(ExcitationError, match='braking needs every velocity'):
         BrakingStop(limits(), np.zeros(3), np.array([0.0, np.nan, 0.0]), np.zeros(3))
+
+
+@pytest.mark.parametrize('name', ['position', 'velocity', 'acceleration'])
+def test_every_value_of_a_state_has_to_be_finite(name: str) -> None:
+    for value in (np.nan, np.inf):
+        state = {each: np.zeros(3) for each in ('position', 'velocity', 'acceleration')}
+        state[name] = np.array([0.0, 0.0, value])
+        with pytest.raises(ExcitationError, match=f'braking needs every {name}'):
+            BrakingStop(limits(), *state.values())
+
+
+def test_a_joint_without_a_limit_to_brake_by_is_refused() -> None:
+    for name in ('acceleration', 'jerk'):
+        endless = replace(limits(), **{name: np.array([1.0, np.inf, 1.0])})
+        with pytest.raises(ExcitationError, match=f'braking needs every limit of {name}'):
+            BrakingStop(endless, *np.zeros((3, 3)))
+
+
+def test_a_grid_has_both_ends_and_no_fewer_samples_than_its_rate_asks_for() -> None:
+    # At 0.5 rad/s: 0.25 s from onset to release, as 0.5 < 4² / 30.
+    stop = BrakingStop(limits(), np.zeros(3), np.array([0.5, 0.0, 0.0]), np.zeros(3))
+    assert stop.duration == pytest.approx(2.0 * (0.5 / 30.0) ** 0.5)
+    motion = stop.grid(100.0)
+    assert len(motion.t) == 1 + int(np.ceil(100.0 * stop.duration))
+    assert (motion.t[0], motion.t[-1]) == (0.0, stop.duration)
+    resting = BrakingStop(limits(), np.zeros(3), np.zeros(3), np.zeros(3)).grid(100.0)
+    assert len(resting.t) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -138,3 +138,57 @@ def test_moving_away_from_a_limit_is_no_reason_to_stop() -> None:
 def test_settings_that_cannot_be_used_are_refused(change: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match='monitor'):
         monitor(**change)
+
+
+def test_what_is_tolerated_without_other_word() -> None:
+    assert asdict(MonitorSettings()) == {
+        'reaction_time': 0.05, 'tracking_error': 0.1, 'state_timeout': 0.1, 'over': 0.05}
+
+
+NUMBERS = st.floats(-10.0, 10.0) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 5e-324])
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(asdict(MonitorSettings()), NUMBERS)))
+@settings(max_examples=300, deadline=None)
+def test_settings_are_finite_numbers_above_zero_or_refused_by_their_name(given_) -> None:
+    usable = {
+        name: np.isfinite(value) and (value > 0.0 or (
+            value == 0.0 and name in ('reaction_time', 'over')))
+        for name, value in given_.items()}
+    try:
+        MonitorSettings(**given_)
+    except ConfigurationError as error:
+        named = [name for name in given_ if f'monitor: {name}: ' in str(error)]
+        assert len(named) == 1 and not usable[named[0]]
+    else:
+        assert all(usable.values())
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_a_bound_is_allowed_and_what_is_beyond_is_not(side: float) -> None:
+    end, still = side * np.array([2.0, -2.0]), np.zeros(2)
+    assert monitor().findings(end, still) == ()
+    assert len(monitor().findings(1.0001 * end, still)) == 2
+    assert monitor().findings(still, still, age=side * 0.1) == ()
+    assert len(monitor().findings(still, still, age=side * 0.1001)) == 1
+    for part, count in ((1.05, 0), (1.0501, 2)):
+        fast, strong = side * part * np.array([1.5, -1.5]), side * part * np.array([20.0, -20.0])
+        assert len(monitor().findings(still, fast)) == count
+        assert len(monitor().findings(still, still, effort=strong)) == count
+    for far, count in ((0.125, 0), (0.1251, 2)):
+        found = monitor(tracking_error=0.125).findings(still, still, commanded=side * far + still)
+        assert len(found) == count
+
+
+def test_a_planned_acceleration_that_is_not_finite_is_said() -> None:
+    still = np.zeros(2)
+    found = monitor().findings(still, still, a=np.array([0.0, np.nan]))
+    assert found == ('The acceleration of joint1 is not finite.',)
+    found = monitor().findings(still, still, commanded=np.array([np.inf, np.nan]))
+    assert found == ('The command of joint0 is not finite.', 'The command of joint1 is not finite.')
+
+
+def test_a_joint_that_turns_round_by_plan_is_not_expected_to_go_on() -> None:
+    q, v = np.array([1.95, 0.0]), np.array([0.4, 0.0])
+    assert len(monitor().findings(q, v)) == 1
+    assert monitor().findings(q, v, a=np.array([-4.0, 0.0])) == ()

@@ -229,3 +229,52 @@ def test_a_robot_of_which_a_joint_is_unknown_was_not_seen_moving(monitor, moving
     assert not monitor.seen_moving(replace(moving, q=Q + unknown, v=moving.v + unknown))
     # Whose speed alone is unknown may move.
     assert monitor.seen_moving(replace(RESTING, v=unknown))
+
+
+def test_a_robot_rests_below_a_fiftieth_of_its_speed(model, limits) -> None:
+    monitor = MotionMonitor(model, limits, (), PlaybackTolerances())
+    for part, rests in ((0.02, True), (-0.02, True), (0.0201, False), (-0.0201, False)):
+        seen = replace(RESTING, v=part * limits.velocity * [0.0, 1.0, 0.0])
+        assert monitor.at_rest(seen) is rests
+        assert monitor.seen_moving(seen) is not rests
+        assert monitor.moving(NOW, seen, None) is not rests
+    for age, fresh in ((0.1, True), (0.101, False)):
+        assert monitor.at_rest(replace(RESTING, age=age)) is fresh
+        # As late as five periods at their rate.
+        assert monitor.at_rest(replace(RESTING, age=2.0 * age, rate=25.0)) is fresh
+
+
+def test_a_node_may_be_silent_as_long_as_it_is_told_and_its_motion_half_as_long_again(
+    model, limits, moving
+) -> None:
+    tolerant = MotionMonitor(model, limits, ('/one',), PlaybackTolerances(heartbeat_timeout=0.25))
+    for silence, count in ((0.25, 0), (0.26, 1)):
+        pulses = {'/one': Pulse(NOW - silence, True)}
+        assert len(tolerant.findings(NOW, moving, TOLD, pulses)) == count
+        assert len(tolerant.absent(NOW, pulses)) == count
+    for silence, count in ((0.375, 0), (0.376, 1)):
+        told = replace(TOLD, received=NOW - silence)
+        found = tolerant.findings(NOW, moving, told, {'/one': Pulse(NOW, True)})
+        assert len(found) == count
+        assert all('Nothing is heard of the motion' in each for each in found)
+
+
+def test_01_as_many_states_without_a_position_are_passed_over_as_is_tolerated(
+    monitor, moving
+) -> None:
+    for count, found in ((5, 0), (6, 1)):
+        bad = replace(moving, bad_in_a_row=count)
+        assert len(monitor.findings(NOW, bad, TOLD, HEARD)) == found
+
+
+@pytest.mark.parametrize('change', [{'a': None}, {'received': NOW - 0.3}])
+def test_46_without_a_fresh_acceleration_no_contact_is_judged(
+    monitor, moving, limits, change
+) -> None:
+    pushed = replace(moving, effort=moving.effort + 0.95 * limits.effort)
+    for now in NOW + np.arange(0.0, 0.5, 0.01):
+        told = replace(TOLD, received=now + change.get('received', NOW) - NOW)
+        told = replace(told, a=change.get('a', told.a))
+        found = monitor.findings(now, pushed, told, {name: Pulse(now, True) for name in HEARD})
+        assert not any('torque' in each for each in found)
+    assert not monitor.unexplained.any()

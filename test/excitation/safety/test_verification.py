@@ -14,7 +14,7 @@ from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.geometry.clearance import Box, KeepIn
 from sysid_ros.excitation.safety.limits import MotionLimits
-from sysid_ros.excitation.safety.verification import resampled, verify
+from sysid_ros.excitation.safety.verification import predicted_torque, resampled, verify
 from sysid_ros.mechanics.torque_model import TorqueModel
 
 
@@ -177,3 +177,42 @@ def test_30_samples_may_differ_by_what_derivatives_allow_and_half_of_it(
         found = verify(model, limits, spoilt).findings
         assert bool(found) is jumps
         assert all(f'The {quantity} of wrist jumps' in each for each in found)
+
+
+def test_two_samples_are_a_motion_and_one_is_none(
+    model: TorqueModel, limits: MotionLimits, motion: Motion
+) -> None:
+    names = ('t', 'q', 'v', 'a', 'jerk')
+    rest = still(motion)
+    for count, findings in ((2, ()), (1, ('The times do not rise from sample to sample.',))):
+        few = Motion(*(getattr(rest, name)[:count] for name in names))
+        found = verify(model, limits, few)
+        assert found.findings == findings and found.allowed is not bool(findings)
+    twice = replace(rest, t=np.where(np.arange(26) == 7, rest.t[6], rest.t))
+    assert verify(model, limits, twice).findings[0] == findings[0]
+
+
+def test_a_motion_uses_the_parts_of_limits_that_it_reaches(
+    model: TorqueModel, limits: MotionLimits, motion: Motion
+) -> None:
+    found = verify(model, limits, motion)
+    tau = model.torque(model.parameters.prior, motion.q, motion.v, motion.a)
+    for name, values, most in (
+        ('position', motion.q - limits.centre, limits.reach),
+        ('velocity', motion.v, limits.velocity), ('acceleration', motion.a, limits.acceleration),
+        ('jerk', motion.jerk, limits.jerk), ('effort', tau, limits.effort),
+    ):
+        np.testing.assert_allclose(found.used[name], np.abs(values).max(axis=0) / most)
+    assert found.clearance == np.inf
+    endless = replace(limits, upper=np.array([np.inf, *limits.upper[1:]]))
+    assert verify(model, endless, motion).used['position'][0] == 0.0
+
+
+def test_the_torque_of_a_long_motion_is_that_of_its_parts(
+    model: TorqueModel, motion: Motion
+) -> None:
+    names = ('t', 'q', 'v', 'a', 'jerk')
+    long = Motion(*(np.concatenate(3 * [getattr(motion, name)]) for name in names))
+    assert len(long.t) > 5000
+    np.testing.assert_array_equal(
+        predicted_torque(model, long), np.tile(predicted_torque(model, motion), (3, 1)))
