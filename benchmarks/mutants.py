@@ -9,8 +9,9 @@ comparison takes or leaves its bound, ``raise`` or ``return`` is dropped, a cons
 killed when a test of its module fails, or takes too long; a survivor is a rule that may be lost
 unnoticed, or a change that means nothing: people have to look.
 
-Every mutant is tried in a process forked from one that has the libraries loaded, in a copy of the
-tree in a temporary folder; two are tried at a time.
+Every mutant is tried in a process forked from one that has the sources of a copy of the tree and
+their tests loaded: only what imports the changed module is loaded anew. The same is done without
+any change first, for every module, which must pass and tells how long its tests take.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from _mutation import Mutant, mutants, mutated
+from _preloaded import dependents, forget
 
 for _library in ('OMP', 'OPENBLAS', 'MKL'):
     os.environ[f'{_library}_NUM_THREADS'] = '1'
@@ -61,15 +63,15 @@ TESTS = {
         'test/faults/test_release_store_faults.py'),
     'sysid_ros/runs/commit.py': ('test/runs/test_commit.py', 'test/runs/test_judgement.py'),
 }
-# What most tests load; not what pytest itself has to load first.
-LIBRARIES = (
-    'numba', 'numpy', 'pinocchio', 'pydantic', 'pytest', 'scipy.optimize', 'scipy.interpolate',
-    'scipy.signal', 'yaml')
-# Of the processor for the tests of one mutant in [s], and how much longer the clock may go on.
-PATIENCE, BUSY = 300, 10
+# Of the processor for the tests of a module in [s], as multiple of what they take without a change
+# and at least, for a change; and how much longer the clock may go on.
+PATIENCE, MULTIPLE, LEAST, BUSY = 1200, 4.0, 30, 20
 # Where a copy of the tree has what its tests said last.
 WORDS = 'words.txt'
 _OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
+# In a worker: what imports a module, by its file, and how long its tests take without a change.
+_DEPENDENTS: dict[str, set[str]] = {}
+_TAKEN: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -91,85 +93,100 @@ def tests_of(module: str, quick: bool) -> list[str]:
     return [mirror] if quick else list(dict.fromkeys([mirror, *also]))
 
 
-def _run_here(tree: Path, tests: list[str], patience: int) -> int:
-    """Run tests in this process, whose words go to a file; returns the exit code of pytest."""
+def _pytest(tree: Path, arguments: list[str]) -> int:
+    """Run pytest in this process, whose words go to a file; returns its exit code."""
     import pytest
 
-    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience + 1))
-    os.chdir(tree)
-    sys.path.insert(0, str(tree))
+    kept = [os.dup(1), os.dup(2)]
     words = os.open(tree / WORDS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(words, 1)
     os.dup2(words, 2)
+    os.close(words)
     try:
         return int(pytest.main(
-            ['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not processes', *tests]))
+            ['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not processes', *arguments]))
     except BaseException:
         traceback.print_exc()
         raise
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
 
 
-def fails(tree: Path, tests: list[str], patience: int = PATIENCE) -> str:
-    """Run tests in a fork, in a copy of the sources.
+def _run_here(tree: Path, module: str, tests: list[str], patience: int) -> int:
+    """Run the tests of a module in this process, with what imports it loaded anew."""
+    resource.setrlimit(resource.RLIMIT_CPU, (patience, patience + 1))
+    forget(_DEPENDENTS.get(str((tree / module).resolve()), set()))
+    return _pytest(tree, tests)
+
+
+def run(tree: Path, module: str, tests: list[str], patience: int) -> tuple[str, float]:
+    """Run the tests of a module in a fork, in a copy of the sources.
 
     Args:
         tree: The copy.
+        module: The module that may have been changed.
         tests: Files and folders.
         patience: Time of the processor that they may take in [s].
 
     Returns:
-        ``'killed'``, ``'too slow'``, or ``''`` where all pass.
+        ``'killed'``, ``'too slow'``, or ``''`` where all pass; and the time of the processor that
+        they took in [s].
     """
     child = os.fork()
     if child == 0:
         os.setsid()
         code = 3
         with contextlib.suppress(BaseException):
-            code = _run_here(tree, tests, patience)
+            code = _run_here(tree, module, tests, patience)
         os._exit(code)
     begin = time.monotonic()
     while time.monotonic() - begin < BUSY * patience:
-        pid, status = os.waitpid(child, os.WNOHANG)
+        pid, status, used = os.wait4(child, os.WNOHANG)
         if pid:
             slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in _OUT_OF_TIME
-            return 'too slow' if slow else 'killed' if status else ''
+            outcome = 'too slow' if slow else 'killed' if status else ''
+            return outcome, used.ru_utime + used.ru_stime
         time.sleep(0.05)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return 'too slow'
+    return 'too slow', float(patience)
+
+
+def _patience(tree: Path, module: str, tests: list[str]) -> int:
+    """How long the tests of a module may take with a change, by what they take without in [s]."""
+    if module not in _TAKEN:
+        outcome, _TAKEN[module] = run(tree, module, tests, PATIENCE)
+        if outcome:
+            raise RuntimeError(
+                f'tests fail without any mutant ({outcome}): {" ".join(tests)}\n'
+                f'{(tree / WORDS).read_text(encoding="utf-8")[-2000:]}')
+    return max(LEAST, round(MULTIPLE * _TAKEN[module]))
 
 
 def tried(mutant: Mutant, quick: bool) -> Outcome:
     """Run the tests of a mutant, in this worker's copy of the tree."""
     tree = Path(os.environ['MUTANT_TREE'])
-    file = tree / mutant.module
+    file, tests = tree / mutant.module, tests_of(mutant.module, quick)
+    patience = _patience(tree, mutant.module, tests)
     source = (ROOT / mutant.module).read_text(encoding='utf-8')
     begin = time.monotonic()
     file.write_text(mutated(source, mutant), encoding='utf-8')
     try:
-        outcome = fails(tree, tests_of(mutant.module, quick)) or 'survived'
+        outcome = run(tree, mutant.module, tests, patience)[0] or 'survived'
     finally:
         file.write_text(source, encoding='utf-8')
     return Outcome(mutant, outcome, time.monotonic() - begin)
 
 
-def untouched(tests: list[str]) -> str:
-    """What tests say of sources that nothing was done to; ``''`` where they pass."""
-    tree = Path(os.environ['MUTANT_TREE'])
-    failed = fails(tree, tests, 20 * PATIENCE)
-    return failed and f'{failed}: {(tree / WORDS).read_text(encoding="utf-8")[-2000:]}'
-
-
-def _begin_worker(folder: str) -> None:
-    """Copy the tree, and load what all mutants load alike."""
+def _begin_worker(folder: str, tests: list[str]) -> None:
+    """Copy the tree, with what was compiled, and load it and its tests."""
     tree = Path(tempfile.mkdtemp(dir=folder))
     for part in ('sysid_ros', 'test', 'docs', 'config', 'examples', 'launch'):
-        shutil.copytree(
-            ROOT / part, tree / part, ignore=shutil.ignore_patterns('__pycache__'))
+        shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns('*.pyc'))
     for part in ('pyproject.toml', 'setup.cfg', 'package.xml'):
         shutil.copy(ROOT / part, tree / part)
     os.environ['MUTANT_TREE'] = str(tree)
@@ -177,9 +194,12 @@ def _begin_worker(folder: str) -> None:
     sys.dont_write_bytecode = True
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     sys.path[:] = [part for part in sys.path if Path(part or '.').resolve() != ROOT]
+    sys.path.insert(0, str(tree))
     os.environ['PYTHONPATH'] = str(tree)
-    for library in LIBRARIES:
-        __import__(library)
+    os.chdir(tree)
+    if _pytest(tree, ['--collect-only', *tests]):
+        raise RuntimeError((tree / WORDS).read_text(encoding='utf-8')[-2000:])
+    _DEPENDENTS.update(dependents(tree))
 
 
 def chosen(modules: list[str], sample: int, seed: int) -> list[Mutant]:
@@ -203,13 +223,13 @@ def survey(
             mutant = Mutant(**entry['mutant'])
             known[mutant] = Outcome(mutant, entry['outcome'], entry['seconds'])
     left = [mutant for mutant in asked if mutant not in known]
-    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context('spawn').Pool(
-            processes, _begin_worker, (folder,)) as pool:
-        every = sorted({test for mutant in left for test in tests_of(mutant.module, quick)})
-        failed = pool.apply(untouched, (every,)) if left else ''
-        if failed:
-            raise SystemExit(f'tests fail without any mutant: {" ".join(every)}\n{failed}')
-        for outcome in pool.imap_unordered(partial(tried, quick=quick), left):
+    tests = sorted({test for mutant in left for test in tests_of(mutant.module, quick)})
+    # Unlike a pool of multiprocessing, this one says when a worker cannot begin.
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(
+            processes, multiprocessing.get_context('spawn'), _begin_worker,
+            (folder, tests)) as pool:
+        for future in as_completed([pool.submit(tried, mutant, quick) for mutant in left]):
+            outcome = future.result()
             known[outcome.mutant] = outcome
             print(f'{outcome.outcome:9} {outcome.seconds:6.1f} s  {outcome.mutant.module}:'
                   f'{outcome.mutant.line}  {outcome.mutant.kind}: {outcome.mutant.words}',
