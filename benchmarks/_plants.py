@@ -22,7 +22,7 @@ ROBOTS = {
     'Jaco': 'kinova.urdf', 'Panda': 'panda.urdf', 'xArm7': 'xarm7.urdf',
     'Talos arm': 'talos_left_arm.urdf', 'Tiago': 'tiago_no_hand.urdf',
     'finger': 'finger_edu.urdf', 'Bolt legs': 'bolt.urdf', 'two joints': 'TwoDofs.urdf',
-    'SCARA': 'scara.urdf',
+    'SCARA': 'scara.urdf', 'Z1': 'z1.urdf', 'Solo 12': 'solo12.urdf',
 }
 _OWN = Path(__file__).parent
 RATE, STEPS = 200.0, 5

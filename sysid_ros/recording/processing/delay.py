@@ -289,10 +289,9 @@ class _Profile:
         basis = _orthonormal(columns / np.linalg.norm(columns, axis=0))
         return cls(rows.index[usable], weight, basis, rows.torque[:, joint])
 
-    @property
-    def tells(self) -> bool:
+    def tells(self, rows_per_column: int) -> bool:
         """Whether there are enough rows, and a torque at all."""
-        enough = len(self.index) > _ROWS * max(self.basis.shape[1], 1)
+        enough = len(self.index) > rows_per_column * max(self.basis.shape[1], 1)
         return enough and float(np.ptp(self.torque[self.index])) > 0.0
 
     def residual(self, lag: float) -> np.ndarray:
@@ -330,22 +329,24 @@ def _delay(rows: _Rows, joint: int, reach: int, period: int) -> tuple[float, flo
     Friction that sticks follows the velocity late, which looks like a delay: where rows of a
     sliding joint contradict by a sample, only these count. Else dry friction tells it best.
     """
-    every = _delay_of(rows, joint, rows.usable[:, joint], reach, period)
-    sliding = rows.usable[:, joint] & rows.smooth[:, joint]
-    if sliding.sum() <= _SLIDING * rows.columns.shape[2]:
-        return every
-    smooth = _delay_of(rows, joint, sliding, reach, period)
+    usable = rows.usable[:, joint]
+    every = _delay_of(rows, joint, usable, reach, period, _ROWS)
+    smooth = _delay_of(rows, joint, usable & rows.smooth[:, joint], reach, period, _SLIDING)
     alike = abs(smooth[0] - every[0]) <= 1.0
     return every if np.isfinite(every[1]) and (alike or not np.isfinite(smooth[1])) else smooth
 
 
 def _delay_of(
-    rows: _Rows, joint: int, usable: np.ndarray, reach: int, period: int
+    rows: _Rows, joint: int, usable: np.ndarray, reach: int, period: int, rows_per_column: int
 ) -> tuple[float, float, float]:
-    """As :func:`_delay`, from some rows, mask of shape ``(T',)``."""
+    """As :func:`_delay`, from some rows, mask of shape ``(T',)``.
+
+    Unknown unless there are more than ``rows_per_column`` of them for each column that this joint
+    feels: those of other legs are none of its.
+    """
     unknown = (0.0, float('inf'), 0.0)
     profile = _Profile.of(rows, joint, usable, np.ones(int(usable.sum())))
-    if not profile.tells:
+    if not profile.tells(rows_per_column):
         return unknown
     errors = profile.errors(reach)
     best = int(np.argmin(errors))

@@ -1,10 +1,12 @@
 """Delays between torque and motion, recovered and applied."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from support.simulated_arm import DESCRIPTION
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.mechanics.joint_terms.terms import TorqueOffset
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -53,19 +55,41 @@ def test_friction_that_the_model_lacks_does_not_look_like_a_delay(simulated_arm)
     assert np.abs(found.seconds - late).max() * RATE < 0.2
 
 
-def test_friction_that_sticks_does_not_look_like_a_delay(simulated_arm):
-    # Dahl's friction turns only after some way; with rows near reversals up to 37 ms.
-    for seed in range(3):
-        arm = simulated_arm(seed, friction=0.6)
+def four_of(description: str) -> str:
+    """Four of an arm on one body, as legs are."""
+    robot = ElementTree.fromstring('<robot name="four"><link name="body"/></robot>')
+    for leg in 'abcd':
+        arm = ElementTree.fromstring(description)
+        for named in (*arm.iter('link'), *arm.iter('joint')):
+            named.set('name', f'{leg}_{named.get("name")}')
+        for end in (*arm.iter('parent'), *arm.iter('child')):
+            end.set('link', f'{leg}_{end.get("link")}')
+        children = {end.get('link') for end in arm.iter('child')}
+        root = next(link for link in arm.iter('link') if link.get('name') not in children)
+        robot.extend([*arm.iter('link'), *arm.iter('joint')])
+        weld = ElementTree.SubElement(robot, 'joint', name=f'{leg}_weld', type='fixed')
+        ElementTree.SubElement(weld, 'parent', link='body')
+        ElementTree.SubElement(weld, 'child', link=root.get('name'))
+    return ElementTree.tostring(robot, encoding='unicode')
+
+
+@pytest.mark.parametrize(('description', 'seeds'), [
+    pytest.param(DESCRIPTION, 3, id='one'), pytest.param(four_of(DESCRIPTION), 1, id='four')])
+def test_friction_that_sticks_does_not_look_like_a_delay(simulated_arm, description, seeds):
+    # Dahl's friction turns only after some way; with rows near reversals up to 37 ms. Rows without
+    # suffice for a leg, whatever the other legs have to be told.
+    for seed in range(seeds):
+        arm = simulated_arm(seed, description, friction=0.6)
         fine = 20
         t = np.arange(round(20.0 * RATE * fine)) / (RATE * fine)
         _, v, _ = arm.motion(t)
-        dry = arm.truth[-8:-4]
+        count = len(arm.joint_names)
+        dry = arm.truth[-2 * count:-count]
         friction = np.zeros_like(v)
         for k in range(1, len(t)):
             bent = friction[k - 1] + dry / 5e-3 * v[k] / (RATE * fine)
             friction[k] = np.clip(bent, -dry, dry)
-        late = np.array([0.0, 0.02, 0.0, 0.02])
+        late = np.tile([0.0, 0.02], count // 2)
         rows = np.arange(0, len(t), fine)
         tau = np.stack([
             arm.torque(t[rows] - d)[:, j] - dry[j] * np.sign(arm.motion(t[rows] - d)[1][:, j])
