@@ -34,8 +34,9 @@ from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.torque_model import TorqueModel
 
 # Weights of the barrier from stage to stage, and the slack below which it is relaxed. The
-# determinant grows with the number of base parameters, and its barrier with it; the others look
-# at one direction only, and a search for them begins where the determinant is best.
+# determinant grows with the number of base parameters that a motion tells, and its barrier with
+# it; the others look at one direction only, and a search for them begins where the determinant is
+# best.
 _BROAD = ((1e-1, 1e-2), (1e-2, 1e-3), (1e-3, 1e-3))
 _NARROW = ((1e-2, 1e-3), (1e-3, 1e-3))
 # A gain of the criterion below this is none; for the determinant, per base parameter.
@@ -280,11 +281,7 @@ class Designer:
 
     def cost(self, coefficients: np.ndarray) -> float:
         """Criterion of a motion, without constraints."""
-        objective = self.objective(self._grid_size())
-        information = self.information.matrix(
-            objective.motion(coefficients)[1], objective.rows
-        )
-        return objective.criterion(information, self.information.steps)[0]
+        return self.objective(self._grid_size()).criterion_value(coefficients)
 
     def objective(self, samples: int) -> DesignObjective:
         """Objective of the search on a grid of so many samples, both ends included."""
@@ -310,14 +307,19 @@ class Designer:
 
     def _descend(self, start: np.ndarray) -> np.ndarray:
         objective = self.objective(self._grid_size())
-        rank = self.information.base.rank
+        told = objective.parameters_told(start)
         stages: list[tuple[Criterion, float, float]]
-        stages = [(determinant, rank * strength, near) for strength, near in _BROAD]
+        stages = [(determinant, told * strength, near) for strength, near in _BROAD]
         if objective.criterion is not determinant:
             stages += [(objective.criterion, strength, near) for strength, near in _NARROW]
         x = start
         for criterion, strength, near in stages:
-            x = self._minimise(replace(objective, criterion=criterion), x, strength, near)
+            stage = replace(objective, criterion=criterion)
+            found = self._minimise(stage, x, strength, near)
+            # Beside what is known, a barrier may outweigh all that motion tells and lead to rest,
+            # where no weaker one leads away from.
+            if stage.criterion_value(found) <= stage.criterion_value(x):
+                x = found
         return x
 
     def _minimise(

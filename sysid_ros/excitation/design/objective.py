@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 
 from sysid_ros.errors import UnreachableError
 from sysid_ros.excitation.design.constraints import Constraint, MotionState, relaxed_barrier
@@ -73,6 +74,33 @@ class DesignObjective:
         except UnreachableError:
             return False
         return bool((self.slack(motion) >= 0.0).all())
+
+    def criterion_value(self, coefficients: np.ndarray) -> float:
+        """Criterion of a motion without the barrier; infinite where closed loops cannot follow."""
+        try:
+            information = self._matrix(coefficients)
+        except UnreachableError:
+            return np.inf
+        return self.criterion(information, self.information.steps)[0]
+
+    def parameters_told(self, coefficients: np.ndarray) -> float:
+        r"""Base parameters that a motion tells beside what is known, as a number.
+
+        It is :math:`\operatorname{tr}(F^{-1} (F - F_0))`: by so much :math:`\log\det F` grows
+        with the logarithm of the rows. r where nothing is known before, near zero where all is.
+
+        Args:
+            coefficients: Shape ``(k, n)``.
+
+        Raises:
+            UnreachableError: Closed loops cannot follow.
+        """
+        matrix, known = self._matrix(coefficients), self.information.known
+        return len(known) - float(np.trace(scipy.linalg.cho_solve(
+            scipy.linalg.cho_factor(matrix, lower=True), known)))
+
+    def _matrix(self, coefficients: np.ndarray) -> np.ndarray:
+        return self.information.matrix(self.motion(coefficients)[1], self.rows)
 
     def value_and_gradient(
         self, coefficients: np.ndarray, strength: float, near: float

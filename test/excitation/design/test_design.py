@@ -94,3 +94,16 @@ def test_a_design_knows_what_the_last_one_told(
     assert both < first.design['cost']
     assert after.cost(first.coefficients) == pytest.approx(
         first.design['cost'] - search.information.base.rank * np.log(2.0), abs=0.5)
+
+
+def test_much_that_is_known_draws_no_design_to_rest(
+    model: TorqueModel, limits: MotionLimits
+) -> None:
+    search = designer(model, limits, FourierBasis(6.0))
+    first = search.design()
+    known = 30.0 * search.after(first).information.known
+    late = replace(search, information=replace(search.information, known=known))
+    after = late.design()
+    # A motion near rest gains hardly anything; the first one, played again, is no bad one.
+    gain = late.cost(late.rest()) - late.cost(first.coefficients)
+    assert late.cost(late.rest()) - after.design['cost'] > 0.8 * gain
