@@ -151,6 +151,15 @@ def _held_out(
                 'Validate it on another recording, best on a faster or different motion.',
             )
         return
+    if not unseen.candidate.rows.any():
+        yield Objection(
+            'No row of the held-out data counts: its joints are slower than fit: '
+            '{minimum_velocity: …}, which the settings or the fitted recording say, or its '
+            f'{unseen.signals} are masked.',
+            'Hold out a motion that is as fast and as wide as the fitted one; or count all rows, '
+            'fit: {minimum_velocity: 0.0}.',
+        )
+        return
     errors = _Errors.of(estimate, unseen)
     if not (errors.held_out < (1.0 - _GAINED) * errors.prior and unseen.better):
         yield Objection(

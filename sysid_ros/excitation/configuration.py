@@ -188,8 +188,8 @@ class ExcitationSettings(StrictSettings):
             upper, velocity, acceleration, jerk, effort.
         fixed: Parameters that the fit will hold at the prior, names with ``*`` and ``?``
             wildcards; motions are not designed for them.
-        torque_noise: Torque noise by joint in [N·m] or [N]; a hundredth of the effort limit
-            where left out.
+        torque_noise: Torque noise by joint in [N·m] or [N]; where left out, a hundredth of the
+            effort limit, at most a tenth of the largest torque that the prior takes.
         rest: Positions by joint in [rad] or [m] at which the robot is known to be clear of
             itself; where left out, the middle of the range, or where closed loops are
             assembled.
@@ -242,7 +242,7 @@ class ExcitationPlan:
         settings = self.settings
         model = settings.robot.build(self.base)
         limits = MotionLimits.of(model.robot, settings.limits)
-        noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(limits))
+        noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(model, limits))
         closed = model.robot.loops is not None
         usual = neutral_configuration(model.robot) if closed else limits.centre
         rest = _by_joint(model, 'rest', settings.rest, usual)

@@ -48,6 +48,8 @@ def _gain(rows: str, prediction: TorquePrediction) -> str:
     own, prior = prediction.candidate.relative_error, prediction.prior.relative_error
     if not np.isfinite(own) and prediction.what == 'motion':
         return 'The motion cannot be simulated with what was found.'
+    if not np.isfinite(own) and not prediction.candidate.rows.any():
+        return 'No row to judge by counts, so nothing says how well torques are predicted.'
     if not np.isfinite(own):
         return 'No torque was measured, so nothing says how well it is predicted.'
     motion = (

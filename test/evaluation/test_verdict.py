@@ -358,3 +358,14 @@ def test_a_verdict_is_plain_values(estimate, prediction):
     assert set(data) == {'committable', 'reasons', 'remarks', 'next_step', 'next_steps'}
     assert all(isinstance(text, str) for text in data['remarks'])
     assert np.all([isinstance(text, str) for text in data['reasons']])
+
+
+def test_held_out_rows_of_which_none_counts_are_the_one_reason(estimate, prediction):
+    none = np.zeros(len(prediction.joint_names))
+    empty = replace(
+        prediction, advantage=0.0, spread=none, **{
+            name: replace(
+                getattr(prediction, name), relative_error=np.nan, rms_per_joint=none,
+                rows=none.astype(int))
+            for name in ('candidate', 'prior')})
+    assert 'minimum_velocity' in only(judge(estimate, empty), 'No row of the held-out data counts')

@@ -8,14 +8,15 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.report.headline import gain, headline, percent, worst_joint
 
 
-def prediction(errors, sizes, prior=None, overall=0.1, prior_overall=0.4):
+def prediction(errors, sizes, prior=None, overall=0.1, prior_overall=0.4, rows=100):
     """Errors of joints, relative to torques of some sizes."""
     errors, sizes = np.array(errors), np.array(sizes)
     prior = np.ones(len(errors)) if prior is None else np.array(prior)
     return SimpleNamespace(
         what='torque', joint_names=tuple(f'joint_{k}' for k in range(len(errors))),
         candidate=SimpleNamespace(
-            relative_per_joint=errors, rms_per_joint=errors * sizes, relative_error=overall),
+            relative_per_joint=errors, rms_per_joint=errors * sizes, relative_error=overall,
+            rows=np.full(len(errors), rows)),
         prior=SimpleNamespace(
             relative_per_joint=prior, rms_per_joint=prior * sizes, relative_error=prior_overall))
 
@@ -47,6 +48,8 @@ def test_without_torque_nothing_is_claimed():
     estimate = Estimate.load(finished_run() / 'estimate.json')
     assert 'No torque was measured' in headline({'held-out': none}, estimate)[0]
     assert np.isnan(gain(none))
+    slow = prediction([np.nan], [1.0], overall=np.nan, prior_overall=np.nan, rows=0)
+    assert 'No row to judge by counts' in headline({'held-out': slow}, estimate)[0]
 
 
 @pytest.mark.parametrize(

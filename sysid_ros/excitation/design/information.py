@@ -23,8 +23,12 @@ from sysid_ros.robot.inertia import log_det_divergence
 # A term that takes this part of the effort limit in typical motion has its usual size.
 _USUAL_SHARE = 0.1
 _SAMPLES, _SEED = 200, 0
-# Torque noise in parts of the effort limit, where nothing is known of it.
+# Torque noise in parts of the effort, where nothing is known of it.
 _USUAL_NOISE = 0.01
+# Effort limits count up to so many times the largest torque that usual motion takes: descriptions
+# have 1000 N·m for fingers, beside whose hundredth no motion would tell anything. Accelerations of
+# usual motion are at most those of a swing through the range in a second.
+_MOST_EFFORT, _SWING = 10.0, (2.0 * np.pi) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +61,8 @@ class Information:
         Args:
             model: The torque model.
             limits: Limits of the joints.
-            noise: Torque noise per joint in [N·m] or [N], shape ``(n,)``; by default a
-                hundredth of the effort limits.
+            noise: Torque noise per joint in [N·m] or [N], shape ``(n,)``; by default
+                that of :func:`usual_noise`.
             data_information: Information on all p parameters from recordings, the weighted normal
                 matrix of their rows, shape ``(p, p)``.
             prior_weight: Weight of the prior: 1 counts it as a measurement with a standard
@@ -70,7 +74,7 @@ class Information:
         """
         base = base_parameters(model, free=free)
         joints = len(limits.joint_names)
-        noise = usual_noise(limits) if noise is None else np.array(noise, dtype=float)
+        noise = usual_noise(model, limits) if noise is None else np.array(noise, dtype=float)
         if noise.shape != (joints,) or not ((noise > 0.0) & np.isfinite(noise)).all():
             raise ConfigurationError(
                 'the torque noise cannot be used', where='noise', found=noise.tolist(),
@@ -121,9 +125,27 @@ class Information:
         return rows.reshape(-1, rows.shape[-1])
 
 
-def usual_noise(limits: MotionLimits) -> np.ndarray:
-    """Torque noise where nobody knows it: a hundredth of the effort limits, shape ``(n,)``."""
-    return _USUAL_NOISE * np.where(np.isfinite(limits.effort), limits.effort, 1.0)
+def usual_noise(model: TorqueModel, limits: MotionLimits) -> np.ndarray:
+    """Torque noise where nobody knows it, shape ``(n,)``.
+
+    A hundredth of the effort limits, and no more than a tenth of the largest torque that the prior
+    takes at any joint in usual motion: limits may be far beyond what a robot of its masses needs.
+
+    Args:
+        model: The torque model.
+        limits: Limits of the joints.
+    """
+    return _USUAL_NOISE * _usual_effort(model, limits)
+
+
+def _usual_effort(model: TorqueModel, limits: MotionLimits) -> np.ndarray:
+    """Effort limits, as far as the masses of the prior make them likely, shape ``(n,)``."""
+    q, _, a = _typical_motion(model, limits)
+    swing = _SWING * limits.reach
+    torque = np.abs(model.torque(
+        model.parameters.prior, q, np.zeros_like(q), np.clip(a, -swing, swing))).max()
+    effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
+    return np.minimum(effort, _MOST_EFFORT * torque) if torque > 0.0 else effort
 
 
 def prior_covariance(
@@ -148,16 +170,22 @@ def prior_covariance(
 
 def _term_steps(model: TorqueModel, limits: MotionLimits) -> np.ndarray:
     """Size at which each parameter takes its usual share of the effort, shape ``(p,)``."""
+    motion = _typical_motion(model, limits)
+    columns = np.sqrt(np.mean(model.regressor(*motion) ** 2, axis=0))
+    share = (columns / _usual_effort(model, limits)[:, None]).max(axis=0)
+    return _USUAL_SHARE / np.where(share > 0.0, share, _USUAL_SHARE)
+
+
+def _typical_motion(
+    model: TorqueModel, limits: MotionLimits
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random q, v, a up to half of the limits, shape ``(T, n)`` each."""
     random = np.random.default_rng(_SEED).uniform(-0.5, 0.5, (3, _SAMPLES, len(limits.velocity)))
     q = limits.centre + limits.reach * random[0]
     if model.robot.loops is not None:
         positions = np.random.default_rng(_SEED)
         q = closed_chain(model.robot).random_positions(_SAMPLES, positions)
-    motion = (q, limits.velocity * random[1], limits.acceleration * random[2])
-    columns = np.sqrt(np.mean(model.regressor(*motion) ** 2, axis=0))
-    effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
-    share = (columns / effort[:, None]).max(axis=0)
-    return _USUAL_SHARE / np.where(share > 0.0, share, _USUAL_SHARE)
+    return q, limits.velocity * random[1], limits.acceleration * random[2]
 
 
 #: A criterion: from information and steps, ``(r, r)`` each, to a cost and its derivative with

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,18 @@ def test_the_barrier_is_smooth_where_it_is_relaxed() -> None:
     points = np.linspace(-0.5, 1.0, 40) + 1e-4
     high, low = (relaxed_barrier(points + s, near)[0] for s in (1e-7, -1e-7))
     np.testing.assert_allclose((high - low) / 2e-7, relaxed_barrier(points, near)[1], rtol=1e-4)
+
+
+def test_effort_limits_that_no_motion_of_these_masses_needs_are_no_measure_of_noise(
+    model: TorqueModel, limits: MotionLimits, information: Information
+) -> None:
+    beyond = replace(limits, effort=np.full(3, 1e6))
+    still = replace(limits, effort=np.full(3, 1e8))
+    noise = Information.of(model, beyond).noise
+    assert (noise < 0.2 * np.abs(model.torque(
+        model.parameters.prior, limits.centre[None], np.zeros((1, 3)), np.full((1, 3), 40.0))).max()
+    ).all()
+    np.testing.assert_array_equal(Information.of(model, still).noise, noise)
+    np.testing.assert_allclose(information.noise, 0.01 * limits.effort)
+    np.testing.assert_allclose(
+        Information.of(model, still).steps, Information.of(model, beyond).steps)
