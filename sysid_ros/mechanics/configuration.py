@@ -7,7 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.actuators.actuators import Actuators
@@ -189,6 +195,20 @@ class RobotSettings(StrictSettings):
     rotors: tuple[GearedRotor, ...] = ()
     loops: str | None = None
     assets: str | None = None
+
+    @field_validator('locked_joints', mode='before')
+    @classmethod
+    def _positions(cls, locks: Any) -> Any:
+        """The word for all joints that are not recorded is no position of one."""
+        held = [name for name, at in locks.items() if at == 'rest'] if isinstance(
+            locks, dict) else []
+        if held:
+            raise ConfigurationError(
+                'a joint is held at a position', where=f'robot: locked_joints: {held[0]}',
+                found='rest', allowed='a number in rad or m',
+                fix=f'Write locked_joints: {{{held[0]}: 0.0}}, or locked_joints: '
+                f'[{", ".join(map(str, held))}] for zero or the limit next to it')
+        return locks
 
     @model_validator(mode='after')
     def _one_description(self) -> RobotSettings:

@@ -75,7 +75,7 @@ def _rest(described: DescribedRobot, moving: Sequence[str] | None) -> list[str]:
         raise ModelError(
             'it is not said which joints move', where='locked_joints', found='rest',
             allowed='names, patterns, or rest beside recording: joints:',
-            fix='Name the joints to lock',
+            fix=f'Name the joints to lock, as locked_joints: [{tuple(described.model.names)[-1]}]',
         )
     if described.closures:
         raise ModelError(
