@@ -40,8 +40,8 @@ class Dataset:
         counts: How often each fault was found and mended.
 
     Raises:
-        RecordingError: Shapes disagree, a value is not finite (the joint and time
-            are named), or the segments are not uniform ranges that cover all rows.
+        RecordingError: Shapes disagree, a joint is named twice, a value is not finite (the joint
+            and time are named), or the segments are not uniform ranges that cover all rows.
     """
 
     joint_names: tuple[str, ...]
@@ -170,6 +170,9 @@ class Dataset:
     def _check_shapes(self) -> None:
         if self.t.ndim != 1 or not len(self.t):
             raise RecordingError('there are no samples', where=self.source)
+        if len(set(self.joint_names)) != len(self.joint_names):
+            raise RecordingError(
+                'a joint is named twice', where=self.source, found=', '.join(self.joint_names))
         expected = (len(self.t), len(self.joint_names))
         for name in ('q', 'v', 'a', 'tau', 'mask'):
             if getattr(self, name).shape != expected:
@@ -202,8 +205,9 @@ class Dataset:
                 'the segments do not cover the rows one after the other', found=self.segments,
                 allowed=f'ranges from 0 to {len(self.t)}',
             )
-        if not self.rate > 0:
-            raise RecordingError('the rate is not positive', found=self.rate)
+        if not 0 < self.rate < np.inf:
+            raise RecordingError(
+                'the rate is not a positive number', where=self.source, found=self.rate)
         if (np.diff(self.t) <= 0).any():
             raise RecordingError('times are not strictly increasing', where=self.source)
         for start, stop in self.segments:

@@ -302,7 +302,12 @@ def _check_quantity(
             'a sign is not +1 or -1', where=f'{quantity}.sign', found=settings.sign,
             fix='Put other factors into scale',
         )
-    if quantity != 'position' and settings.wrapped:
+    if not all(per_joint(settings.scale, 1)):
+        raise ConfigurationError(
+            'a scale of zero leaves nothing of what was recorded', where=f'{quantity}.scale',
+            found=settings.scale, allowed='factors other than 0',
+            fix='Remove it, or leave the quantity out where a joint has none')
+    if quantity != 'position' and any(per_joint(settings.wrapped, 1)):
         raise ConfigurationError(
             'positions alone are counted within one turn', where=f'{quantity}.wrapped',
             found=settings.wrapped, fix='Remove it')

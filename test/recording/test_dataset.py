@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.dataset import Dataset
@@ -63,11 +65,69 @@ def test_moving_samples_are_told_from_standing_ones():
     ({'segments': ((0, 50), (60, T))}, 'do not cover'),
     ({'segments': ((0, T),)}, 'not sampled uniformly'),
     ({'t': np.zeros(T)}, 'not strictly increasing'),
-    ({'rate': 0.0}, 'rate is not positive'),
+    ({'rate': 0.0}, 'rate is not a positive number'),
+    ({'rate': np.inf}, 'rate is not a positive number'),
+    ({'joint_names': ('a', 'a')}, 'a joint is named twice.*a, a'),
+    ({'segments': ((0, 60), (60, 60), (60, T))}, 'do not cover'),
+    ({'segments': ((60, T), (0, 60))}, 'do not cover'),
+    ({'segments': ()}, 'do not cover'),
 ])
 def test_data_that_cannot_be_are_refused(changes, message):
     with pytest.raises(RecordingError, match=message):
         dataset(**changes)
+
+
+ODD = st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -1.0, 1e300, 5e-324]) | st.floats(-4.0, 4.0)
+CHANGES = st.one_of(
+    st.tuples(
+        st.sampled_from(['t', 'q', 'v', 'a', 'tau']), st.integers(0, T - 1), st.integers(0, 1),
+        ODD),
+    st.tuples(st.just('rate'), st.just(0), st.just(0), ODD),
+    st.tuples(
+        st.just('segments'), st.integers(-1, T + 1), st.integers(-1, T + 1), st.just(0.0)))
+
+
+@given(st.lists(CHANGES, max_size=3))
+@settings(max_examples=400, deadline=None)
+def test_what_is_a_data_set_is_finite_and_uniform_or_refused(changes):
+    given_ = {name: getattr(dataset(), name) for name in ('t', 'q', 'v', 'a', 'tau')}
+    given_ = {name: values.copy() for name, values in given_.items()} | {
+        'rate': RATE, 'segments': [(0, 60), (60, T)]}
+    for name, row, column, value in changes:
+        if name == 'rate':
+            given_['rate'] = value
+        elif name == 'segments':
+            given_['segments'] = [(0, row), (column, T)]
+        else:
+            given_[name][(row, column)[:given_[name].ndim]] = value
+    try:
+        with np.errstate(over='ignore', invalid='ignore'):
+            data = dataset(**given_)
+    except RecordingError:
+        assert changes
+        return
+    assert all(np.isfinite(getattr(data, name)).all() for name in ('t', 'q', 'v', 'a', 'tau'))
+    assert 0.0 < data.rate < np.inf and np.isfinite(data.duration)
+    rows = [row for start, stop in data.segments for row in range(start, stop)]
+    assert rows == list(range(T)) and (np.diff(data.t) > 0.0).all()
+    for start, stop in data.segments:
+        np.testing.assert_allclose(np.diff(data.t[start:stop]) * data.rate, 1.0, atol=1e-3)
+
+
+@given(st.floats(-0.5, 1.5), st.floats(-0.5, 1.5))
+@settings(max_examples=200, deadline=None)
+def test_any_part_is_a_data_set_of_its_rows_or_refused(start, stop):
+    whole = dataset()
+    try:
+        part = whole.subset(start, stop)
+    except RecordingError:
+        assert not 0.0 <= start < stop <= 1.0 or round(start * T) == round(stop * T)
+        return
+    first = round(start * T)
+    assert len(part) == round(stop * T) - first
+    np.testing.assert_array_equal(part.v, whole.v[first:first + len(part)])
+    # Nothing reaches across the gap.
+    assert all((np.diff(part.t[i:j]) < 1.0).all() for i, j in part.segments)
 
 
 def test_joined_data_sets_keep_their_segments_apart():

@@ -3,9 +3,13 @@
 import hashlib
 import json
 import sqlite3
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release import head
@@ -395,3 +399,42 @@ def test_a_record_is_plain_json_without_a_number_that_json_does_not_know(store):
     record = store.commit(content(4.2, 'fit_1'), '').record
     assert json.loads(record)['content']['quality']['condition_number'] is None
     assert 'NaN' not in record
+
+
+# Changes of one revision of those that a store holds, as somebody with an SQL shell makes them.
+TAMPERING = {
+    'removed': 'DELETE FROM revisions WHERE number = {}',
+    'description': "UPDATE revisions SET description = description || x'20' WHERE number = {}",
+    'record': "UPDATE revisions SET record = record || ' ' WHERE number = {}",
+    'digest': "UPDATE revisions SET digest = replace(digest, substr(digest, 1, 4), 'zzzz') "
+              'WHERE number = {}',
+    'id': "UPDATE revisions SET id = id || 'x' WHERE number = {}",
+    'parent': "UPDATE revisions SET parent_digest = 'ab' || parent_digest WHERE number = {}",
+    'renumbered': 'UPDATE revisions SET number = 1000 WHERE number = {}',
+}
+
+
+@given(
+    st.lists(st.none() | st.integers(0, 5), max_size=5), st.sampled_from([None, *TAMPERING]),
+    st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_80_whatever_was_committed_is_sound_until_any_revision_is_changed(history, how, which):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'revisions.sqlite'
+        with RevisionStore(path) as store:
+            store.begin(content())
+            for number, step in enumerate(history):
+                names = [revision.id for revision in store.newest()]
+                if step is None:
+                    store.commit(content(mass=1.0 + number), store.current_id())
+                else:
+                    store.rollback(names[step % len(names)])
+            count, newest = len(store), store.current()
+            assert count == 1 + len(history)
+            assert store.verify() == ()
+        if how is not None:
+            alter(path, TAMPERING[how].format(1 + which % count))
+        with RevisionStore(path) as store:
+            assert bool(store.verify()) is (how is not None)
+            if how is None:
+                assert store.current().content.same_as(newest.content)
