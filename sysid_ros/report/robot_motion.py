@@ -14,7 +14,7 @@ import pinocchio as pin
 from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
 from sysid_ros.report.sections.section import ReportModel
 from sysid_ros.report.series import Number, Series, series
-from sysid_ros.robot.inertia import central_inertia
+from sysid_ros.robot.inertia_ellipsoid import InertiaEllipsoid
 from sysid_ros.robot.model import RobotModel
 
 # Frames per second, longest motion that is played in [s], numbers of all frames together, and
@@ -108,24 +108,20 @@ class MotionPoses:
     def solid(self, body: int, phi: np.ndarray) -> Solid | None:
         """The ellipsoid of a body in the frame that is shown; None for one without mass.
 
-        Squared semi-axes are five times the second moments per mass.
-
         Args:
             body: Index of the body among those with parameters.
             phi: Its inertial parameters, shape ``(10,)``.
         """
-        if not phi[0] > 0.0:
+        ellipsoid = InertiaEllipsoid.of(phi)
+        if ellipsoid is None:
             return None
         row, k = self.played.shown, self.bodies[body]
-        mass, centre, inertia = central_inertia(phi)
-        second = (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass
-        values, vectors = np.linalg.eigh(second)
-        axes = self.poses.rotation[row, k] @ vectors
+        rotation = self.poses.rotation[row, k]
         return Solid(
-            mass=mass,
-            centre=series(self.poses.rotation[row, k] @ centre + self.poses.origin[row, k]),
-            shape=series(5.0 * (axes * np.maximum(values, 0.0)) @ axes.T),
-            possible=bool(values[0] >= 0.0))
+            mass=ellipsoid.mass,
+            centre=series(rotation @ ellipsoid.centre + self.poses.origin[row, k]),
+            shape=series(rotation @ ellipsoid.shape @ rotation.T),
+            possible=ellipsoid.possible)
 
     def skeletons(self) -> list[list[Series]]:
         """Skeletons of some poses, the one that is shown first; see :func:`_skeleton`."""
