@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,8 @@ def goal_name(request: Any) -> str:
 
 
 def prepare_goal(
-    request: Any, folder: DataFolder, designer: Designer, q: np.ndarray, reaction_time: float
+    request: Any, folder: DataFolder, designer: Designer, q: np.ndarray, reaction_time: float,
+    show: Callable[[Motion], None],
 ) -> Prepared:
     """Read, verify and sample a motion. It takes time, and runs beside the executor.
 
@@ -55,6 +57,7 @@ def prepare_goal(
         designer: Robot, limits and obstacles.
         q: Where the command begins in [rad] or [m], shape ``(n,)``.
         reaction_time: Time from a finding until the robot brakes in [s].
+        show: Called with the whole way, before it is played.
 
     Raises:
         SysidError: There is no such motion, or it must not be played.
@@ -73,7 +76,9 @@ def prepare_goal(
     prepared = prepare(designer, name, excitation, reaction_time=reaction_time)
     way = way_in(designer, prepared, q)
     rate = max(_PER_PERIOD * excitation.basis.highest_frequency * excitation.speed, _PER_SECOND)
-    return Prepared(prepared, way, sampled_path(prepared, way, rate))
+    sampled = sampled_path(prepared, way, rate)
+    show(sampled)
+    return Prepared(prepared, way, sampled)
 
 
 def warm_up(designer: Designer) -> None:

@@ -37,6 +37,7 @@ from sysid_ros.nodes.excitation_goal import (
 )
 from sysid_ros.nodes.excitation_outputs import make_output
 from sysid_ros.nodes.excitation_settings import ExcitationNodeSettings
+from sysid_ros.nodes.motion_markers import MotionMarkers
 from sysid_ros.nodes.node import RESULTS_KEPT, STOP_TOPIC, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError, require_short
@@ -89,6 +90,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._ticked = self._published = self._fed_back = -np.inf
         self._told: Phase | None = None
         self._begin = self._ended = self.get_clock().now().to_msg().__class__()
+        self._markers = MotionMarkers(self, designer)
         self._status = self.advertise(ExcitationStatus, '~/status')
         self._stop_requests = self.poll(StopRequest, STOP_TOPIC)
         self._answer(SetBool, '~/arm', self._arm)
@@ -210,7 +212,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._begin = self._ended = type(self._begin)()
         self._job = self._worker.submit(
             prepare_goal, request, self._folder, self._designer, self._beginning(),
-            self._taken.reaction_time)
+            self._taken.reaction_time, self._markers.show)
         self._feedback(self._observer.seen())
         self._set_tick_period(1.0 / self._taken.rate)
 

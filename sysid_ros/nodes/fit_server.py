@@ -57,6 +57,7 @@ class FitServer:
         warm_up: Compiled functions to load before there is a fit.
         recording: Gives the recording of this node, under way or the last one.
         revision: Gives the id of the revision that runs; empty when none is known.
+        fitted: Called with the folder of each estimate that converged.
 
     Attributes:
         standby: The process for the next fit.
@@ -65,10 +66,10 @@ class FitServer:
     def __init__(
         self, node: SysidNode[Any], data: DataFolder, settings: Path | None, holdout: float, *,
         warm_up: WarmUpJob, recording: Callable[[], LiveRecording | None],
-        revision: Callable[[], str],
+        revision: Callable[[], str], fitted: Callable[[Path], None],
     ) -> None:
         self._node, self._data, self._settings, self._holdout = node, data, settings, holdout
-        self._recording, self._revision = recording, revision
+        self._recording, self._revision, self._fitted = recording, revision, fitted
         self._goal: _Goal | None = None
         self._last: _Goal | None = None
         self._results: dict[bytes, tuple[str, Identify.Result]] = {}
@@ -187,6 +188,8 @@ class FitServer:
         else:
             result = _result(goal.estimate, goal.process)
             self._finish(goal, 'succeed' if result.success else 'abort', result)
+            if result.success:
+                self._fitted(goal.job.folder)
 
     def _feed_back(self, goal: _Goal, stage: str, progress: float) -> None:
         if (stage, progress) != goal.said:

@@ -18,6 +18,7 @@ from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import content_message, info_message
 from sysid_ros.nodes.judgement_process import Judge
+from sysid_ros.nodes.markers import MarkerTopic
 from sysid_ros.nodes.model_server_settings import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED, SysidNode
 from sysid_ros.nodes.refusal import RefusedError
@@ -28,6 +29,7 @@ from sysid_ros.recording.live.joint_states import LiveSettings
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.revision import MAX_COMMENT, Content, Revision
 from sysid_ros.release.store import RevisionStore
+from sysid_ros.report.inertia_scene import inertia_scene
 from sysid_ros.runs.commit import Preparation, initial_content, prepare
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import (
@@ -77,6 +79,7 @@ class RevisionServer:
             raise
         self._parameters = node.advertise(
             IdentifiedParameters, '~/identified_parameters', LATCHED)
+        self._markers = MarkerTopic(node, '~/inertia_markers')
         self._description = (
             node.advertise(String, '/robot_description', LATCHED)
             if settings.publish_description else None)
@@ -259,7 +262,14 @@ class RevisionServer:
         self._parameters.publish(content_message(self._robot, revision.content, revision.id))
         if self._description is not None:
             self._description.publish(String(data=revision.content.description.decode()))
+        # What is drawn of it is no reason against a revision.
+        self._node.guarded(self._show)(revision.content)
         self._node.get_logger().info(f'revision {revision.id} is handed out')
+
+    def _show(self, content: Content) -> None:
+        # The first revision holds what the description says, and no estimate.
+        identified = content.parameters if content.estimate else None
+        self._markers.show(inertia_scene(self._robot, identified))
 
     def _follow(self) -> None:
         """Hand out what another process has committed."""

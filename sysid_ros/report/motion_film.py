@@ -19,6 +19,7 @@ from matplotlib.patches import Ellipse
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.player import Player
 from sysid_ros.report.plots import COASTING, COLOURS, GRID, INK
+from sysid_ros.report.scene import box_edges
 
 # View from which the robot is seen in [rad], size in [in] and resolution.
 _AZIMUTH, _ELEVATION, _SIZE, _DPI = 0.8, 0.45, (6.4, 4.8), 100
@@ -188,14 +189,8 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
 
 def _edges(corners: np.ndarray) -> np.ndarray:
     """Twelve edges of a box, each followed by a hole, shape ``(36, 3)``."""
-    points = []
-    for bits in range(8):
-        for axis in range(3):
-            if not bits >> axis & 1:
-                ends = [[corners[each >> i & 1, i] for i in range(3)]
-                        for each in (bits, bits | 1 << axis)]
-                points += [*ends, [np.nan] * 3]
-    return np.array(points)
+    edges = box_edges(corners[0], corners[1])
+    return np.concatenate([edges, np.full((12, 1, 3), np.nan)], axis=1).reshape(-1, 3)
 
 
 def _draw_ellipse(

@@ -11,7 +11,7 @@ from sysid_ros.excitation.design.constraints import MotionState
 from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.design.information import expected_deviations
 from sysid_ros.excitation.excitation import Excitation, Motion
-from sysid_ros.excitation.geometry.clearance import UNIT, Box, BoxClearance, KeepIn
+from sysid_ros.excitation.geometry.clearance import UNIT, Box, Surroundings
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
 from sysid_ros.excitation.safety.verification import Verification, predicted_torque
 
@@ -117,12 +117,8 @@ class PlannedMotion:
 
     def boxes(self) -> list[Box]:
         """Boxes that are kept free, and the one that the tool stays in, in the base frame."""
-        found: dict[str, Box] = {}
-        for check in (*self.designer.obstacles, *self.designer.checks):
-            boxes = check.boxes if isinstance(check, BoxClearance) else (
-                (check.box,) if isinstance(check, KeepIn) else ())
-            found |= {box.name: box for box in boxes}
-        return list(found.values())
+        around = Surroundings.of((*self.designer.obstacles, *self.designer.checks))
+        return [*around.obstacles, *around.kept_in]
 
     def _state(self, rows: np.ndarray) -> MotionState:
         motion = self.motion

@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
+from sysid_ros.mechanics.tree.tip_paths import leaf_bodies
 from sysid_ros.report.sections.section import ReportModel
 from sysid_ros.report.series import Number, Series, series
 from sysid_ros.robot.inertia_ellipsoid import InertiaEllipsoid
@@ -131,9 +132,7 @@ class MotionPoses:
 
     def ends(self) -> list[int]:
         """Bodies that carry no other, by their indices in the tree."""
-        tree = self.robot.tree
-        return [
-            k for k in range(len(tree.parent)) if k not in tree.parent and not tree.massless[k]]
+        return leaf_bodies(self.robot.tree)
 
     def end_names(self) -> list[str]:
         """What the bodies of :meth:`ends` are called."""

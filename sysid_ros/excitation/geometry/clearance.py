@@ -6,6 +6,7 @@ their derivatives are closed formulas.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -68,6 +69,13 @@ class Box:
                 'the corners do not make a box', where=self.name,
                 found=f'{self.lower}, {self.upper}', allowed='finite numbers, lower < upper',
             )
+
+    def grown(self, distance: float) -> Box:
+        """The box with every side so much farther out in [m]."""
+        (x, y, z), (right, back, top) = self.lower, self.upper
+        return Box(
+            self.name, (x - distance, y - distance, z - distance),
+            (right + distance, back + distance, top + distance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +219,39 @@ class KeepIn:
 
     def _points(self, poses: BodyPoses) -> np.ndarray:
         return poses.points(np.array([self.body]), np.array([self.point], dtype=float))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Boxes in the base frame that a motion has to do with.
+
+    Attributes:
+        obstacles: Boxes that stand still, and must not be touched.
+        kept_free: The same, grown by the distance that is kept from them.
+        kept_in: Boxes that a point of the robot stays in.
+    """
+
+    obstacles: tuple[Box, ...] = ()
+    kept_free: tuple[Box, ...] = ()
+    kept_in: tuple[Box, ...] = ()
+
+    @classmethod
+    def of(cls, constraints: Iterable[object]) -> Surroundings:
+        """The boxes of constraints on a motion; others have none.
+
+        Args:
+            constraints: Clearances to keep.
+        """
+        free: dict[str, tuple[Box, Box]] = {}
+        inside: dict[str, Box] = {}
+        for check in constraints:
+            if isinstance(check, BoxClearance):
+                free |= {box.name: (box, box.grown(check.distance)) for box in check.boxes}
+            elif isinstance(check, KeepIn):
+                inside[check.box.name] = check.box
+        return cls(
+            tuple(box for box, _ in free.values()), tuple(box for _, box in free.values()),
+            tuple(inside.values()))
 
 
 def _ends(capsules: tuple[Capsule, ...], poses: BodyPoses) -> np.ndarray:
