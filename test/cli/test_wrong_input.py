@@ -115,7 +115,7 @@ SETTINGS = [
     (replaced('[swing, slide]', '[swing, slde]'), 'no position was recorded for slide (found swing,'
      ' slde)', "If 'slde' is 'slide', correct recording.joints"),
     (replaced('robot.urdf', 'robot.urdf, locked_joints: {slide: rest}'),
-     "robot: locked_joints: slide: a joint is held at a position (found rest",
+     'robot: locked_joints: slide: a joint is held at a position (found rest',
      'Write locked_joints: {slide: 0.0}, or locked_joints: [slide]'),
     (replaced('[f1, f2]', '[f1, f2], sign: -1'), 'recording.effort: the effort of swing, slide has '
      'the wrong sign', 'Set recording: {effort: {sign: 1}}, or'),
