@@ -226,7 +226,7 @@ def _judge(
     explained, correlation = readings[which].predicted(scale)
     kind = _kind(scale, bool(which), ratio)
     if (odd and not believed and not wrong) or _contradicted(
-            kind, scale, readings[0], float(scales[int(np.argmin(plausible))])):
+            kind, scale, readings[which], readings[0], float(scales[int(np.argmin(plausible))])):
         kind = EffortKind.UNKNOWN
     # Nothing explains white noise: where there is much of it, less can be explained.
     elif explained < _EXPLAINED * (1.0 - readings[0].noise_part):
@@ -249,12 +249,15 @@ def _lacks_slow_part(plain: Reading) -> bool:
     return missing > max(1.0 - _MISSING, _SURE * float(np.hypot(slow.doubt, fast.doubt)))
 
 
-def _contradicted(kind: EffortKind, scale: float, plain: Reading, plausible: float) -> bool:
+def _contradicted(
+    kind: EffortKind, scale: float, read: Reading, plain: Reading, plausible: float
+) -> bool:
     """Whether the prior speaks against an accusation: by itself, or with likely deviations.
 
     Args:
         kind: What the effort is taken for.
         scale: At which scale.
+        read: How it is read then.
         plain: The effort with gravity.
         plausible: The best scale that is no reason for alarm.
     """
@@ -265,8 +268,7 @@ def _contradicted(kind: EffortKind, scale: float, plain: Reading, plausible: flo
     if scale < 0.0:
         return plain.correlation > _CORRELATED
     # A wrong prior explains it as well.
-    at_best = plain.deviance(scale) if kind is EffortKind.SCALED else 0.0
-    if plain.deviance(plausible) < at_best + _DECISIVE:
+    if plain.deviance(plausible) < read.deviance(scale) + _DECISIVE:
         return True
     if kind is not EffortKind.SCALED:
         return False
