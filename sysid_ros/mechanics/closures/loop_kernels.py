@@ -25,15 +25,16 @@ from sysid_ros.mechanics.closures.closure_motion import fill_bias
 from sysid_ros.mechanics.closures.loop_arrays import LoopArrays
 from sysid_ros.mechanics.tree import forward_kinematics
 from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics, spatial_axis
+from sysid_ros.numerics import householder, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
-from sysid_ros.numerics import spatial_vectors, tables
+from sysid_ros.numerics.householder import householder_least_squares
 from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
 from sysid_ros.numerics.spatial_vectors import motion_cross, put, six, spatial_plus
 
 #: Files that are compiled into what Python calls.
 SOURCES = (
-    closure_arrays, closure_kernels, closure_motion, compiled, forward_kinematics, loop_arrays,
-    spatial_vectors, tables)
+    closure_arrays, closure_kernels, closure_motion, compiled, forward_kinematics, householder,
+    loop_arrays, spatial_vectors, tables)
 
 #: How a move ended: at its target, where the loops do not close, or where they are singular.
 CLOSED, OUT_OF_REACH, SINGULAR = range(3)
@@ -41,8 +42,6 @@ CLOSED, OUT_OF_REACH, SINGULAR = range(3)
 # Newton's steps double their digits: after one this small the next would be below rounding.
 _LAST_STEP = 1e-8
 _MOST_STEPS = 12
-# A pivot below this fraction of its column is rounding.
-_DEPENDENT = 1e-9
 # The tangent must tell where a step ends, up to this fraction of the step: else it is halved.
 _TRUST = 0.3
 _TANGENT_TOLERANCE = 1e-7
@@ -103,45 +102,6 @@ def _bias(loops: LoopArrays, v: np.ndarray, work: LoopWorkspace, bias: np.ndarra
         put(work.twist, k, spatial_plus(twist, axis, speed))
         put(work.rate, k, spatial_plus(rate, motion_cross(twist, axis), speed))
     fill_bias(loops.closures, work, rest, work.ends, bias)
-
-
-@njit(**INSIDE)
-def householder_least_squares(rows: np.ndarray, unknowns: int, solution: np.ndarray) -> float:
-    """Least squares of the last columns in the first ones by Householder QR, in place of rows.
-
-    Returns the smallest pivot in parts of its column, 0 where columns depend on each other.
-    """
-    count, columns = rows.shape
-    smallest = 1.0
-    for k in range(unknowns):
-        whole, below = 0.0, 0.0
-        for i in range(count):
-            square = rows[i, k] * rows[i, k]
-            whole += square
-            if i >= k:
-                below += square
-        if k >= count or below <= _DEPENDENT**2 * whole:
-            return 0.0
-        smallest = min(smallest, np.sqrt(below / whole))
-        pivot = -np.copysign(np.sqrt(below), rows[k, k])
-        head = rows[k, k] - pivot
-        scale = -1.0 / (pivot * head)
-        for j in range(k + 1, columns):
-            along = head * rows[k, j]
-            for i in range(k + 1, count):
-                along += rows[i, k] * rows[i, j]
-            along *= scale
-            rows[k, j] -= along * head
-            for i in range(k + 1, count):
-                rows[i, j] -= along * rows[i, k]
-        rows[k, k] = pivot
-    for j in range(columns - unknowns):
-        for k in range(unknowns - 1, -1, -1):
-            value = rows[k, unknowns + j]
-            for i in range(k + 1, unknowns):
-                value -= rows[k, i] * solution[i, j]
-            solution[k, j] = value / rows[k, k]
-    return smallest
 
 
 @njit(**_PART)

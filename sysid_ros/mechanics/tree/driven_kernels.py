@@ -24,7 +24,6 @@ from sysid_ros.mechanics.closures import (
     closure_arrays,
     closure_kernels,
     closure_motion,
-    loop_kernels,
 )
 from sysid_ros.mechanics.closures.closure_arrays import Closures
 from sysid_ros.mechanics.closures.closure_kernels import fill_jacobian, fill_stiffness
@@ -34,7 +33,6 @@ from sysid_ros.mechanics.closures.closure_motion import (
     fill_bias,
     fill_derivatives,
 )
-from sysid_ros.mechanics.closures.loop_kernels import householder_least_squares
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
@@ -46,9 +44,10 @@ from sysid_ros.mechanics.tree.tree_dynamics import (
     mass_matrix_and_bias,
     rnea_derivatives,
 )
-from sysid_ros.numerics import dense, spatial_vectors, tables
+from sysid_ros.numerics import dense, householder, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics.dense import PIVOT_TOLERANCE, lu, solve_lu, solve_lu_columns
+from sysid_ros.numerics.householder import householder_least_squares
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 from sysid_ros.numerics.spatial_vectors import put, six, spatial_plus
 from sysid_ros.numerics.tables import clear
@@ -56,7 +55,7 @@ from sysid_ros.numerics.tables import clear
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
     closure_arrays, closure_kernels, closure_motion, compiled, dense, *dispatch.SOURCES,
-    forward_kinematics, loop_kernels, sample_regressor, spatial_vectors, tables, tree_arrays,
+    forward_kinematics, householder, sample_regressor, spatial_vectors, tables, tree_arrays,
     tree_dynamics, tree_terms)
 #: How a sample can end: well, where loops are singular, or where a mass matrix is.
 MOVES, STUCK, WEIGHTLESS = range(3)
