@@ -19,7 +19,7 @@ from sysid_ros.release.xml_splice import (
     set_attributes,
 )
 from sysid_ros.robot.description.mjcf.bodies import MjcfBody, read_bodies
-from sysid_ros.robot.description.numbers import read_numbers
+from sysid_ros.robot.description.numbers import read_numbers, written_numbers
 from sysid_ros.robot.description.safe_xml import MAX_DEPTH
 from sysid_ros.robot.description.urdf import RobotDescription
 from sysid_ros.robot.inertia import central_inertia
@@ -178,9 +178,9 @@ class MjcfDocument:
             values = {'pos': '0 0 0', 'mass': mass, 'diaginertia': ' '.join([moment] * 3)}
         else:
             values = {
-                'pos': _words(inertial.com),
+                'pos': written_numbers(inertial.com),
                 'mass': repr(float(inertial.mass)),
-                'fullinertia': _words([inertial.inertia[entry] for entry in _ENTRIES]),
+                'fullinertia': written_numbers([inertial.inertia[entry] for entry in _ENTRIES]),
             }
         element = body.find('inertial')
         if element is None:
@@ -202,7 +202,3 @@ def _numbers(element: Element, name: str, count: int) -> tuple[float, ...] | Non
 
 def _inertial_of(body: MjcfBody) -> Inertial:
     return Inertial(*central_inertia(body.inertial))
-
-
-def _words(values: Sequence[float] | np.ndarray) -> str:
-    return ' '.join(repr(float(value)) for value in values)

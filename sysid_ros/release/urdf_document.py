@@ -19,6 +19,7 @@ from sysid_ros.release.xml_splice import (
     remove,
     set_attributes,
 )
+from sysid_ros.robot.description.numbers import written_numbers
 from sysid_ros.robot.description.safe_xml import attribute
 from sysid_ros.robot.description.urdf import RobotDescription, inertial_is_readable
 
@@ -88,7 +89,7 @@ class UrdfDocument:
 def _inertial_splices(xml: bytes, link: Element, share: Inertial) -> Iterator[Splice]:
     """Values into the tags that are there, and new tags for those that are not."""
     values = {
-        'origin': {'xyz': ' '.join(repr(float(x)) for x in share.com), 'rpy': '0 0 0'},
+        'origin': {'xyz': written_numbers(share.com), 'rpy': '0 0 0'},
         'mass': {'value': repr(float(share.mass))},
         'inertia': {name: repr(float(share.inertia[entry])) for name, entry in _ENTRIES.items()},
     }

@@ -45,6 +45,21 @@ def series(values: np.ndarray | Sequence[float]) -> Series:
             for value, ok in zip(array.tolist(), finite.tolist(), strict=True)]
 
 
+def logarithmic(values: np.ndarray) -> Series:
+    """Values of a logarithmic axis, four digits each; None where they are not above zero.
+
+    Args:
+        values: Numbers, shape ``(T,)``.
+    """
+    return [float(f'{value:.4g}') if np.isfinite(value) and value > 0.0 else None
+            for value in values]
+
+
+def percent(value: float | None) -> float | None:
+    """A part in [%], three decimals; None for None."""
+    return None if value is None else round(100.0 * value, 3)
+
+
 def bucket_starts(rows: int, buckets: int) -> np.ndarray | None:
     """First rows of buckets of equal length; None where the rows are few enough to be shown.
 

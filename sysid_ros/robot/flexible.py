@@ -15,6 +15,7 @@ import numpy as np
 from lxml import etree
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.description.numbers import written_numbers
 from sysid_ros.robot.description.safe_xml import parse_xml
 from sysid_ros.robot.loops import ClosureSettings, LoopSettings, PlaceSettings
 from sysid_ros.robot.model import RobotModel
@@ -281,15 +282,12 @@ def _add_joint(
     damping: float,
 ) -> None:
     joint = etree.SubElement(root, 'joint', name=name, type='continuous')
-    etree.SubElement(joint, 'origin', xyz=_numbers(pose[:3, 3]), rpy=_numbers(_angles(pose)))
+    etree.SubElement(
+        joint, 'origin', xyz=written_numbers(pose[:3, 3]), rpy=written_numbers(_angles(pose)))
     etree.SubElement(joint, 'parent', link=parent)
     etree.SubElement(joint, 'child', link=child)
     etree.SubElement(joint, 'axis', xyz=axis)
     etree.SubElement(joint, 'dynamics', damping=repr(float(damping)))
-
-
-def _numbers(values: np.ndarray) -> str:
-    return ' '.join(repr(float(value)) for value in values)
 
 
 def _angles(pose: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from sysid_ros.evaluation.run_comparison import ComparedParameter
 from sysid_ros.report.plots import COLOURS, Figure, axis, dots, figure, label
 from sysid_ros.report.sections.section import ReportModel, Section
-from sysid_ros.report.series import Number, Series
+from sysid_ros.report.series import Number, Series, percent
 
 _ROW, _MOST_ROWS = 24, 40
 
@@ -74,7 +74,7 @@ class ComparedRunsSection(Section):
         names = self.joints
         bars = [
             {'type': 'bar', 'name': label(run.name), 'x': [label(name) for name in names],
-             'y': [_percent(run.joints.get(name)) for name in names],
+             'y': [percent(run.joints.get(name)) for name in names],
              'marker': {'color': COLOURS[k % len(COLOURS)]}}
             for k, run in enumerate(self.runs)]
         return {'errors': figure(
@@ -104,10 +104,6 @@ class ComparedRunsSection(Section):
             traces, axis('from the mean of the runs [σ]'),
             axis(tickvals=places.tolist(), ticktext=[label(row.name, 44) for row in rows],
                  range=[len(rows) - 0.3, -0.7], zeroline=False), height=120 + _ROW * len(rows))
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else round(100.0 * value, 3)
 
 
 def _digits(values: np.ndarray) -> Series:

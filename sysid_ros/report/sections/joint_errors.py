@@ -8,7 +8,7 @@ from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.report.plots import BEFORE, IDENTIFIED, INK, Figure, Trace, axis, figure, label
 from sysid_ros.report.report_source import ReportSource
 from sysid_ros.report.sections.section import ReportModel, Section
-from sysid_ros.report.series import Number
+from sysid_ros.report.series import Number, percent
 
 # Bars beyond this, in percent, are cut off: the description may be wrong by any factor.
 _MOST = 160.0
@@ -69,8 +69,8 @@ class JointErrorsSection(Section):
             {'type': 'bar', 'name': name, 'x': names, 'y': values, 'marker': {'color': colour},
              'hovertemplate': '%{x}: %{y:.3g} %<extra></extra>'}
             for name, colour, values in (
-                ('identified', IDENTIFIED, [_percent(each.error) for each in judged.joints]),
-                ('before the fit', BEFORE, [_percent(each.prior_error) for each in judged.joints]),
+                ('identified', IDENTIFIED, [percent(each.error) for each in judged.joints]),
+                ('before the fit', BEFORE, [percent(each.prior_error) for each in judged.joints]),
             )]
         largest = max([100.0, *(value for bar in bars for value in bar['y'] if value)])
         none = {
@@ -98,7 +98,3 @@ def _errors(
                 prior_error=prior.relative_per_joint[k], rms=own.rms_per_joint[k],
                 prior_rms=prior.rms_per_joint[k])
             for k, name in enumerate(prediction.joint_names)])
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else round(100.0 * value, 3)

@@ -29,7 +29,7 @@ from sysid_ros.report.residual_analysis import (
     motion_of_rows,
 )
 from sysid_ros.report.sections.section import ReportModel, Section
-from sysid_ros.report.series import Number, Series, series, some_rows
+from sysid_ros.report.series import Number, Series, logarithmic, series, some_rows
 
 _BINS, _DOTS = 41, 400
 _HEIGHT = 250
@@ -146,7 +146,7 @@ def _joint(
     fields = {
         'rms': rms, 'edges': series(edges), 'counts': counts.tolist(), 'lags': series(lags),
         'correlation': series(correlation), 'frequency': series(frequency),
-        'spectrum': _positive(spectrum), 'torque_spectrum': _positive(torque), **more}
+        'spectrum': logarithmic(spectrum), 'torque_spectrum': logarithmic(torque), **more}
     return JointResiduals.model_validate(fields)
 
 
@@ -196,9 +196,3 @@ def _rate(unit: str) -> str:
 def _middles(edges: Series) -> list[float]:
     return [0.5 * ((low or 0.0) + (high or 0.0))
             for low, high in zip(edges[:-1], edges[1:], strict=True)]
-
-
-def _positive(values: np.ndarray) -> Series:
-    """Values of a logarithmic axis, four digits each."""
-    return [float(f'{value:.4g}') if np.isfinite(value) and value > 0.0 else None
-            for value in values]

@@ -12,7 +12,7 @@ from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.report.plots import BEFORE, COASTING, IDENTIFIED, Figure, axis, figure, line
 from sysid_ros.report.report_source import ReportSource, file_names
 from sysid_ros.report.sections.section import ReportModel, Section
-from sysid_ros.report.series import Number, Series, some_rows
+from sysid_ros.report.series import Number, Series, logarithmic, some_rows
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.model import RobotModel
 
@@ -86,8 +86,8 @@ class SimulationSection(Section):
             joints=[
                 JointDrift(
                     joint=run.joint_names[k], unit=run.units[k],
-                    identified=_plain(identified[:, k]), prior=_plain(prior[:, k]),
-                    coasting=_plain(coasting[:, k]))
+                    identified=logarithmic(identified[:, k]), prior=logarithmic(prior[:, k]),
+                    coasting=logarithmic(coasting[:, k]))
                 for k in np.flatnonzero(run.moving)],
             ends=_ends(source.judged.model.robot, run, rows),
             still=[run.joint_names[k] for k in np.flatnonzero(~run.moving)],
@@ -150,7 +150,7 @@ def _ends(robot: RobotModel, run: Simulation, rows: np.ndarray) -> list[EndDrift
     away = [1e3 * _root_mean_square(np.sum((path - measured) ** 2, axis=3)) for path in paths]
     return [
         EndDrift(link=link.name, **{
-            name: _plain(distance[:, k]) for name, distance in zip(
+            name: logarithmic(distance[:, k]) for name, distance in zip(
                 ('identified', 'prior', 'coasting'), away, strict=True)})
         for k, link in enumerate(links)]
 
@@ -180,9 +180,3 @@ def _root_mean_square(squares: np.ndarray) -> np.ndarray:
         total = np.where(counted, squares, 0.0).sum(axis=0)
         # A stretch that has diverged is no small error: nothing is drawn where one has.
         return np.where(counted.all(axis=0), np.sqrt(total / len(squares)), np.nan)
-
-
-def _plain(values: np.ndarray) -> Series:
-    """Values of a logarithmic axis, four digits each."""
-    return [float(f'{value:.4g}') if np.isfinite(value) and value > 0.0 else None
-            for value in values]

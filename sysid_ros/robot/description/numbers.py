@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from lxml import etree
 
@@ -28,6 +29,11 @@ def read_numbers(text: str | None, count: int) -> tuple[float, ...] | None:
         return None
     values = tuple(float(word) for word in words)
     return values if all(math.isfinite(value) for value in values) else None
+
+
+def written_numbers(values: Iterable[float]) -> str:
+    """Numbers as an attribute, separated by spaces, so that they are read back exactly."""
+    return ' '.join(repr(float(value)) for value in values)
 
 
 def number_of(element: etree._Element | None, attribute: str, default: float) -> float:
