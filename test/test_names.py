@@ -104,6 +104,8 @@ FOLDERS = {
 }
 # Buffers that kernels write into, such as TreeRoom and tree_room.
 BUFFER = re.compile(r'[A-Z]\w*Room|\w+_room|room_for')
+# What docstrings say in place of what a name is: a reader does not know where "there" is.
+ELSEWHERE = re.compile(r'(?m)^ *(?:\w+: )?(?:As there|Likewise)\b')
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in ('sysid_ros', 'test', 'benchmarks', 'examples')
@@ -137,6 +139,25 @@ def private_words(source, path):
             word = name.replace('Room', 'Workspace').replace('room', 'workspace')
         if word is not None:
             yield f'{path}:{token.start[0]}: {token.string} is not a word of the field; use {word}'
+
+
+@pytest.mark.parametrize('path', SOURCES)
+def test_a_docstring_says_itself_what_a_name_is(path):
+    text = (ROOT / path).read_text(encoding='utf-8')
+    assert not ELSEWHERE.findall(text), 'say what it is, or name where that is said'
+
+
+@pytest.mark.parametrize(
+    ('line', 'found'),
+    [
+        ('        horizon: As there.', True),
+        ('    Likewise of the other.', True),
+        ('    substeps: As for :class:`Shooting`.', False),
+        ('    as there are processors', False),
+    ],
+)
+def test_a_reference_to_nowhere_is_found(line, found):
+    assert bool(ELSEWHERE.search(line)) == found
 
 
 @pytest.mark.parametrize('path', SOURCES)

@@ -134,7 +134,7 @@ def write_description(
         robot: The robot that was identified.
         parameters: Its parameters.
         closest: As for :func:`export_description`.
-        actuators: Likewise.
+        actuators: As for :func:`export_description`.
 
     Returns:
         What was written.

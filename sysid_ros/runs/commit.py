@@ -300,7 +300,7 @@ def prepare(
 
     Raises:
         NotCommittableError: As for :meth:`FinishedFit.content`, or the recordings say otherwise.
-        InconsistentError: As there.
+        InconsistentError: As for :meth:`FinishedFit.content`.
         BaseChangedError: Another revision was committed since the fit began.
         SysidError: The folder or the store cannot be used.
     """

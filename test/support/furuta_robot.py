@@ -50,7 +50,7 @@ class Furuta:
         arm_inertia: About the centre of mass in [kg·m²], along the arm, across and up.
         rod_mass: In [kg].
         rod_com: Of the rod's centre of mass below the second hinge in [m].
-        rod_inertia: Likewise.
+        rod_inertia: About its centre of mass in [kg·m²], along the arm, across and up.
         viscous: Friction of both hinges in [N·m·s/rad].
         torque_per_unit: Of the command, in [N·m] per unit.
         gravity: In [m/s²].
@@ -95,7 +95,7 @@ class Furuta:
 
         Args:
             model: As :meth:`model` makes it.
-            friction: As there.
+            friction: One of ``FRICTION``.
             held: What is held.
         """
         more = [*bearing_parameters(HINGES)] if friction == 'bearings' else []

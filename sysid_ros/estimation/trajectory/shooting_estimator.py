@@ -337,11 +337,12 @@ class VariationalLeastSquares(SimulatedLeastSquares):
     Args:
         prior_strength: As for all.
         estimate_noise: As for all.
-        starts: As for :class:`SimulatedLeastSquares`, with the next four.
-        substeps: As there; since errors are of second order, more than Runge-Kutta needs.
-        horizon: As there.
-        max_iterations: As there.
-        tolerance: As there.
+        starts: As for :class:`SimulatedLeastSquares`.
+        substeps: Steps of the integrator from node to node; since errors are of second order,
+            more than Runge-Kutta needs.
+        horizon: As for :class:`SimulatedLeastSquares`.
+        max_iterations: As for :class:`SimulatedLeastSquares`.
+        tolerance: As for :class:`SimulatedLeastSquares`.
         rule: How the Lagrangian of a step is integrated.
 
     Raises:
