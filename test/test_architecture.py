@@ -270,6 +270,26 @@ def test_a_missing_docstring_is_found_at_every_level():
     assert list(undocumented('"""Module."""\nclass _A:\n    def b(self): ...', 'm')) == ['m._A.b']
 
 
+def reached_into(source):
+    """Lines that go around an object's interface, or keep values of others for a whole process."""
+    weak = ('WeakKeyDictionary', 'WeakValueDictionary', 'WeakSet')
+    for node in nodes_of(source):
+        pry = isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith('.__dict__')
+        cache = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(weak)
+        if pry or cache:
+            yield node.lineno
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_nobody_reaches_into_objects_of_others(module):
+    assert not list(reached_into(MODULES[module].read_text(encoding='utf-8')))
+
+
+def test_reaching_into_an_object_is_found():
+    found = "moved.__dict__['parameters'] = 1\nknown = weakref.WeakKeyDictionary()\nvars(self)"
+    assert list(reached_into(found)) == [2, 1]
+
+
 def test_the_files_that_the_page_of_the_house_names_are_there():
     root = Path(__file__).parents[1]
     named = re.findall(r'`([\w/]+\.(?:py|txt))`', (root / 'docs' / 'architecture.md').read_text())

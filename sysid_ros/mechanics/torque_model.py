@@ -54,23 +54,14 @@ class TorqueModel(CachesValues):
             closed_chain(self.robot)
             require_linear_terms(self.terms)
 
-    @cached_property
+    @property
     def parameters(self) -> ParameterSet:
         """All p parameters at the prior: bodies first, then the terms.
 
         The prior of a body that no mass distribution could have is its consistent
         neighbour (``robot.replaced_priors`` lists them).
         """
-        parameters = [
-            parameter
-            for body, prior in zip(
-                self.robot.body_names, self.robot.reference_inertials, strict=True
-            )
-            for parameter in inertial_parameter_list(body, prior)
-        ]
-        for term in self.terms:
-            parameters += term.parameters(self.robot.opened)
-        return ParameterSet.of(parameters)
+        return self.cached(_parameters)
 
     @cached_property
     def _term_sizes(self) -> tuple[int, ...]:
@@ -111,7 +102,7 @@ class TorqueModel(CachesValues):
             return self
         moved = replace(self, terms=terms)
         # Names, priors and bounds do not depend on where a model stands.
-        moved.__dict__['parameters'] = self.parameters
+        moved.share(_parameters, self)
         return moved
 
     def regressor(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -309,6 +300,19 @@ class TorqueModel(CachesValues):
     def linearised(self, values: np.ndarray) -> LinearisedTorqueModel:
         """The model whose regressor is the Jacobian at parameter values, shape ``(p,)``."""
         return LinearisedTorqueModel(self.robot, self.terms, np.array(values, dtype=float))
+
+
+def _parameters(model: TorqueModel) -> ParameterSet:
+    """See :attr:`TorqueModel.parameters`."""
+    robot = model.robot
+    parameters = [
+        parameter
+        for body, prior in zip(robot.body_names, robot.reference_inertials, strict=True)
+        for parameter in inertial_parameter_list(body, prior)
+    ]
+    for term in model.terms:
+        parameters += term.parameters(robot.opened)
+    return ParameterSet.of(parameters)
 
 
 def require_linear_terms(terms: Sequence[JointTerm]) -> None:

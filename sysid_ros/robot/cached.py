@@ -34,3 +34,13 @@ class CachesValues:
         if compute not in values:
             values.setdefault(compute, compute(self))
         return values[compute]
+
+    def share(self: _Self, compute: Callable[[_Self], object], other: _Self) -> None:
+        """Take the value of a function from another object, for which it is the same.
+
+        Args:
+            compute: The function.
+            other: The object.
+        """
+        values: dict[Callable[[_Self], object], object] = vars(self).setdefault('_values', {})
+        values[compute] = other.cached(compute)

@@ -45,6 +45,13 @@ def test_a_value_is_computed_once_for_each_object_and_function():
     assert counts == ['arm']
 
 
+def test_a_value_is_shared_with_an_object_for_which_it_is_the_same():
+    robot, other = Robot(), Robot('leg')
+    other.cached(Chain)
+    other.share(Chain, robot)
+    assert other.cached(Chain) is robot.cached(Chain)
+
+
 def test_threads_that_ask_at_the_same_time_get_the_same_value():
     robot, both_compute = Robot(), threading.Barrier(2, timeout=10.0)
 

@@ -119,6 +119,7 @@ class Point:
     ) -> None:
         self.mechanism, self.layout, self.states = mechanism, layout, states
         self.free_parameters, self.values = free_parameters, values
+        self._constrained: Constrained | None = None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A variable, shape ``(N, ...)``; zero where the graph does not hold it."""
@@ -127,10 +128,12 @@ class Point:
             return np.zeros((len(self.states), len(labels(self.mechanism, name))))
         return self.states[:, place]
 
-    @cached_property
+    @property
     def constrained(self) -> Constrained:
         """The constraints and their derivatives."""
-        return self.mechanism.constrained(self['q'], self['v'], self['a'])
+        if self._constrained is None:
+            self._constrained = self.mechanism.constrained(self['q'], self['v'], self['a'])
+        return self._constrained
 
     def response(self, torque: np.ndarray) -> Response:
         """How torques ``(N, u)`` accelerate the mechanism."""
@@ -140,5 +143,5 @@ class Point:
 
     def remember(self, other: Point) -> None:
         """Take over what another point of the same states knows, but for parameters."""
-        if 'constrained' in other.__dict__:
-            self.__dict__['constrained'] = other.constrained
+        if other._constrained is not None:
+            self._constrained = other._constrained
