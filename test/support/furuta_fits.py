@@ -18,6 +18,7 @@ from support import furuta_robot as robots
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates
 from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.leapfrog import step_torques
 from sysid_ros.estimation.trajectory.discrete.stepper import simulate
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.search_log import SearchLog
@@ -173,7 +174,7 @@ class Fitter:
             for segment, (t, angles), end in zip(
                     problem.segments, trial.recorded, ends, strict=True):
                 states = motion.states[end - len(segment.t):end]
-                commands = robot.commands(0.5 * (segment.torque[1:] + segment.torque[:-1]))
+                commands = robot.commands(step_torques(segment.torque))
                 true = np.column_stack([np.interp(segment.t, t, angle) for angle in angles.T])
                 steps = round(horizon / segment.step)
                 for first in range(0, len(commands) - steps + 1, steps):

@@ -15,9 +15,9 @@ from sysid_ros.robot.model import RobotModel
 _ON = 1e-6
 
 _Slopes = tuple[np.ndarray, np.ndarray | None, np.ndarray]
-# Of a node's position and velocity in positions and in velocities, (2, K, 1, 1) each, and of its
-# acceleration in accelerations, (K, 1, 1).
-_Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
+#: Of a node's position and velocity in positions and in velocities, (2, K, 1, 1) each, and of its
+#: acceleration in accelerations, (K, 1, 1).
+Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Between:
 
     def _motion(
         self, states: np.ndarray, nodes: Acceleration | None
-    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray | None], list[_Weights]]:
+    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray | None], list[Weights]]:
         """Positions, velocities and accelerations at the stamps, and what nodes weigh in them."""
         joints, ends = states.shape[1] // 2, self._weights()
         q, v = np.zeros((2, len(self.node), joints))
@@ -104,7 +104,7 @@ class Between:
                 a += rate[..., 0] * nodes.value[node]
         return (q, v, a), ends
 
-    def _weights(self) -> list[_Weights]:
+    def _weights(self) -> list[Weights]:
         """Weights of the node before and, unless all stamps are on nodes, of that after."""
         s, h = self.part[:, None, None], self.step
         one, none = np.ones_like(s), np.zeros_like(s)

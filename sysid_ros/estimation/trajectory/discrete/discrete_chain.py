@@ -14,6 +14,7 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import sweep
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates, JointMotion
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses, fill_missing
+from sysid_ros.estimation.trajectory.discrete.leapfrog import places, step_torques
 from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion, SegmentLeastSquares
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     BodyParameters,
@@ -25,7 +26,6 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism
 from sysid_ros.estimation.trajectory.discrete.stepper import complement, remember
 from sysid_ros.estimation.trajectory.discrete.sweep import ContactModes
-from sysid_ros.estimation.trajectory.interpolation import Between
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.state_space import StateSpace
 from sysid_ros.numerics.least_squares.chain import (
@@ -213,8 +213,7 @@ class DiscreteChain:
         free_map: FreeParameterMap, free: int,
     ) -> ChainPart:
         """Impulses that are missing between the states of a segment."""
-        # Steps hold commands that nodes have on straight lines.
-        torques = self.robot.commands(0.5 * (segment.torque[1:] + segment.torque[:-1]))
+        torques = self.robot.commands(step_torques(segment.torque))
         if self.residual == 'published':
             return self._published(index, segment, states, torques, parameters, free_map, free)
         steps, n = len(torques), self._weights.size
@@ -288,7 +287,7 @@ class DiscreteChain:
     ) -> tuple[Residuals, np.ndarray]:
         """Weighted residuals of a sensor, and its innovations in its own units."""
         segment = self.problem.segments[index]
-        between = Between.of(segment, observation.t)
+        between = places(segment, observation)
         reading, (here, after, by_values) = between.read(
             observation.sensor, self.problem.model.robot,
             np.hstack([motion.position, motion.velocity]), None, values, self.problem.free)

@@ -16,6 +16,7 @@ from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     Residual,
     RotationResidual,
 )
+from sysid_ros.estimation.trajectory.discrete.leapfrog import at_nodes, half_a_step_before
 from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
@@ -39,7 +40,7 @@ _PATIENCE, _KINK = 20, 1e-3
 _LIGHTER = 0.01
 # Part of a step in which violations decay.
 _DAMPED = 0.25
-#: Gyroscopic forces of a step.
+#: Gyroscopic forces of a step, and viscous friction with them.
 Gyroscopic = Literal['averaged', 'explicit']
 # Part of their own curvature that is added to states that nothing determines.
 _BREATH = 1e-14
@@ -71,7 +72,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which violations of constraints decay in [s]; a quarter of a step, which
             makes the least errors, where it is None.
-        gyroscopic: ``averaged`` over both ends of a step, or ``explicit``, as published.
+        gyroscopic: Forces of velocity ``averaged`` over both ends of a step, or ``explicit``, with
+            viscous friction of the next velocity, as published.
         residual: ``implicit`` for any stiffness, or ``published``.
         rotation: ``exact`` or ``small_angle``.
         huber: Readings that are off by more standard deviations than this count by how far.
@@ -229,7 +231,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         else:
             pairs = initial_states(problem) if motion is None else tuple(
                 zip(motion.positions, motion.velocities, strict=True))
-            states = np.vstack([robot.states(*pair) for pair in pairs])
+            states = np.vstack([robot.states(q, half_a_step_before(v)) for q, v in pairs])
             positions = tuple(q for q, _ in pairs)
         # The published weights count readings in their unit, and impulses in theirs.
         unit = float(np.min(position_unit(problem)))
@@ -261,5 +263,5 @@ def _assemble_solution(
         chain.joint_motion(states, index) for index in range(len(chain.problem.segments))]
     known = {name.name: getattr(solution, name.name) for name in fields(TrajectorySolution)}
     known['positions'] = tuple(motion.position for motion in motions)
-    known['velocities'] = tuple(motion.velocity for motion in motions)
+    known['velocities'] = tuple(at_nodes(motion.velocity) for motion in motions)
     return DiscreteSolution(**known, states=states)

@@ -221,8 +221,8 @@ class Mechanism:
         bodies: The bodies, b of them.
         joints: What is between them.
         gravity: Its acceleration without tilt in [m/s²], shape ``(3,)``.
-        averaged: Whether gyroscopic forces are a mean of both ends of a step, or those before,
-            as published.
+        averaged: Whether gyroscopic forces and viscous friction are a mean of both ends of a step,
+            or those before and of the next, as published.
 
     Raises:
         ModelError: Names are not unique, or a joint names a body that does not exist.

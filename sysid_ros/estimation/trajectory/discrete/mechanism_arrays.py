@@ -41,7 +41,8 @@ class MechanismArrays(NamedTuple):
         arms: What a unit of a row's impulse presses on the friction of its joint, ``(m,)``.
         dry: Which drives have dry friction, shape ``(f,)``.
         loaded: Half-open range of rows that press on each, shape ``(f, 2)``.
-        averaged: Whether gyroscopic forces are a mean of both ends of a step, or those before.
+        averaged: Whether gyroscopic forces and viscous friction are a mean of both ends of a step,
+            or those before and of the next, as published.
         drive_laws: Further laws of the drives.
     """
 

@@ -117,7 +117,7 @@ def _drive_slope(
     own, before = parameters.drives, work.speed[j]
     ahead, slope = speed_along(work, len(work.gap) + j, u), 0.0
     if which == VISCOUS:
-        slope = h * ahead
+        slope = 0.5 * h * (ahead + before) if arrays.averaged else h * ahead
     elif which == ARMATURE:
         slope = ahead - before
     elif which == GAIN:

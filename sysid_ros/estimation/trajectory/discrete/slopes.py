@@ -26,7 +26,6 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     ARMATURE,
     GAIN,
     OFFSET,
-    VISCOUS,
     BodyParameters,
     FreeParameterMap,
     MechanismArrays,
@@ -34,7 +33,7 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
 )
 from sysid_ros.estimation.trajectory.discrete.parameter_slopes import by_parameters
 from sysid_ros.estimation.trajectory.discrete.rows import WORLD, row_second_derivative
-from sysid_ros.estimation.trajectory.discrete.step import drive_law_value
+from sysid_ros.estimation.trajectory.discrete.step import damping_shares, drive_law_value
 from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, law_slope
 from sysid_ros.mechanics.joint_terms.law import VELOCITY
 from sysid_ros.numerics.dense import (
@@ -218,7 +217,8 @@ def _by_drive(
 ) -> None:
     """Of what a drive does to the bodies, by poses and velocities."""
     k, own = len(work.gap) + j, parameters.drives
-    shaft, heavy = own[j, ARMATURE], own[j, ARMATURE] + h * own[j, VISCOUS]
+    ahead, behind = damping_shares(arrays, parameters, h, j)
+    shaft, heavy = own[j, ARMATURE] - behind, own[j, ARMATURE] + ahead
     thrust = heavy * speed_along(work, k, u) - shaft * work.speed[j] - work.impulse[k] - h * (
         own[j, GAIN] * torque[j] - own[j, OFFSET])
     before = -shaft

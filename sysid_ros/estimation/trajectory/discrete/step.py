@@ -20,9 +20,10 @@ before it touches, from a distance of :math:`\gamma` times its speed on.
 
 Laws of drives that are none of these are taken at the speed before.
 
-Published steps have gyroscopic forces of the velocity before, which is off by half a step and
-makes errors of first order. Here they are a mean of both ends,
-:math:`\tfrac12 (\omega \times I u + u \times I \omega)`, linear in u, unless they are asked for.
+Published steps have gyroscopic forces of the velocity before, and viscous friction of the next, as
+above; either is off by half a step and makes errors of first order. Here they are means of both
+ends, :math:`\tfrac12 (\omega \times I u + u \times I \omega)`, linear in u, and
+:math:`\tfrac12 b\,\hat G (u + v)`, unless those are asked for.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def prepare(
             work.right[k] = (
                 work.stable[0, k] * speed_of(work.whole, k, state) - work.stable[2, k] * gap)
     for j in range(len(work.speed)):
-        _drive(parameters, h, state, torque, j, work)
+        _drive(arrays, parameters, h, state, torque, j, work)
     for e in range(len(parameters.amplitudes)):
         _drive_law(arrays, parameters, h, e, work)
     return eliminate(work.mass, n, 0.0)
@@ -212,16 +213,26 @@ def speed_of(whole: np.ndarray, k: int, state: np.ndarray) -> float:
 
 
 @njit(**INSIDE)
+def damping_shares(
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, j: int
+) -> tuple[float, float]:
+    """Impulses of a drive's viscous friction by the next speed and by that before, in [N·m·s²]."""
+    whole = h * parameters.drives[j, VISCOUS]
+    return (0.5 * whole, 0.5 * whole) if arrays.averaged else (whole, 0.0)
+
+
+@njit(**INSIDE)
 def _drive(
-    parameters: BodyParameters, h: float, state: np.ndarray, torque: np.ndarray, j: int,
-    work: Workspace
+    arrays: MechanismArrays, parameters: BodyParameters, h: float, state: np.ndarray,
+    torque: np.ndarray, j: int, work: Workspace,
 ) -> None:
     """Inertia, damping and torque of a drive, and the bounds of its dry friction."""
     m, n = len(work.gap), len(work.velocity)
     own, speed = parameters.drives, speed_of(work.whole, m + j, state)
     work.speed[j] = speed
-    heavy = own[j, ARMATURE] + h * own[j, VISCOUS]
-    thrust = own[j, ARMATURE] * speed + h * (own[j, GAIN] * torque[j] - own[j, OFFSET])
+    ahead, before = damping_shares(arrays, parameters, h, j)
+    heavy = own[j, ARMATURE] + ahead
+    thrust = (own[j, ARMATURE] - before) * speed + h * (own[j, GAIN] * torque[j] - own[j, OFFSET])
     for r in range(n):
         along = work.whole[m + j, r]
         if along != 0.0:

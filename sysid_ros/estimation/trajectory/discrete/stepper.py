@@ -53,18 +53,17 @@ def simulate(
 
     Steps are those of leapfrog: each velocity is meant half a step before the pose beside it. A
     start whose velocity is meant at its pose shifts the motion by half a step. With a start as
-    meant and damping times of a few steps or less, errors are of second order in the step. Three
-    things make them of first order: viscous friction, which is that of backward Euler; dry
-    friction, which sets in and lets go at the ends of steps; and a damping time :math:`\gamma`
-    that stays as steps get shorter. It leaves a joint open by :math:`\gamma h / 2` times the
-    acceleration across it, and takes energy from the motion.
+    meant and damping times of a few steps or less, errors are of second order in the step. Two
+    things make them of first order: dry friction, which sets in and lets go at the ends of steps;
+    and a damping time :math:`\gamma` that stays as steps get shorter. It leaves a joint open by
+    :math:`\gamma h / 2` times the acceleration across it, and takes energy from the motion.
 
     Args:
         arrays: Bodies and constraints.
         parameters: Parameter values.
         start: First state, shape ``(13 b,)``.
-        torques: Commands of the drives from each step to the next in [N·m] or [N] before their
-            gain, shape ``(K, f)``.
+        torques: Mean commands of the drives from half a step before each pose to half a step after
+            it, in [N·m] or [N] before their gain, shape ``(K, f)``.
         step: Length of a step in [s].
 
     Raises:

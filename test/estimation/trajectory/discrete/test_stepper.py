@@ -74,22 +74,25 @@ def test_a_prismatic_joint_falls_on_a_parabola(tilt):
     assert np.abs(motion.states[:, :3] - exact).max() <= 2e-9 * (tilt > 0.0) + 1e-13
 
 
+@pytest.mark.parametrize('averaged', [True, False], ids=['averaged', 'as published'])
 @pytest.mark.parametrize('kind', ['hinge', 'prismatic'])
-def test_viscous_friction_decays_as_implicit_steps_do(kind):
+def test_viscous_friction_decays_as_steps_of_its_rule_do(kind, averaged):
     h, steps, viscous, armature = 1e-3, 2000, 0.05, 0.02
     joint = Joint(
         'joint', kind, 'body', drive={'viscous_friction': viscous, 'armature': armature},
         **scenes.STIFF)
-    mechanism = Mechanism([scenes.body('body', 0.3, (0.02, 0.03, 0.04))], [joint], np.zeros(3))
-    inertia = armature + (0.04 if kind == 'hinge' else 0.3)
+    mechanism = Mechanism(
+        [scenes.body('body', 0.3, (0.02, 0.03, 0.04))], [joint], np.zeros(3), averaged)
+    part = h * viscous / (armature + (0.04 if kind == 'hinge' else 0.3))
     state = moving(spin=(0.0, 0.0, 2.0)) if kind == 'hinge' else moving(velocity=(0.0, 0.0, 2.0))
     place = 12 if kind == 'hinge' else 9
     speed = stepped(mechanism, state, steps, h).states[:, place]
     k = np.arange(steps + 1)
-    assert speed == pytest.approx(2.0 * (1.0 + h * viscous / inertia) ** -k, rel=1e-11)
-    # And these to what they stand for, at first order.
-    slow = np.exp(-viscous / inertia * h * k)
-    assert np.abs(speed / 2.0 - slow).max() <= h * viscous / inertia
+    # Crank-Nicolson, or backward Euler.
+    factor = (1.0 - 0.5 * part) / (1.0 + 0.5 * part) if averaged else 1.0 / (1.0 + part)
+    assert speed == pytest.approx(2.0 * factor**k, rel=1e-11)
+    # And these to what they stand for, at second order or at first.
+    assert np.abs(speed / 2.0 - np.exp(-part * k)).max() <= (part**2 if averaged else part)
 
 
 @pytest.mark.parametrize(('averaged', 'expected'), [(True, 2.0), (False, 1.0)])
@@ -136,11 +139,10 @@ def furuta_errors(plant, averaged, damping, q, v, exact, steps):
 
 @pytest.mark.parametrize(
     ('averaged', 'damping', 'viscous', 'expected', 'bar'), [
-        # Without viscous friction, and damping times that shrink with steps: second order.
+        # With damping times that shrink with steps: second order.
         (True, lambda h: 0.25 * h, 0.0, 2.0, 5e-5),
-        # Backward Euler of viscous friction is of first order, with a small constant.
-        (True, lambda h: 0.25 * h, 1.0, 1.4, 1.5e-4),
-        # So is a damping time that stays, by γ h / 2 times the acceleration of a point.
+        (True, lambda h: 0.25 * h, 1.0, 2.0, 5e-5),
+        # A damping time that stays is of first order, by γ h / 2 times the acceleration of a point.
         (True, lambda h: 0.01, 0.0, 1.0, 1.5e-2),
         # And gyroscopic forces of the velocity before, as published.
         (False, lambda h: 0.25 * h, 0.0, 1.0, 2e-2)],
