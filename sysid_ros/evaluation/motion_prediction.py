@@ -84,8 +84,9 @@ class OpenLoop:
         """
         problem = self.problem
         at = replace(problem, parameters=problem.parameters.with_values(values))
+        steps = stable_steps(at)
         simulator = Simulator(
-            problem.model, np.zeros(0, dtype=int), False, stable_steps(at).taken)
+            problem.model, np.zeros(0, dtype=int), False, steps.taken, steps.near_reversals)
         starts = [
             np.array([part[piece.first] for part in self.states[piece.segment]])
             for piece in pieces]

@@ -3,30 +3,29 @@ r"""Errors of parameters by dry friction that is not the one simulated near stan
 The sign of dry friction is smoothed over a velocity :math:`v_0`, since simulated motion has to be
 differentiable. How friction changes sign in truth is not known, and residuals do not say: it errs
 alike at every reversal, so that neither their size nor how they repeat themselves tells of it. One
-step of Gauss and Newton from the solution, under half the smoothing,
+step of Gauss and Newton from the solution, under twice the smoothing,
 
-.. math:: \delta\theta_{1/2} = -H_{1/2}^{-1}\, (g_{1/2} - g),
+.. math:: \delta\theta_2 = -H_2^{-1}\, (g_2 - g),
 
 with the information H, states adapted, and the gradients g of the cost, says how much the estimate
-owes to it. To first order in :math:`v_0` a sharp sign makes twice that, which counts as one
-standard deviation beside those of the residuals.
+owes to it. To first order in :math:`v_0` a sharp sign makes as much the other way, which counts as
+one standard deviation beside those of the residuals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
+from sysid_ros.estimation.trajectory.friction_smoothing import with_smoother_friction
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
-# Part of the smoothing that is tried, and how much further a sharp sign is.
-_PART, _FURTHER = 0.5, 2.0
+# Smoothing that is tried, in parts of that of the problem: more, which takes no shorter steps.
+_PART = 2.0
 
 
 def friction_law_error(
@@ -42,30 +41,22 @@ def friction_law_error(
 
     Returns:
         Shape ``(r,)``; None without actuators, whose torques are then measured, without smoothed
-        friction, or where motion cannot be simulated with less smoothing.
+        friction, or where motion cannot be simulated with more smoothing.
     """
     if problem.actuated is None or not found.status.ok:
         return None
-    sharper = _with_sharper_friction(problem)
+    smoother = with_smoother_friction(problem, _PART)
     kept = np.flatnonzero(determined_parameters(problem, found.information).kept)
-    if sharper is None or not len(kept):
+    if smoother is None or not len(kept):
         return None
     try:
-        other = at(sharper.with_values(found.values), found)
+        other = at(smoother.with_values(found.values), found)
     except EstimationError:
         return None
     gradient = (other.scores.sum(axis=0) - found.scores.sum(axis=0))[kept]
     information = other.information[np.ix_(kept, kept)]
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
-    step = -scale * np.linalg.lstsq(
+    step = scale * np.linalg.lstsq(
         information * np.outer(scale, scale), scale * gradient, rcond=None)[0]
-    return np.asarray(_FURTHER * step)
+    return np.asarray(step)
 
-
-def _with_sharper_friction(problem: TrajectoryProblem) -> TrajectoryProblem | None:
-    """The problem with a part of the smoothing of dry friction; None where there is none."""
-    terms: list[Any] = list(problem.model.terms)
-    smooth = [k for k, term in enumerate(terms) if getattr(term, 'smoothing', None)]
-    for k in smooth:
-        terms[k] = replace(terms[k], smoothing=_PART * terms[k].smoothing)
-    return replace(problem, model=replace(problem.model, terms=terms)) if smooth else None

@@ -104,6 +104,18 @@ class TrajectoryLeastSquares(ABC):
             EstimationError: The motion of a joint was not observed, or cannot be simulated.
         """
 
+    def known_at(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, held: bool
+    ) -> TrajectorySolution:
+        """What is known where a search ended.
+
+        Args:
+            problem: The problem, its parameters there.
+            found: Where it ended.
+            held: Whether the search was of another problem, with parameters held or bodies bounded.
+        """
+        return replace(self.at(problem, found), status=found.status)
+
     def beginning(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
@@ -204,6 +216,20 @@ class TrajectoryLeastSquares(ABC):
         """
         _, horizon, found, _ = self._solved(problem, SearchLog(self.max_iterations, progress))
         return found if horizon is None else joined(problem, horizon, found)
+
+    def continued(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> TrajectorySolution:
+        """Parameters and motion that fit best, from the solution of nearly the same problem.
+
+        Args:
+            problem: The problem, its parameters where the search begins.
+            found: Motion to begin with.
+
+        Raises:
+            EstimationError: The motion cannot be simulated.
+        """
+        return self._minimised(problem, found, SearchLog(self.max_iterations))
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, None for no limit."""
@@ -320,10 +346,11 @@ class TrajectoryLeastSquares(ABC):
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(problem.with_fixed(known.held), start, log)
         # Bounds of all else hold in the search itself.
-        if found.status.ok and self.prior_strength is not None and problem.frees_bodies:
+        bounded = self.prior_strength is not None and problem.frees_bodies
+        if found.status.ok and bounded:
             found = ConsistencyRounds(self, problem, known, log).run(found)
-        solution = self.at(problem.with_values(found.values), found)
-        return replace(solution, status=found.status)
+        return self.known_at(
+            problem.with_values(found.values), found, bounded or len(known.held) > 0)
 
     def _started(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog

@@ -150,6 +150,8 @@ class TrajectoryProblem:
         segments: The motion, in segments that have nothing but parameters in common.
         provenance: Where they came from.
         warnings: What the data had to be mended for, in words.
+        near: Whether the parameters' values fitted nearly the same problem best, so that a search
+            begins with them.
 
     Raises:
         EstimationError: The parameters are not the model's, there is no motion, or too little
@@ -163,6 +165,7 @@ class TrajectoryProblem:
     segments: tuple[Segment, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    near: bool = False
 
     def __post_init__(self) -> None:
         own = self.model.parameters.names

@@ -30,14 +30,14 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
         problem: The problem, its parameters at the first guess.
 
     Returns:
-        Values of bodies that can exist; the first guess where nothing drives the robot, a joint
-        is not measured, or torques along the smoothed motion are predicted no better.
+        Values of bodies that can exist; the first guess where it is near, nothing drives the robot,
+        a joint is not measured, or torques along the smoothed motion are predicted no better.
     """
     values = problem.parameters.values
     driven = problem.actuated is not None or any(
         np.any(segment.torque) for segment in problem.segments)
     others = len(problem.parameters) > len(problem.model.parameters)
-    if not driven or others or not len(problem.free):
+    if problem.near or not driven or others or not len(problem.free):
         return values
     try:
         rows = _rows(problem)

@@ -50,6 +50,8 @@ class Shooting:
     Args:
         starts: Whether every segment's start is ``'estimated'`` or taken as ``'recorded'``.
         substeps: Steps of the integration from node to node.
+        near_reversals: How many shorter steps Runge-Kutta's are cut into while friction whose sign
+            is smoothed may reverse.
         horizon: Longest piece to simulate in [s], for estimated starts; None for whole
             segments.
         max_iterations: Most simulations with derivatives.
@@ -67,6 +69,7 @@ class Shooting:
 
     starts: Literal['estimated', 'recorded'] = 'estimated'
     substeps: int = 1
+    near_reversals: int = 1
     horizon: float | None = None
     max_iterations: int = 100
     tolerance: float = 1e-8
@@ -77,6 +80,7 @@ class Shooting:
         for name, good, allowed in (
             ('starts', self.starts in ('estimated', 'recorded'), 'estimated or recorded'),
             ('substeps', self.substeps >= 1, 'one or more'),
+            ('near_reversals', self.near_reversals >= 1, 'one or more'),
             ('horizon', self.horizon is None or self.horizon > 0.0, 'above zero'),
             ('horizon', self.horizon is None or self.starts == 'estimated',
              'none with starts as recorded, since nothing was recorded at cuts'),
@@ -104,7 +108,8 @@ class Shooting:
                 'the integrator does not know actuators', where='integrator',
                 found=self.integrator, allowed='runge_kutta')
         if self.integrator == 'runge_kutta':
-            return Simulator(problem.model, problem.free, by_start, self.substeps)
+            return Simulator(
+                problem.model, problem.free, by_start, self.substeps, self.near_reversals)
         return VariationalSimulator(
             problem.model, problem.free, by_start, self.substeps, self.integrator)
 

@@ -21,6 +21,10 @@ from sysid_ros.estimation.trajectory.actuator_constants import (
 )
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
+from sysid_ros.estimation.trajectory.friction_smoothing import (
+    largest_smoothing,
+    with_smoother_friction,
+)
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
@@ -38,6 +42,9 @@ _FIRST, _SHORTEST, _LONGER = 0.3, 0.05, 4.0
 _OPEN_LOOP = 1.2
 # Pieces that are no longer by this factor are not worth another search.
 _WORTHWHILE = 1.5
+# Velocity in [rad/s] or [m/s] over which friction is smoothed to begin with, and the part of a
+# standard deviation to which it is searched then.
+_SMOOTH, _PART = 0.02, 0.3
 # Accuracy and most iterations of a search that only begins the next; most iterations of any, or one
 # over this of those of all.
 _ROUGHLY, _ROUGH_ITERATIONS, _MOST, _SEARCHES = 1e-3, 30, 100, 6
@@ -93,7 +100,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._solver(self.horizon, self.substeps or 1)
+        self._solver(self.horizon, (self.substeps or 1, 1))
 
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
@@ -106,6 +113,12 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
             return self._solver(self.horizon, self._steps(problem)).here(problem, motion)
         return self.first_solver(problem, self.first_horizon(problem)).here(problem)
 
+    def known_at(
+        self, problem: TrajectoryProblem, found: TrajectorySolution, held: bool
+    ) -> TrajectorySolution:
+        """As the search left it, where nothing was held; see :class:`TrajectoryLeastSquares`."""
+        return super().known_at(problem, found, held) if held else found
+
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
@@ -116,7 +129,29 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
             found = solved_over(
                 problem, self.solver_for(problem, start.horizon), start.horizon, start, log)
             return replace(found, tried=start.tried)
-        return _Continuation(self, problem, log).run()
+        smooth = self._smoothly(problem, log)
+        if smooth is None:
+            return _Continuation(self, problem, log).run()
+        there, horizon = problem.with_values(smooth.values), smooth.horizon
+        found = solved_over(there, self.solver_for(there, horizon), horizon, smooth, log)
+        return replace(found, tried=smooth.tried)
+
+    def _smoothly(self, problem: TrajectoryProblem, log: SearchLog) -> ShootingSolution | None:
+        """A rough solution with smoother friction; None where it is smooth enough, or failed.
+
+        Motion under sharp friction is hardly differentiable, and a search in it long.
+        """
+        width = largest_smoothing(problem.model)
+        if problem.actuated is None or not 0.0 < width < _SMOOTH:
+            return None
+        smoother = with_smoother_friction(problem, _SMOOTH / width)
+        if smoother is None:
+            return None
+        rough = replace(
+            self, tolerance=max(_ROUGHLY, self.tolerance), parameter_tolerance=_PART)
+        with log.within('smoother friction'):
+            found = _Continuation(rough, smoother, log).run()
+        return found if found.status.ok and log.left else None
 
     def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
@@ -179,9 +214,9 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         there = problem.parameters.with_values(found.values)
         return stable_steps(replace(problem, parameters=there)).doubts(self.name)
 
-    def _solver(self, horizon: float | None, substeps: int) -> Shooting:
+    def _solver(self, horizon: float | None, steps: tuple[int, int]) -> Shooting:
         return Shooting(
-            self.starts, substeps, horizon, max(_MOST, self.max_iterations // _SEARCHES),
+            self.starts, *steps, horizon, max(_MOST, self.max_iterations // _SEARCHES),
             self.tolerance, self.parameter_tolerance, self._integrator)
 
     def solver_for(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
@@ -191,15 +226,19 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
     def first_solver(self, problem: TrajectoryProblem, horizon: float) -> Shooting:
         """A rough one with estimated starts, which only begins the next."""
+        substeps, near_reversals = self._steps(problem)
         return Shooting(
-            substeps=self._steps(problem), horizon=horizon,
+            substeps=substeps, near_reversals=near_reversals, horizon=horizon,
             max_iterations=_ROUGH_ITERATIONS,
             tolerance=max(_ROUGHLY, self.tolerance),
             parameter_tolerance=self.parameter_tolerance, integrator=self._integrator)
 
-    def _steps(self, problem: TrajectoryProblem) -> int:
-        """Steps of the integration from node to node."""
-        return stable_steps(problem).taken if self.substeps is None else self.substeps
+    def _steps(self, problem: TrajectoryProblem) -> tuple[int, int]:
+        """Steps of the integration from node to node, and what each is cut into near reversals."""
+        if self.substeps is not None:
+            return self.substeps, 1
+        steps = stable_steps(problem)
+        return steps.taken, steps.near_reversals
 
     @staticmethod
     def _whole(problem: TrajectoryProblem) -> float:

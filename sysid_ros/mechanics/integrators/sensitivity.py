@@ -6,7 +6,8 @@ started and by parameters follow :math:`\dot X = \partial(v, a)/\partial(q, v)\,
 method of fourth order, so that the derivatives are those of the computed motion itself.
 
 Trees with joint terms that are linear in their parameters are compiled; closed loops and other
-terms take one NumPy step for all trajectories at a time.
+terms take one NumPy step for all trajectories at a time. Dry friction whose sign is smoothed is
+steep near reversals only, where compiled steps may be cut into shorter ones.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from sysid_ros.mechanics.actuators.driven import ActuatorTorques, actuator_torqu
 from sysid_ros.mechanics.integrators.sensitivity_kernels import (
     RUNAWAY,
     STAGES,
+    ReversalSteps,
     rollout_workspace,
     simulate,
 )
+from sysid_ros.mechanics.joint_terms.dispatch import columns_by_laws
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, sample_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import (
@@ -37,6 +40,10 @@ from sysid_ros.mechanics.tree.acceleration import (
     require_smooth,
 )
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, tree_values
+
+# Friction is steep below so many times the velocity over which its sign is smoothed: beyond, its
+# slope is a hundredth of that at rest.
+_BAND = 3.0
 
 
 class InputTrajectory(NamedTuple):
@@ -108,6 +115,26 @@ def _commands(
     return found[0], found[1]
 
 
+def smoothing_velocities(model: TorqueModel) -> np.ndarray:
+    """Velocities over which joint terms smooth the sign of friction, in [rad/s] or [m/s], ``(t,)``.
+
+    Args:
+        model: Torque model whose terms are all by laws, with t columns.
+
+    Returns:
+        By column, -1 for one that is not dry friction.
+    """
+    found = []
+    for term in model.terms:
+        parts = columns_by_laws(term, model.robot) or []
+        own = np.full(sum(len(part.place) for part in parts), -1.0)
+        for part in parts:
+            if part.law.smoothing is not None:
+                own[part.place] = part.shape[part.law.smoothing]
+        found.append(own)
+    return np.concatenate([np.zeros(0), *found])
+
+
 @dataclass(frozen=True, eq=False)
 class Simulator:
     """Simulates trajectories with sensitivities.
@@ -117,6 +144,8 @@ class Simulator:
         columns: Indices of the k parameters to differentiate by, shape ``(k,)``.
         by_start: Whether to differentiate by the start, too.
         substeps: Steps of integration from node to node.
+        near_reversals: How many shorter steps each of these is cut into while friction whose sign
+            is smoothed may reverse; steps that are not compiled are cut everywhere.
 
     Raises:
         ConfigurationError: There is not at least one step.
@@ -127,13 +156,17 @@ class Simulator:
     columns: np.ndarray
     by_start: bool = True
     substeps: int = 1
+    near_reversals: int = 1
 
     def __post_init__(self) -> None:
         require_smooth(self.model)
-        if self.substeps < 1:
+        if min(self.substeps, self.near_reversals) < 1:
             raise ConfigurationError(
-                'the steps of the integration cannot be used', found=self.substeps,
+                'the steps of the integration cannot be used',
+                found=min(self.substeps, self.near_reversals),
                 allowed='one or more from node to node')
+        if not self.is_compiled:
+            object.__setattr__(self, 'substeps', self.substeps * self.near_reversals)
 
     @property
     def starts(self) -> int:
@@ -180,6 +213,10 @@ class Simulator:
     def _arrays(self) -> SampleModel | None:
         return sample_model(self.model)
 
+    @cached_property
+    def _reversals(self) -> ReversalSteps:
+        return ReversalSteps(self.near_reversals, _BAND * smoothing_velocities(self.model))
+
     def _workspace(self, nodes: int) -> SimulatedMotion:
         shape = (nodes, 3, len(self.model.robot.joint_names))
         return SimulatedMotion(
@@ -201,7 +238,7 @@ class Simulator:
             torque = np.ascontiguousarray(trajectory.torque, dtype=float)
             simulate(
                 arrays, known, actuators, work, torque, self._lines(trajectory, delay),
-                float(trajectory.step), self.substeps, *motion)
+                float(trajectory.step), self.substeps, self._reversals, *motion)
 
     def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
         coupled = bool(self.model.robot.tree.is_coupled)

@@ -30,6 +30,7 @@ from sysid_ros.mechanics.tree.tree_dynamics import (
     rnea_derivatives,
     solve_derivatives,
 )
+from sysid_ros.mechanics.tree.tree_terms import along
 from sysid_ros.numerics import dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
@@ -43,6 +44,19 @@ SOURCES = (
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
 #: A joint beyond this in [rad, m, rad/s, m/s] is not on any recording: it has run away.
 RUNAWAY = 1e6
+
+
+class ReversalSteps(NamedTuple):
+    """Shorter steps near reversals, where friction whose sign is smoothed is steep.
+
+    Attributes:
+        pieces: How many shorter steps one is cut into there, 1 for none.
+        band: Of each of the t columns of joint terms the velocity in [rad/s] or [m/s] below which
+            it is steep, negative for one that never is, shape ``(t,)``.
+    """
+
+    pieces: int
+    band: np.ndarray
 
 
 class RolloutWorkspace(NamedTuple):
@@ -170,11 +184,26 @@ def _set_command(commands: CommandLines, step: int, at: float, work: RolloutWork
 @njit(**INSIDE)
 def _step(
     model: SampleModel, values: TreeValues, actuators: ActuatorArrays, work: RolloutWorkspace,
-    before: np.ndarray, after: np.ndarray, commands: CommandLines, node: int, k: int,
-    substeps: int, h: float,
+    before: np.ndarray, after: np.ndarray, commands: CommandLines, row: int, substeps: int,
+    begin: float, part: float, h: float,
 ) -> bool:
-    """Step k from a node, of length h, by the classical Runge-Kutta method."""
-    q, v, part = work.stage[0], work.stage[1], 1.0 / substeps
+    """A step of length h by the classical Runge-Kutta method.
+
+    Args:
+        model: The model.
+        values: Its parameter values.
+        actuators: The actuators.
+        work: The state in it moves on.
+        before: Torques at the last node, shape ``(n,)``.
+        after: Torques at the next node, shape ``(n,)``.
+        commands: Of the actuators.
+        row: The even step of the rollout that it belongs to.
+        substeps: Even steps from node to node.
+        begin: Part of that step after which it begins.
+        part: How long it is in parts of that step.
+        h: How long it is in [s].
+    """
+    q, v, k = work.stage[0], work.stage[1], row % substeps
     # Not times zero: slopes may not be numbers yet.
     for r in range(2):
         for j in range(len(q)):
@@ -182,11 +211,12 @@ def _step(
             for c in range(work.slope_by.shape[2]):
                 work.slope_by[r, j, c], work.change_by[r, j, c] = 0.0, work.state_by[r, j, c]
     for share, weight in STAGES:
-        at = (k + share) * part
+        along_step = begin + share * part
+        at = (k + along_step) / substeps
         for j in range(len(work.torque)):
             work.torque[j] = before[j] + at * (after[j] - before[j])
         if len(commands.value) > 0:
-            _set_command(commands, node * substeps + k, share, work)
+            _set_command(commands, row, along_step, work)
         _blend(work.state, work.slope, share * h, work.stage)
         _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
         if not _state_derivative(model, values, actuators, work, q, v):
@@ -199,6 +229,17 @@ def _step(
     for j in range(len(q)):
         near &= abs(work.state[0, j]) < RUNAWAY and abs(work.state[1, j]) < RUNAWAY
     return near
+
+
+@njit(**INSIDE)
+def _reverses(model: SampleModel, steps: ReversalSteps, work: RolloutWorkspace, h: float) -> bool:
+    """Whether a velocity may come within the band of steep friction within a step of length h."""
+    for k in range(len(steps.band)):
+        if steps.band[k] > 0.0:
+            speed, rate = along(model.terms, k, work.state[1]), along(model.terms, k, work.slope[1])
+            if abs(speed) <= steps.band[k] + abs(rate) * h:
+                return True
+    return False
 
 
 @njit(**INSIDE)
@@ -241,10 +282,10 @@ def _compiled(sources: str) -> Callable[..., bool]:
     def simulate(
         model: SampleModel, values: TreeValues, actuators: ActuatorArrays,
         work: RolloutWorkspace, torque: np.ndarray, commands: CommandLines, h: float,
-        substeps: int, states: np.ndarray, slopes: np.ndarray,
+        substeps: int, reversals: ReversalSteps, states: np.ndarray, slopes: np.ndarray,
     ) -> bool:
         sources  # noqa: B018
-        last = len(torque) - 1
+        last, even = len(torque) - 1, h / substeps
         for node in range(last + 1):
             for j in range(torque.shape[1]):
                 work.torque[j] = torque[node, j]
@@ -259,10 +300,14 @@ def _compiled(sources: str) -> Callable[..., bool]:
             ):
                 return False
             _write(work, states[node], slopes[node])
-            if node < last:
-                for k in range(substeps):
-                    if not _step(model, values, actuators, work, torque[node],
-                                 torque[node + 1], commands, node, k, substeps, h / substeps):
+            for k in range(substeps if node < last else 0):
+                pieces = 1
+                if reversals.pieces > 1 and _reverses(model, reversals, work, even):
+                    pieces = reversals.pieces
+                for i in range(pieces):
+                    if not _step(model, values, actuators, work, torque[node], torque[node + 1],
+                                 commands, node * substeps + k, substeps, i / pieces, 1.0 / pieces,
+                                 even / pieces):
                         return False
         return True
 
@@ -270,7 +315,8 @@ def _compiled(sources: str) -> Callable[..., bool]:
 
 
 #: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, commands of actuators
-#: in all steps or, without actuators, none, time from node to node in [s] and steps in between;
-#: fills states ``(N + 1, 3, n)`` and derivatives ``(N + 1, 3, n, w)`` of positions, velocities and
-#: accelerations. False where it ended early.
+#: in all even steps or, without actuators, none, time from node to node in [s], even steps in
+#: between and what these are cut into near reversals; fills states ``(N + 1, 3, n)`` and
+#: derivatives ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it
+#: ended early.
 simulate = _compiled(digest(*SOURCES))
