@@ -1,8 +1,9 @@
 """What settings leave open of a model, chosen by the data that is fitted.
 
-In this order, each step with what those before have chosen: whether stamps jitter on arrival,
-filters, the speed below which rows say more of stiction than of the robot, torques that arrive
-late, drive inertia and springs, and the friction model. Whatever a settings file says stays.
+For regressions in this order, each step with what those before have chosen: whether stamps jitter
+on arrival, filters, the speed below which rows say more of stiction than of the robot, torques that
+arrive late, drive inertia and springs, and the friction model. For robots under commands how
+sharply dry friction changes its sign. Whatever a settings file says stays.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
 from sysid_ros.estimation.fit_setup import FitSetup
@@ -18,9 +21,11 @@ from sysid_ros.estimation.friction_models import FrictionModel, FrictionSelectio
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 from sysid_ros.evaluation.delay_choice import choose_delays
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
+from sysid_ros.evaluation.smoothing_choice import choose_smoothing
 from sysid_ros.evaluation.term_choice import choose_terms
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.terms import friction_keys
@@ -48,6 +53,8 @@ class ModelChoice:
         left: What was left as it is since the data does not allow a choice, in words.
         coarse: Joints whose accelerations the positions do not tell.
         friction: How the friction model was chosen; None where the settings gave it.
+        values: Parameters of robots under commands that fit best, shape ``(p,)``; None where none
+            were looked for.
     """
 
     measured: Measurements
@@ -55,6 +62,7 @@ class ModelChoice:
     left: tuple[str, ...] = ()
     coarse: tuple[str, ...] = ()
     friction: FrictionChoice | None = None
+    values: np.ndarray | None = None
 
     @property
     def setup(self) -> FitSetup:
@@ -93,8 +101,9 @@ def choose_model(
             alone.
 
     Returns:
-        The choice; of trajectory estimators, which see the samples themselves, and where
-        ``automatic`` is false, only of a friction model that the settings ask to be chosen.
+        The choice. Trajectory estimators see the samples themselves: for them it is only of the
+        smoothing of dry friction under commands, or of a friction model that the settings ask to be
+        chosen; where ``automatic`` is false, only of the latter.
 
     Raises:
         ConfigurationError: A friction model cannot be chosen as the settings ask.
@@ -104,6 +113,8 @@ def choose_model(
     settings = measured.setup.settings
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
+    if settings.automatic and measured.commanded:
+        return _smoothing(choice, stop, estimator)
     if settings.automatic and by_regression:
         for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
@@ -189,6 +200,18 @@ def _terms(
     if found is None or not found[1]:
         return choice
     return _added(choice, measured.with_terms(found[0]), *found[1])
+
+
+def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    measured, fit = choice.measured, choice.setup.settings.fit
+    method = fit.build_trajectory(estimator or fit.estimator)
+    if not isinstance(method, SimulatedLeastSquares):
+        return choice
+    choice, found = _attempted(choice, 'the smoothing of dry friction', lambda: choose_smoothing(
+        measured, stop, method))
+    if found is None:
+        return choice
+    return replace(_added(choice, found.measured, found.choice), values=found.values)
 
 
 def _friction(

@@ -185,15 +185,18 @@ class Study:
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
         problem, rows = measured.trajectory_problem(stop=end), measured.problem(0.0, end)
         problem = replace(problem, warnings=(*problem.warnings, *gain_warnings(rows)))
+        loop = OpenLoop(problem)
+        if choice.values is not None:
+            problem = replace(problem.with_values(choice.values), near=True)
         return cls(
-            setup=measured.setup, training=rows,
+            setup=choice.resolved if choice.choices else measured.setup, training=rows,
             held_out=_held_out(choice, validation, holdout),
             data=DataFindings(
                 still=still_joints(measured.dataset, measured.model),
                 qualities=tuple(quality_of(part, (), None) for part in measured.parts)),
             choice=choice, trajectory=problem, fingerprints=measured.fingerprints,
             fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
-            loop=OpenLoop(problem))
+            loop=loop)
 
     @property
     def friction(self) -> FrictionChoice | None:

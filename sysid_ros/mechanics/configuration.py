@@ -172,7 +172,8 @@ class RobotSettings(StrictSettings):
         gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
             default what an MJCF says, and standard gravity along -z for a URDF.
         terms: Joint terms. Where there are actuators, their joints have an armature and dry
-            friction is smoothed over 0.02 rad/s or m/s, unless something else is said.
+            friction is smoothed, over 0.02 rad/s or m/s or by as much less as the motion tells,
+            unless something else is said.
         actuators: What turns commands into torques, by name of a joint or pattern, where torques
             are not measured; see :class:`~sysid_ros.mechanics.actuators.settings.ActuatorSettings`.
         command_delay: Time from a command to its effect in [s], alike for all actuators;

@@ -1,0 +1,104 @@
+"""How sharply dry friction changes its sign is chosen by the motion of robots under commands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.trajectory.regression_start import regression_start
+from sysid_ros.evaluation.study import Study
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.command import HeldCommand
+from sysid_ros.mechanics.actuators.kinds import kind_named
+from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
+from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.model import RobotModel
+
+PENDULUM = """<mujoco model="pendulum"><compiler angle="radian"/><worldbody>
+<body name="link"><joint name="hinge" axis="0 1 0" damping="0.2" frictionloss="0.2"
+armature="0.01"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.004 0.004 0.001"/></body>
+</worldbody></mujoco>"""
+TRUTH = {'viscous_friction': 0.15, 'coulomb_friction': 0.3, 'armature': 0.02}
+STEP, SECONDS, NOISE = 0.005, 6.0, 3e-5
+# Smoothing that settings without a word on it begin with, in [rad/s], and a sharp one.
+DEFAULT, SHARP = 0.02, 5e-4
+
+
+def recorded(folder, smoothing):
+    """Commands and readings of a servo whose friction is smoothed so; columns t, u and q."""
+    (folder / 'pendulum.xml').write_text(PENDULUM)
+    robot = RobotModel.from_description(folder / 'pendulum.xml')
+    servo = JointActuator('hinge', kind_named('position_servo'), (20.0, 0.5))
+    model = TorqueModel(robot, [
+        ViscousFriction(), CoulombFriction(smoothing=smoothing), Armature(),
+        Actuators((servo,), 0.0)])
+    values = model.parameters.prior.copy()
+    for field, value in TRUTH.items():
+        values[model.parameters.index(f'hinge.{field}')] = value
+    t = np.arange(round(SECONDS / STEP) + 1) * STEP
+    u = 0.3 * np.arcsin(np.sin(2.0 * np.pi * (0.4 * t + 0.06 * t**2)))[:, None]
+    motion = Simulator(model, np.zeros(0, dtype=int), False, 100).run(values, [
+        InputTrajectory(np.zeros((2, 1)), np.zeros((len(t), 1)), STEP, HeldCommand(t, u))])[0]
+    read = motion.states[:, 0] + np.random.default_rng(0).normal(0.0, NOISE, (len(t), 1))
+    return np.column_stack([t, u, read])
+
+
+def study_of(folder, smoothing, **terms):
+    """The study of such a servo, nothing said but the terms."""
+    np.savetxt(folder / 'data.csv', recorded(folder, smoothing), delimiter=',', comments='',
+               header='t,u_hinge,q_hinge')
+    robot = {
+        'description': 'pendulum.xml', 'command_delay': 0.0,
+        'actuators': {'hinge': {'kind': 'position_servo', 'kp': 20.0, 'kd': 0.5}}}
+    (folder / 'settings.yaml').write_text(yaml.safe_dump({
+        'robot': robot | ({'terms': terms} if terms else {}),
+        'recording': {
+            'format': 'csv', 'file': 'data.csv', 'joints': ['hinge'], 'time': {'column': 't'},
+            'position': {'prefix': 'q_'}, 'command': {'prefix': 'u_'}}}))
+    return Study.load(
+        FitSetup.load(folder / 'settings.yaml'), holdout=0.2, estimator='shooting')
+
+
+def test_sharp_friction_is_fitted_with_a_sharp_sign_and_found_without_bias(tmp_path):
+    study = study_of(tmp_path, SHARP)
+    choice, = study.choice.choices
+    assert choice.key == 'robot.terms.coulomb_smoothing' and choice.value <= 0.25 * DEFAULT
+    # It is said in the settings that a run is kept with, and everything simulates with it.
+    assert study.setup.settings.robot.terms.coulomb_smoothing == choice.value
+    assert not study.setup.settings.automatic
+    evaluation = study.fit('shooting')
+    estimate, errors = evaluation.estimate, {}
+    for smoothing in (None, DEFAULT):
+        if smoothing is not None:
+            estimate = study_of(
+                tmp_path, SHARP, coulomb_smoothing=smoothing).fit('shooting').estimate
+        assert estimate.status.ok
+        errors[smoothing] = np.array([
+            abs(estimate.parameters[f'hinge.{field}'] / truth - 1.0)
+            for field, truth in TRUTH.items()])
+    assert errors[None].max() < 0.02
+    assert errors[None].sum() < 0.5 * errors[DEFAULT].sum()
+
+
+def test_friction_that_is_no_sharper_than_the_first_guess_keeps_it(tmp_path):
+    study = study_of(tmp_path, DEFAULT)
+    choice, = study.choice.choices
+    assert choice.value == DEFAULT and 'the likelihood gains nothing' in choice.reason
+
+
+def test_a_search_begins_where_the_choice_ended(tmp_path):
+    study = study_of(tmp_path, DEFAULT)
+    assert study.trajectory.near
+    assert regression_start(study.trajectory) is study.trajectory.parameters.values
+    assert study.fit('shooting').estimate.iterations <= 3
+
+
+@pytest.mark.parametrize('terms', [{'coulomb_smoothing': 0.01}, {'coulomb_friction': []}])
+def test_what_settings_say_stays(tmp_path, terms):
+    study = study_of(tmp_path, SHARP, **terms)
+    assert not study.choice.choices and study.choice.values is None
+    assert study.setup.settings.robot.terms.coulomb_smoothing == terms.get(
+        'coulomb_smoothing', 0.0)
