@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from sysid_ros.mechanics.actuators.actuators import ActuatedModel, JointActuator
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.driven import torques_along
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.noise import correlated_squares
 from sysid_ros.recording.recording import Channel, Recording
 
 # Positions that lie this near to later commands, in parts of what they are from those at the same
@@ -24,6 +25,9 @@ _LAG = 0.3
 _SATURATED = 0.2
 # What a torque per unit of angle is too small by where it is of degrees, and how well that shows.
 _DEGREES, _ABOUT = 180.0 / np.pi, 2.0
+# So many times the torque that links take no wrong description explains, told by so many standard
+# deviations; and part of that torque beside friction and armature from which it tells anything.
+_TOO_LARGE, _CLEARLY, _SHOWN = 5.0, 5.0, 0.05
 
 
 def held_commands(drives: ActuatedModel, recording: Recording) -> HeldCommand:
@@ -221,7 +225,7 @@ def _goes_before(t: np.ndarray, q: np.ndarray, u: np.ndarray) -> bool:
 
 
 def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
-    """What is said of gains by which torques are too small by the degrees of a radian.
+    """What is said of gains whose torques are too small by the degrees of a radian, or too large.
 
     Args:
         rows: Torques that the actuators make by the settings, and what the prior takes.
@@ -229,17 +233,56 @@ def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
     drives = actuated(rows.model)
     if drives is None:
         return ()
-    taken, suspects = rows.regressor @ rows.parameters.prior, []
+    taken, small, large = rows.regressor @ rows.parameters.prior, [], {}
     for j, name in enumerate(drives.joint_names):
         each, usable = drives.actuators.actuator_of(name), rows.usable[:, j]
         made = rows.torque[usable, j]
         if each is None or not each.kind.feedback or not made.any():
             continue
         slope = float(made @ taken[usable, j]) / float(made @ made)
+        factor, deviation = _times_the_links(rows, j)
         if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT:
-            suspects.append(name)
-    if not suspects:
-        return ()
-    return (
-        f'The gains of {", ".join(suspects)} make about 57 times less torque than the links take: '
-        'gains in N·m/deg have to be given in N·m/rad, 57.3 times as much.',)
+            small.append(name)
+        elif factor > max(_TOO_LARGE, _CLEARLY * deviation):
+            large[name] = factor
+    return (*_too_small(small), *_too_large(large))
+
+
+def _too_small(names: list[str]) -> Iterator[str]:
+    if names:
+        yield (
+            f'The gains of {", ".join(names)} make about 57 times less torque than the links take: '
+            'gains in N·m/deg have to be given in N·m/rad, 57.3 times as much.')
+
+
+def _too_large(factors: Mapping[str, float]) -> Iterator[str]:
+    if factors:
+        shown = ', '.join(f'{name} {factor:.2g}' for name, factor in factors.items())
+        yield (
+            'The gains make many times the torque that weight and inertia of the links take, '
+            f'friction and armature left out ({shown} times): gains in units of a firmware, as the '
+            'number in a register, have to be given in N·m/rad. To have them found: robot: '
+            f'{{actuators: {{{next(iter(factors))}: {{sought: [kp], …}}}}}}, the number divided by '
+            'that factor as a first guess.')
+
+
+def _times_the_links(rows: RegressionProblem, j: int) -> tuple[float, float]:
+    r"""Torque that an actuator makes in parts of that of the links, and its standard deviation.
+
+    With the torque :math:`\tau_l` that the described links take at joint j, and columns T of its
+    joint terms, :math:`\tau = \alpha\, \tau_l + T \theta` by least squares: friction and
+    armature, of which descriptions say little, take no part. Zero where :math:`\tau_l` is hardly
+    told from these.
+    """
+    usable, bodies = rows.usable[:, j], 10 * len(rows.model.robot.body_names)
+    own = rows.regressor[usable, j]
+    links = own[:, :bodies] @ rows.parameters.prior[:bodies]
+    terms = own[:, bodies:][:, own[:, bodies:].any(axis=0)]
+    basis = np.linalg.qr(terms / np.linalg.norm(terms, axis=0))[0]
+    told, made = (x - basis @ (basis.T @ x) for x in (links, rows.torque[usable, j]))
+    size = float(told @ told)
+    if not size > _SHOWN**2 * float(links @ links):
+        return 0.0, np.inf
+    factor = float(told @ made) / size
+    total, count = correlated_squares([(made - factor * told)[:, None]])
+    return factor, float(np.sqrt(total / max(count, 1) / size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import mujoco
@@ -13,8 +14,10 @@ import yaml
 from support import actuated_arm as arm
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.judgement import judge_again
@@ -160,6 +163,20 @@ def test_gains_in_degrees_are_told(folder):
     assert any('N·m/deg have to be given in N·m/rad' in text for text in study.trajectory.warnings)
     right = Study.load(FitSetup.load(folder / 'first.yaml'), holdout=0.3, estimator='shooting')
     assert not any('N·m/deg' in text for text in right.trajectory.warnings)
+
+
+def test_gains_in_units_of_a_firmware_are_told(folder):
+    # A register of 800 for 40 N·m/rad.
+    register = {name: servo | {'kp': 20.0 * servo['kp'], 'torque_limit': 1e4}
+                for name, servo in SERVOS.items()}
+    (folder / 'register.yaml').write_text(yaml.safe_dump(settings('first.csv', actuators=register)))
+    rows = Measurement.read(FitSetup.load(folder / 'register.yaml')).problem()
+    warning, = gain_warnings(rows)
+    assert 'gains in units of a firmware' in warning and 'sought: [kp]' in warning
+    times = {name: float(re.search(rf'{name} (\d+)', warning)[1]) for name in arm.JOINTS}
+    assert all(times[name] == pytest.approx(20.0, rel=0.25) for name in arm.JOINTS)
+    right = Measurement.read(FitSetup.load(folder / 'first.yaml')).problem()
+    assert not gain_warnings(right)
 
 
 def test_a_constant_alone_may_be_sought(folder):
