@@ -8,8 +8,13 @@ step of Gauss and Newton from the solution, under twice the smoothing,
 .. math:: \delta\theta_2 = -H_2^{-1}\, (g_2 - g),
 
 with the information H, states adapted, and the gradients g of the cost, says how much the estimate
-owes to it. To first order in :math:`v_0` a sharp sign makes as much the other way, which counts as
-one standard deviation beside those of the residuals.
+owes to it. To first order in :math:`v_0` a sharp sign makes as much the other way. That is an
+extrapolation, and where joints stick errors vanish slower: twice as much counts as one standard
+deviation beside those of the residuals.
+
+References:
+    Roache 1994, Perspective: a method for uniform reporting of grid refinement studies, whose
+    factors of safety for extrapolations are 1.25 to 3.
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
 # Smoothing that is tried, in parts of that of the problem: more, which takes no shorter steps.
 _PART = 2.0
+# Factor of safety of what is extrapolated.
+_SAFETY = 2.0
 
 
 def friction_law_error(
@@ -58,5 +65,5 @@ def friction_law_error(
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
     step = scale * np.linalg.lstsq(
         information * np.outer(scale, scale), scale * gradient, rcond=None)[0]
-    return np.asarray(step)
+    return np.asarray(_SAFETY * step)
 
