@@ -234,6 +234,17 @@ def test_goals_of_trajectory_controllers_are_taken_back(guarded):
     guarded.ros.client.destroy_service(service)
 
 
+def test_46_trajectories_are_held_when_the_excitation_has_braked(guarded):
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, 95.0, 0.0])
+    guarded.ros.wait(lambda: guarded.trajectories)
+    phases = [status.phase for status in guarded.statuses]
+    # It says what it does a hundred times a second, and was asked to stop by then.
+    assert phases.count(ExcitationStatus.STOPPING) > 5
+    assert len(guarded.requests) > 1
+    guarded.require_stopped('Contact')
+
+
 class PaperController:
     """A trajectory action as far as a monitor looks, in a namespace of its own.
 
@@ -264,7 +275,8 @@ def test_goals_of_other_namespaces_are_left_alone(guarded, control_msgs):
     guarded.play()
     guarded.robot.effort = np.array([0.0, 95.0, 0.0])
     guarded.require_found('Contact')
-    guarded.ros.wait(lambda: len(own.taken) > 2)
+    guarded.ros.wait(lambda: own.taken)
+    guarded.ros.spin(0.5)
     assert not other.taken
     for controller in (own, other):
         guarded.ros.executor.remove_node(controller.node)

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from support import ideal_robot
 from support.trajectory_controller import ReplacingController
@@ -133,6 +133,68 @@ def test_a_computer_that_dies_stops_a_robot_that_is_told_piece_by_piece(
     moving = np.flatnonzero(speed > 0.03)
     # A piece of 0.4 s, and the time to brake, of the 4 s and more that were left.
     assert len(moving) and moving[-1] / 250.0 < 0.6
+
+
+@pytest.mark.parametrize(('asked_by', 'code'), [
+    ('operator', ResultCode.STOPPED), ('client', ResultCode.CANCELLED)])
+def test_40_a_stop_through_the_action_is_a_goal_that_brakes_and_none_is_taken_back(
+    ros, project, controller, asked_by, code
+):
+    behind = controller('follow_joint_trajectory')
+    urdf = project / 'sysid_ros' / 'demo' / 'demo_arm.urdf'
+    plan, designer = ideal_robot.write_plan(ros.folder, urdf.read_text())
+    first = load_excitation(ros.folder / 'motions' / 'wave.yaml').sample(np.zeros(1)).q[0]
+    ros.start('simulated_robot', {
+        'description': str(urdf), 'initial_position': first.tolist(),
+        'publish_rate': 250.0, 'command_timeout': 1.0, 'realtime_priority': 30})
+    states = ros.hear(JointState, 'joint_states', 100)
+    statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
+    monitor = ideal_robot.PaperMonitor(ros).begin()
+    try:
+        ros.start('excitation_node', {
+            'plan': str(plan), 'data_folder': str(ros.folder), 'realtime_priority': 20,
+            'output': 'follow_joint_trajectory', **PATIENT})
+        ros.wait(lambda: states)
+        ros.go_first()
+        goal, ended = begun(ros, statuses, states)
+        if asked_by == 'operator':
+            assert ros.call(Trigger, 'excitation_node/stop').success
+        else:
+            goal.cancel_goal_async()
+        asked = len(states)
+        ros.wait(ended.done)
+    finally:
+        monitor.end()
+    result = ended.result().result
+    assert result.code == code, result.message
+    assert behind.cancels == 0
+    braking = behind.goals[-1].request.trajectory
+    assert braking.header.stamp.sec == 0 < behind.goals[-2].request.trajectory.header.stamp.sec
+    assert not any(braking.points[-1].velocities)
+    limits = designer.limits
+    deceleration = np.abs([point.accelerations for point in braking.points]).max(axis=0)
+    assert (deceleration <= 1.001 * limits.acceleration).all() and deceleration.max() > 0.1
+    ros.spin(0.5)
+    speed = np.array([np.abs(message.velocity).max() for message in states[asked:]])
+    moving = np.flatnonzero(speed > 0.03)
+    assert moving[-1] / 250.0 < 0.6
+    # It was on its way, and not stopped by a controller that holds at once.
+    assert len(moving) > 10
+
+
+def begun(ros, statuses, states):
+    """A motion that is under way: handle of the goal, and future of its end."""
+    while True:
+        assert ros.call(SetBool, 'excitation_node/arm', data=True).success
+        handle = ros.send_goal(Excite, 'excitation_node/excite', motion='wave', speed_scale=0.5)
+        ended = handle.get_result_async()
+        ros.wait(lambda: ended.done() or (  # noqa: B023
+            statuses and statuses[-1].phase == ExcitationStatus.PLAYING
+            and 0.1 < statuses[-1].progress < 0.6
+            and np.abs(states[-1].velocity).max() > 0.1))
+        if not ended.done():
+            return handle, ended
+        assert ended.result().result.code == ResultCode.NOT_READY, ended.result().result.message
 
 
 def test_35_a_controller_that_never_replaces_a_goal_is_told_apart_and_takes_whole_motions(
