@@ -1,4 +1,7 @@
-"""The action ``~/identify``: one fit at a time, in a process of its own."""
+"""The action ``~/identify``: one fit at a time, in a process of its own.
+
+Its field ``recording`` may name several recordings, with commas between, that are fitted together.
+"""
 
 from __future__ import annotations
 
@@ -137,18 +140,23 @@ class FitServer:
             raise RefusedError(ResultCode.BUSY, SysidError(
                 'a fit is under way', found=self._goal.estimate, fix='Wait, or cancel it'))
         mine = self._recording()
-        name = request.recording or ('' if mine is None else mine.name)
-        if not name:
+        given = request.recording or ('' if mine is None else mine.name)
+        if not given:
             raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
                 'this node has recorded nothing yet', fix='Name a recording'))
-        recording = self._existing(name)
+        names = tuple(name.strip() for name in given.split(','))
+        if len(set(names)) < len(names):
+            raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
+                'a recording is named twice', where='recording', found=given))
+        recording, *others = [self._existing(name) for name in names]
         validation = self._existing(request.validation) if request.validation else None
         estimate = new_id('estimate')
         return _Goal(handle, estimate, FitJob(
-            recording=recording, validation=validation, settings=self._settings,
-            folder=self._data.estimate(estimate), estimator=request.estimator,
+            recording=recording, others=tuple(others), validation=validation,
+            settings=self._settings, folder=self._data.estimate(estimate),
+            estimator=request.estimator,
             holdout=self._holdout, base_revision=self._revision(),
-            recordings=(name, request.validation) if request.validation else (name,),
+            recordings=(*names, request.validation) if request.validation else names,
         ))
 
     def _existing(self, name: str) -> Path:

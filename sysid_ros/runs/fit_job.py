@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,15 +47,16 @@ def fit_job(job: FitJob, report: Report) -> dict[str, Any]:
         SysidError: The job cannot be carried out.
     """
     identification = _source(job.recording, job)
+    others = [_source(path, job) for path in job.others]
     validation = None if job.validation is None else _source(job.validation, job)
     run = fit_to_folder(
         identification, job.folder,
         estimator=job.estimator or identification.settings.fit.estimator,
-        validation=validation, holdout=job.holdout if validation is None else None,
+        others=others, validation=validation, holdout=job.holdout if validation is None else None,
         handed_over=True, stage=_stages(report),
     )
     result = _result(run)
-    _write_provenance(job, run, identification, result)
+    _write_provenance(job, run, (identification, *others), result)
     return result
 
 
@@ -123,7 +124,7 @@ def _number(value: float) -> float | None:
 
 
 def _write_provenance(
-    job: FitJob, run: Run, identification: Identification, result: dict[str, Any]
+    job: FitJob, run: Run, fitted: Sequence[Identification], result: dict[str, Any]
 ) -> None:
     estimate: Estimate = run.evaluation.estimate
     figures = {key: value for key, value in result.items() if isinstance(value, float)}
@@ -131,7 +132,7 @@ def _write_provenance(
         'base_revision': job.base_revision,
         'recordings': list(job.recordings),
         'recording_sha256': str(estimate.provenance.get('sha256', '')),
-        'recording_end': _end(identification),
+        'recording_end': max(map(_end, fitted)),
         'estimated': time.time_ns(),
     } | figures
     text = json.dumps(content, indent=1, allow_nan=False)

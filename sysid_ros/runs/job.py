@@ -38,6 +38,7 @@ class FitJob(StrictSettings):
 
     Attributes:
         recording: Folder of the recording to fit, with its settings.
+        others: Folders of recordings to fit together with it.
         validation: Folder of the recording to judge by; by default the last part of the first.
         settings: Settings of the robot, for bags that have none of their own.
         folder: Run folder to write.
@@ -48,6 +49,7 @@ class FitJob(StrictSettings):
     """
 
     recording: Path
+    others: tuple[Path, ...] = ()
     validation: Path | None = None
     settings: Path | None = None
     folder: Path

@@ -1,6 +1,7 @@
 """FAULTS 1 to 14, 47 to 49 and 55, as far as a recording meets them that is being made."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.runs import live_recording
 from sysid_ros.runs.fit_job import fit_job
 from sysid_ros.runs.job import FitJob
+from sysid_ros.runs.judged import RecordingsGoneError
+from sysid_ros.runs.judgement import judge_again
 from sysid_ros.runs.live_recording import LiveRecording
 from sysid_ros.runs.sources import load_source, load_without_recording
 
@@ -171,6 +174,31 @@ def test_what_is_recorded_live_is_fitted_and_says_where_it_comes_from(folder):
     sha256 = load_source(session.data.recording('one')).recording().sha256
     assert provenance['recording_sha256'] == sha256
     assert (estimate / 'identified.urdf').is_file()
+
+
+def test_recordings_that_are_fitted_together_are_judged_again_together(folder):
+    session = Session(folder).start('early').move(0, 2000)
+    session.stop()
+    session.start('late').move(2000, 4000).stop()
+    early, late = (session.data.recording(name) for name in ('early', 'late'))
+    results = {}
+    for estimate, others in (('alone', ()), ('both', (late,))):
+        results[estimate] = fit_job(FitJob(
+            recording=early, others=others, folder=session.data.estimate(estimate),
+            recordings=('early', 'late')[:1 + len(others)]), lambda *_: None)
+    assert results['both']['committable'], results['both']['reasons']
+    rows = {
+        name: sum(json.loads((session.data.estimate(name) / 'estimate.json').read_text())[
+            'residuals']['rows']) for name in results}
+    assert rows['both'] > 1.5 * rows['alone']
+    folder = session.data.estimate('both')
+    assert 'Judged again by its recordings' in judge_again('both', folder)
+    provenance = json.loads((folder / 'provenance.json').read_text())
+    assert provenance['recordings'] == ['early', 'late']
+    assert provenance['recording_end'] == START + 3999 * 5_000_000 + 300_000
+    shutil.rmtree(late)
+    with pytest.raises(RecordingsGoneError):
+        judge_again('both', folder)
 
 
 def test_efforts_on_a_topic_of_their_own_are_recorded_beside(folder):

@@ -177,7 +177,11 @@ def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, ca
 
 def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(setup):
     setup.node().active()
-    for name, code in (('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request')):
+    for name, code in (
+        ('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request'),
+        ('nothing, more', 'unknown_id'), ('one,one', 'invalid_request'),
+        ('one,', 'invalid_request'),
+    ):
         handle = setup.identify(recording=name)
         result = setup.ros.result(handle)
         assert (result.success, result.code) == (False, code), result
