@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.evaluation.study import quality_of
 from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.motion_content import MotionContent
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality
 from sysid_ros.runs.sources import load_source
@@ -32,6 +35,7 @@ _GAPS = (
     'not be, look for what lost them')
 # What mends a light that is not good.
 _CURES = {
+    'Content': 'record longer, or faster through more poses (sysid excite plans such a motion)',
     'Stamps': 'stamp where it is measured; processing: {stamps: uniform} if arrival alone jitters',
     'Range': 'move these joints through more of their range',
     'Motion': 'let these joints move, or leave them out of recording: {joints: […]} and hold them, '
@@ -50,10 +54,12 @@ class RecordingCheck:
     Attributes:
         quality: What is known of it.
         lights: The same as traffic lights.
+        content: How much its motion shows.
     """
 
     quality: DataQuality
     lights: RecordingQuality
+    content: MotionContent
 
     @property
     def code(self) -> ExitCode:
@@ -64,7 +70,7 @@ class RecordingCheck:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {'lights': [check.model_dump() for check in self.lights.checks],
-                'quality': self.quality.to_json()}
+                'quality': self.quality.to_json(), 'content': asdict(self.content)}
 
     def text(self) -> str:
         """Lights with their cures, then joint by joint."""
@@ -81,13 +87,17 @@ class RecordingCheck:
     def _cure(self, light: str) -> str:
         if light == 'Stamps' and self.quality.gaps and self.quality.jitter < MOST_JITTER:
             return _GAPS
+        if light == 'Content':
+            seconds = self.content.duration / max(self.content.per_combination, 1e-3)
+            return f'{_CURES[light]}, {_round_up(seconds)} s of motion like this at least'
         return _CURES[light]
 
     def _verdict(self) -> str:
         poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']
         if self.code is not ExitCode.OK:
             return 'do not fit this before it is mended: ' + ', '.join(poor)
-        return 'good enough to fit' + (f'; worth a look: {", ".join(poor)}' if poor else '')
+        enough = 'hardly enough to fit' if 'content' in poor else 'good enough to fit'
+        return enough + (f'; worth a look: {", ".join(poor)}' if poor else '')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,5 +133,15 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
     measured = with_filters(Measurements.read(setup))
     (part,), (findings,) = measured.parts, measured.effort_findings()
     quality = quality_of(part, findings, None)
+    torque_measured = actuated(setup.model) is None
+    # What drives do is known but for a few numbers: bodies are what motion has to tell.
+    model = setup.model if torque_measured else TorqueModel(setup.model.robot)
+    free = setup.parameters().free[:len(model.parameters)]
+    content = MotionContent.of(part.dataset, model, free)
     return RecordingCheck(quality, RecordingQuality.of(
-        quality, torque_measured=actuated(setup.model) is None))
+        quality, torque_measured=torque_measured, content=content), content)
+
+
+def _round_up(seconds: float) -> int:
+    """Whole multiples of five seconds: the estimate knows no better."""
+    return 5 * math.ceil(seconds / 5.0)

@@ -1,6 +1,7 @@
 """``sysid check`` judges a recording by itself, before any fit."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -89,3 +90,21 @@ def test_encoders_of_14_bits_are_not_said_to_have_fewer(bits, poor, written, mov
     step = 2.0 * np.pi / 2**bits
     main(['check', written(np.round(np.round(q / step) * step, 6), tau, t)])
     assert ('fewer than 14' in capsys.readouterr().out) == poor
+
+
+def test_two_seconds_of_motion_are_not_good_enough(written, moved, capsys):
+    q, tau, t = moved
+    assert main(['check', written(*moved), '--json']) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert {one['name']: one['light'] for one in whole['lights']}['Content'] == 'good'
+    for duration, code, verdict in (
+        (2.0, 0, 'hardly enough to fit; worth a look: content'),
+        (1.0, 1, 'do not fit this before it is mended: content'),
+    ):
+        short = t < duration
+        assert main(['check', written(q[short], tau[short], t[short])]) == code
+        said = ' '.join(capsys.readouterr().out.split())
+        assert verdict in said
+        combinations = whole['content']['combinations']
+        assert f'different loads for {combinations} combinations of parameters' in said
+        assert duration < int(re.search(r'(\d+) s of motion like this', said)[1]) <= 15

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from sysid_ros.recording.checks.motion_content import MotionContent
 from sysid_ros.recording.checks.quality import (
     LEAST_BITS,
     LEAST_MOVING,
@@ -27,6 +28,8 @@ MOST_JITTER, _LEAST_USABLE = 0.2, 0.9
 _STILL = 0.02
 # Jitter below this is rounding.
 _EVEN = 1e-6
+# Different loads for each combination of parameters: fewer are worth a look, and too few for a fit.
+_FEW_LOADS, _TOO_FEW_LOADS = 1.0, 0.5
 # Lights of what torque sensors say.
 _OF_TORQUE = frozenset({'Torques', 'Efforts'})
 
@@ -70,19 +73,24 @@ class RecordingQuality(ReportModel):
     notes: list[str]
 
     @classmethod
-    def of(cls, quality: DataQuality, *, torque_measured: bool = True) -> Self:
+    def of(
+        cls, quality: DataQuality, *, torque_measured: bool = True,
+        content: MotionContent | None = None,
+    ) -> Self:
         """Lights of what is known of a recording.
 
         Args:
             quality: What is known.
             torque_measured: Whether efforts were measured; what drives are computed to have done
                 says nothing of sensors.
+            content: How much the motion shows, where that was counted.
         """
         joints = [_joint(joint) for joint in quality.joints]
         return cls(
             source=file_names(quality.source), duration=quality.duration, rate=quality.rate,
-            checks=[check for check in _checks(quality, joints)
-                    if torque_measured or check.name not in _OF_TORQUE], joints=joints,
+            checks=[*_information(content), *(
+                check for check in _checks(quality, joints)
+                if torque_measured or check.name not in _OF_TORQUE)], joints=joints,
             notes=[*quality.efforts, *quality.warnings, *quality.delays])
 
 
@@ -102,6 +110,16 @@ class DataQualitySection(Section):
         return cls(recordings=[
             RecordingQuality.of(quality, torque_measured=measured)
             for quality in source.qualities])
+
+
+def _information(content: MotionContent | None) -> Iterator[Check]:
+    if content is None:
+        return
+    each = content.per_combination
+    yield Check(
+        name='Content', light='bad' if each < _TOO_FEW_LOADS else _light(each >= _FEW_LOADS),
+        text=f'{content.loads:.0f} different loads for {content.combinations} combinations of '
+        'parameters')
 
 
 def _checks(quality: DataQuality, joints: list[JointRecord]) -> Iterator[Check]:
