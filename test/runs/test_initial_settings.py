@@ -217,6 +217,22 @@ def test_torques_in_newton_millimetres_are_told(by_name, arm, recorded, robot, t
     require_read(identification, recorded, arm.joint_names)
 
 
+def test_one_torque_in_newton_millimetres_is_named_with_the_scales_to_say(
+    arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('q'), *(f'joint{k}_torque' for k in range(4))]
+    mixed = tau * [1.0, 1e3, 1.0, 1.0]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q, mixed])
+    with pytest.raises(OpenQuestionsError) as raised:
+        guessed(robot, file)
+    (question,) = raised.value.questions
+    assert f'in N·m, it seems, but for {arm.joint_names[1]} in N·mm' in question.found
+    assert question.example.startswith('1,0.001,1,1,')
+    _, identification = guessed(robot, file, effort_scale='1,0.001,1,1')
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_currents_are_asked_for_and_scaled_as_told(arm, recorded, robot, tmp_path):
     file = write_csv(tmp_path / 'a.csv', *universal_robots(recorded))
     with pytest.raises(OpenQuestionsError) as raised:

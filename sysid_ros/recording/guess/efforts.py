@@ -23,6 +23,8 @@ _TORQUES = frozenset({
     EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED, EffortKind.INCONSISTENT})
 # Masses of a description are hardly wrong by more, all of them; torque constants are.
 _SIZES = (0.6, 1.7)
+# Efforts in N·m may seem to be so many: single bodies are worse known than all together.
+_PLAIN = (0.35, 3.0)
 # Units of torques and of currents that names of columns have.
 _TORQUE_UNITS, _CURRENT_UNITS = ('N·m', 'N·mm', 'mN·m', 'N·cm'), ('A', 'mA')
 
@@ -90,12 +92,8 @@ def effort_guess(
             what = 'currents or torques of motors, by their names'
         elif _are_torques(found):
             what = f'{size:.2g} times what the description predicts: currents, or wrong masses'
-        guess.questions.append(Question(
-            'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort '
-            '(torque constant times gear ratio)?',
-            f'the efforts are {what}; the masses of the description would make it '
-            f'{", ".join(f"{scale:g}" for scale in implied)}',
-            ','.join('0.1' for _ in joints) + f", or '{BY_DESCRIPTION}' to let its masses decide"))
+        guess.questions.append(_scale_question(
+            what, implied, joints, {} if current else _of_another_unit(implied, joints)))
     else:
         _take_unit(guess, found, size)
     for one in found:
@@ -103,6 +101,46 @@ def effort_guess(
                         EffortKind.FILTERED):
             guess.findings.append(Finding('effort', 'look at it before the fit', one.sentence))
     return guess
+
+
+def _scale_question(
+    what: str, implied: Sequence[float], joints: Sequence[str], mixed: dict[str, str]
+) -> Question:
+    """Asks for the torque of one unit of effort, with what it looks like and an answer."""
+    if mixed:
+        others = ' and '.join(f'{joint} in {unit}' for joint, unit in mixed.items())
+        what = f'in N·m, it seems, but for {others}'
+    usual = 1.0 if mixed else 0.1
+    example = ','.join(
+        f'{UNITS["effort"][mixed[joint]][0] if joint in mixed else usual:g}' for joint in joints)
+    return Question(
+        'effort-scale',
+        'How much torque at the joint, in N·m, is one unit of effort (torque constant times gear '
+        'ratio)?',
+        f'the efforts are {what}; the masses of the description would make it '
+        f'{", ".join(f"{scale:g}" for scale in implied)}',
+        f"{example}, or '{BY_DESCRIPTION}' to let its masses decide")
+
+
+def _of_another_unit(implied: Sequence[float], joints: Sequence[str]) -> dict[str, str]:
+    """Unit of the joints whose efforts look like one of torque other than that of the others.
+
+    Args:
+        implied: Torque in [N·m] for one unit of effort of each joint, by the description.
+        joints: The joints.
+
+    Returns:
+        Units by joint; empty where no effort is in N·m, all are, or one is in no unit of torque.
+    """
+    units = {}
+    for joint, scale in zip(joints, implied, strict=True):
+        if _PLAIN[0] < scale < _PLAIN[1]:
+            continue
+        likely = torque_units_of(1.0 / scale, _NEAR)
+        if not likely:
+            return {}
+        units[joint] = likely[0]
+    return units if len(units) < len(joints) else {}
 
 
 def _are_torques(found: Sequence[EffortFinding]) -> bool:
