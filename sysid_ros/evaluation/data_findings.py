@@ -38,6 +38,7 @@ class DataFindings:
         trusts_description: Whether the description counts where the rows tell nothing.
         departures: Where what was found leaves the description, and the rows cannot tell which
             is right.
+        weightless: Whether gravity acts on no joint, wherever the robot is.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -50,6 +51,7 @@ class DataFindings:
     contradictions: tuple[Contradiction, ...] = ()
     trusts_description: bool = True
     departures: tuple[Departure, ...] = ()
+    weightless: bool = False
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.

@@ -23,6 +23,7 @@ from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
+from sysid_ros.mechanics.base_parameters import feels_weight
 from sysid_ros.recording.bag.storage import UNCHECKED
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
@@ -125,6 +126,7 @@ def evaluate(
     scores = score_test(training, estimate)
     data = replace(
         data.without_excluded_clock(scores), contradictions=scores.contradictions,
+        weightless=not feels_weight(training.model.robot),
         departures=departures(training, estimate, scores) if data.trusts_description else ())
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error

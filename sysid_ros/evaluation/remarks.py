@@ -32,6 +32,11 @@ _BEYOND_DATA = (
     'few per cent off: masses are as right as the torque sensors. Pick up a load of known mass to '
     'know (known: {payload: {recording: loaded.yaml, mass: 2.0}}).'
 )
+_WITHOUT_WEIGHT = (
+    'No joint feels weight: a clock that runs wrong, even by much, cannot be told from one scale '
+    'of all efforts; each is as right as the other is. Compare the duration with a watch, and pick '
+    'up a load of known mass for the scale (known: {payload: {recording: loaded.yaml, mass: 2.0}}).'
+)
 _BY_LOAD = (
     'The scale of all efforts is that of the known load: {mass:.4g} kg are {found:.4g} ± '
     '{deviation:.1g} kg by the torques. No recording shows a bias that all its efforts have, nor a '
@@ -53,6 +58,7 @@ def find_remarks(
     folds: CrossValidation | None,
     simulation: Simulation | None,
     load: LoadFinding | None = None,
+    weightless: bool = False,
 ) -> tuple[str, ...]:
     """All remarks, those of the fit itself first.
 
@@ -60,8 +66,8 @@ def find_remarks(
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *estimate.notes, *_beyond_data(estimate, load), *_undetermined(estimate), *_scale(estimate),
-        *_masses(estimate),
+        *estimate.notes, *_beyond_data(estimate, load, weightless), *_undetermined(estimate),
+        *_scale(estimate), *_masses(estimate),
         *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
         *_folds(folds), *_simulation(simulation),
     )
@@ -78,7 +84,9 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
         yield words
 
 
-def _beyond_data(estimate: Estimate, load: LoadFinding | None) -> Iterator[str]:
+def _beyond_data(
+    estimate: Estimate, load: LoadFinding | None, weightless: bool
+) -> Iterator[str]:
     """What is wrong in all recordings alike, and leaves no trace in any."""
     if not estimate.status.ok or _without_torque(estimate):
         return
@@ -90,7 +98,7 @@ def _beyond_data(estimate: Estimate, load: LoadFinding | None) -> Iterator[str]:
         yield said.format(
             mass=load.mass, found=load.found, deviation=load.deviation * load.mass)
     if load is None or not load.determined:
-        yield _BEYOND_DATA
+        yield _WITHOUT_WEIGHT if weightless else _BEYOND_DATA
 
 
 def _without_torque(estimate: Estimate) -> bool:

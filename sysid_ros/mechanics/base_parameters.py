@@ -26,6 +26,9 @@ _CLEAR = 1e5
 _COEFFICIENT_TOLERANCE = 1e-9
 # Least number of samples of the random motion; sizes are those of so many, whatever the rank takes.
 _SAMPLES = 50
+# Poses in which weight is looked for, and the torque of a kilogram or a metre kilogram, in [N] or
+# [N·m], that is the rounding of an axis in a description.
+_POSES, _WEIGHTLESS = 20, 1e-4
 # Joints with less torque than this part of the largest are measured by it.
 _LEAST_TORQUE = 1e-3
 
@@ -225,6 +228,20 @@ def random_motion(
     open_range = upper - lower > 1e-2
     lower, upper = np.where(open_range, lower, -np.pi), np.where(open_range, upper, np.pi)
     return rng.uniform(lower, upper, shape), v, a
+
+
+def feels_weight(robot: RobotModel) -> bool:
+    """Whether gravity acts on a joint anywhere: not where all axes are vertical, or it is zero.
+
+    Args:
+        robot: The robot; the masses of its prior do not matter.
+
+    Raises:
+        ModelError: Closed loops can hardly be closed anywhere within the limits.
+    """
+    q = random_motion(robot, _POSES, seed=0)[0]
+    weight = TorqueModel(robot).regressor(q, np.zeros_like(q), np.zeros_like(q))
+    return bool(np.abs(weight).max() > _WEIGHTLESS)
 
 
 def _preference(name: str, index: int) -> tuple[int, int]:

@@ -369,3 +369,15 @@ def test_held_out_rows_of_which_none_counts_are_the_one_reason(estimate, predict
                 rows=none.astype(int))
             for name in ('candidate', 'prior')})
     assert 'minimum_velocity' in only(judge(estimate, empty), 'No row of the held-out data counts')
+
+
+def test_without_weight_the_clock_is_said_to_be_one_with_the_scale_of_the_efforts(
+    estimate, prediction
+):
+    def said(weightless):
+        return ' '.join(judge(
+            estimate, prediction, data=DataFindings(weightless=weightless)).remarks)
+
+    assert 'cannot be told from one scale of all efforts' in said(True)
+    assert 'No joint feels weight' not in said(False)
+    assert 'few per cent off: masses are as right as the torque sensors' in said(False)

@@ -11,6 +11,7 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.mechanics.base_parameters import (
     base_parameters,
     combination_in_words,
+    feels_weight,
     random_motion,
 )
 from sysid_ros.mechanics.joint_terms.terms import (
@@ -227,3 +228,15 @@ def test_followers_that_move_almost_as_their_leader_leave_no_doubt_about_the_ran
     theta = np.random.default_rng(0).normal(size=len(model.parameters))
     np.testing.assert_allclose(
         rows[:, base.independent] @ base.values(theta), rows @ theta, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(('axis', 'feels'), [('0 0 1', False), ('0 1e-3 1', True), ('1 0 0', True)])
+def test_weight_is_felt_unless_all_axes_are_vertical(axis, feels):
+    joints = ''.join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        f'ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="revolute">'
+        f'<parent link="{"base" if k == 0 else f"l{k - 1}"}"/><child link="l{k}"/>'
+        f'<origin xyz="0.3 0 0"/><axis xyz="{axis}"/>'
+        '<limit lower="-2" upper="2" effort="1" velocity="1"/></joint>' for k in range(2))
+    robot = RobotModel.from_urdf(f'<robot name="r"><link name="base"/>{joints}</robot>')
+    assert feels_weight(robot) == feels
