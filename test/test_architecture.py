@@ -26,6 +26,7 @@ LAYERS = (
     {'evaluation'},
     {'release', 'report'},
     {'runs'},
+    {'fleet'},
     {'api', 'demo'},
     {'nodes', 'cli'},
     {'ros2_command'},

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Verbs, in the order of the workflow.
 VERBS = (
-    'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view', 'compare', 'pack',
-    'payload', 'export', 'replay', 'compile', 'demo')
+    'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view', 'compare', 'batch',
+    'pack', 'payload', 'export', 'replay', 'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})
 

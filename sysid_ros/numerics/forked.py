@@ -2,8 +2,8 @@
 
 A fork has all that was read and imported, so that it begins at once. What it finds comes back as
 plain arrays. Where there is one processor only, or the process has threads, which a fork would
-leave behind with the locks they hold, or a fork fails, everything is computed here: results are
-the same.
+leave behind with the locks they hold, or a fork fails, or the environment says that processes side
+by side share the processors already, everything is computed here: results are the same.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
+#: Environment variable that is set where as many processes fit as there are processors.
+ONE_PROCESS = 'SYSID_ONE_PROCESS'
 #: What a computation gives.
 Arrays = tuple[np.ndarray, ...]
 
@@ -89,6 +91,8 @@ class Forked:
 
 def processors() -> int:
     """Processors that forks of this process may use: one where it must not be forked."""
+    if os.environ.get(ONE_PROCESS):
+        return 1
     try:
         threads = len(os.listdir('/proc/self/task'))
     except OSError:

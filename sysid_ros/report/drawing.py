@@ -2,8 +2,8 @@
 
 Loading it and drawing take longer than the fit of a minute of data. The process starts when work
 begins, has figures drawn by forks of itself as they come, and ends with the work. Where there is
-one processor only, or no process can be started or one fails, figures are drawn here: they are the
-same.
+one processor for this process only, or no process can be started or one fails, figures are drawn
+here: they are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
-from sysid_ros.numerics.forked import Arrays, Forked, processors
+from sysid_ros.numerics.forked import ONE_PROCESS, Arrays, Forked, processors
 from sysid_ros.report.joint_strips import JointStrips
 
 # The other process finds modules where this one does.
@@ -52,7 +52,8 @@ class Drawing:
 
     def start(self) -> None:
         """Start the process, if it was not started; who does so before ``with`` calls ``end``."""
-        if self._process is None and len(os.sched_getaffinity(0)) > 1 and sys.executable:
+        alone = os.environ.get(ONE_PROCESS) or len(os.sched_getaffinity(0)) == 1
+        if self._process is None and not alone and sys.executable:
             self._start()
 
     def add(self, path: str | Path, figure: JointStrips) -> None:

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from sysid_ros.cli.progress import stage
+from sysid_ros.cli.progress import counting, stage
 
 
 class Terminal(io.StringIO):
@@ -41,3 +41,17 @@ def test_no_thread_is_started_that_would_keep_the_process_from_being_forked():
     before = threading.active_count()
     with redirect_stderr(Terminal()), stage('Reading'):
         assert threading.active_count() == before
+
+
+def test_a_terminal_has_one_line_of_how_far_work_is():
+    with redirect_stderr(Terminal()) as terminal, counting() as show:
+        show('1 of 2')
+        show('2 of 2')
+    assert terminal.getvalue() == '\r\x1b[K1 of 2\r\x1b[K2 of 2\n'
+
+
+def test_a_file_gets_the_first_line_and_the_last_of_work_that_is_soon_done():
+    with redirect_stderr(io.StringIO()) as stream, counting() as show:
+        for number in range(1, 6):
+            show(f'{number} of 5')
+    assert stream.getvalue() == '1 of 5\n5 of 5\n'

@@ -1,0 +1,59 @@
+"""Worker processes: what is killed is done by another one, and what kills is given up."""
+
+import os
+
+import pytest
+
+from support import fleet_work
+from sysid_ros.fleet.dask_pool import DaskPool
+from sysid_ros.fleet.pool import LostWork, SerialPool
+from sysid_ros.fleet.process_pool import ProcessPool
+
+
+def processes():
+    return ProcessPool(2)
+
+
+def dask():
+    pytest.importorskip('distributed', reason='Dask is not installed: pip install distributed')
+    return DaskPool(2)
+
+
+@pytest.fixture(params=[processes, dask], ids=['processes', 'dask'])
+def pool(request):
+    return request.param()
+
+
+@pytest.mark.parametrize('pool', [processes, dask, SerialPool], ids=['processes', 'dask', 'serial'])
+def test_every_item_is_carried_out_once_and_told_with_its_number(pool):
+    answers = list(pool().map(fleet_work.squared, [3, 1, 4, 1, 5]))
+    assert sorted(answers) == [(0, 9), (1, 1), (2, 16), (3, 1), (4, 25)]
+
+
+def test_nothing_to_do_is_no_error(pool):
+    assert not list(pool.map(fleet_work.squared, []))
+
+
+def test_the_work_of_a_worker_that_is_killed_is_done_by_another(pool, tmp_path):
+    paths = [str(tmp_path / name) for name in ('a', 'b', 'c')]
+    answers = dict(pool.map(fleet_work.end_process_once, paths))
+    assert answers == {0: 'a', 1: 'b', 2: 'c'}
+
+
+def test_work_that_kills_every_worker_is_given_up_with_the_reason_and_the_rest_is_done():
+    answers = dict(processes().map(fleet_work.end_process_if_odd, [0, 1, 2, 4]))
+    assert isinstance(answers[1], LostWork)
+    assert '3 workers ended on it, the last one by SIGKILL' in answers.pop(1).reason
+    assert answers == {0: 0, 2: 2, 3: 4}
+
+
+def test_an_error_is_told_and_the_rest_is_done(pool):
+    answers = dict(pool.map(fleet_work.refuse_odd, [0, 1, 2]))
+    assert answers.pop(1) == LostWork('ValueError: 1 is odd')
+    assert answers == {0: 0, 2: 2}
+
+
+def test_workers_have_one_thread_and_fork_no_helpers(pool):
+    before = dict(os.environ)
+    assert list(pool.map(fleet_work.threads_of_libraries, [0])) == [(0, ('1', '1', 1))]
+    assert dict(os.environ) == before
