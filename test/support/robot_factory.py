@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 
-def random_inertial(rng: np.random.Generator) -> str:
-    """An ``<inertial>`` of eight random point masses: consistent by construction."""
+def random_inertial(rng: np.random.Generator, decades: float = 0.0) -> str:
+    """An ``<inertial>`` of eight random point masses: consistent by construction.
+
+    Args:
+        rng: Random numbers.
+        decades: Over how many decades the mass is spread.
+    """
     masses = rng.uniform(0.1, 1.0, 8)
+    if decades:
+        masses *= 10.0 ** rng.uniform(-0.5 * decades, 0.5 * decades)
     points = rng.uniform(-0.3, 0.3, (8, 3))
     com = masses @ points / masses.sum()
     relative = points - com
@@ -29,7 +36,8 @@ def _vector(values: np.ndarray) -> str:
 
 
 def random_urdf(
-    seed: int, joints: int, *, fixed_fraction: float = 0.3, bare_frames: bool = False
+    seed: int, joints: int, *, fixed_fraction: float = 0.3, bare_frames: bool = False,
+    mass_decades: float = 0.0,
 ) -> str:
     """A random tree: link0 is the base, joint k carries link k.
 
@@ -38,6 +46,7 @@ def random_urdf(
         joints: How many joints; joint1 always moves.
         fixed_fraction: Share of the other joints that are fixed.
         bare_frames: Whether fixed links may lack an ``<inertial>``.
+        mass_decades: Over how many decades masses are spread.
     """
     rng = np.random.default_rng(seed)
     parts = ['<link name="link0"/>']
@@ -45,7 +54,8 @@ def random_urdf(
         kind = str(rng.choice(['revolute', 'continuous', 'prismatic']))
         fixed = k > 1 and rng.random() < fixed_fraction
         kind = 'fixed' if fixed else kind
-        inertial = '' if fixed and bare_frames and rng.random() < 0.5 else random_inertial(rng)
+        bare = fixed and bare_frames and rng.random() < 0.5
+        inertial = '' if bare else random_inertial(rng, mass_decades)
         parts.append(f'<link name="link{k}">{inertial}</link>')
         axis = rng.normal(size=3)
         moving = (
