@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import settings_tables as tables
+import topics
 
 FOLDER = Path(__file__).resolve().parent
 PROJECT = FOLDER.parents[1]
@@ -118,8 +119,11 @@ def _argument(action: argparse.Action) -> str:
 
 
 def interfaces_page() -> str:
-    """Messages, services and actions."""
-    parts = ['# Messages, services and actions', _NOTE]
+    """Topics, messages, services and actions."""
+    parts = ['# Messages, services and actions', _NOTE, '## Topics',
+             'What the nodes publish, in the namespace that they run in, and latched where whoever '
+             'comes later hears the last message, too. Commands go to topics that parameters name.',
+             topics.table()]
     for folder, title in (('msg', 'Messages'), ('srv', 'Services'), ('action', 'Actions')):
         parts.append(f'## {title}')
         for file in sorted((PROJECT / folder).glob(f'*.{folder}')):

@@ -17,15 +17,32 @@ _ROWS = 200
 
 @dataclass(frozen=True, eq=False)
 class LiveTorque:
-    """How large torques are, and how far from what is predicted.
+    """Measured torques, filtered as for a fit, beside those that are predicted for the same times.
 
     Attributes:
-        rms: Root mean square of the measured torques in [N·m] or [N], shape ``(n,)``.
-        residual_rms: The same of measured less predicted ones.
+        t: Seconds since 1970, shape ``(T,)``.
+        measured: In [N·m] or [N], shape ``(T, n)``; NaN where they cannot be used.
+        predicted: Same shape.
     """
 
-    rms: np.ndarray
-    residual_rms: np.ndarray
+    t: np.ndarray
+    measured: np.ndarray
+    predicted: np.ndarray
+
+    @property
+    def residual(self) -> np.ndarray:
+        """Measured less predicted torques, shape ``(T, n)``."""
+        return self.measured - self.predicted
+
+    @property
+    def rms(self) -> np.ndarray:
+        """Root mean square of the measured torques, shape ``(n,)``; NaN where none is known."""
+        return _rms(self.measured)
+
+    @property
+    def residual_rms(self) -> np.ndarray:
+        """The same of measured less predicted ones."""
+        return _rms(self.residual)
 
 
 def live_torque(window: LiveWindow, setup: FitSetup, parameters: ParameterSet) -> LiveTorque:
@@ -45,12 +62,13 @@ def live_torque(window: LiveWindow, setup: FitSetup, parameters: ParameterSet) -
     model = setup.model
     values = np.array([parameters[name] for name in model.parameters.names])
     predicted = model.torque(values, dataset.q[rows], dataset.v[rows], dataset.a[rows])
-    mask = dataset.mask[rows]
-    return LiveTorque(
-        _rms(dataset.tau[rows], mask), _rms(dataset.tau[rows] - predicted, mask))
+    measured = np.where(dataset.mask[rows], dataset.tau[rows], np.nan)
+    return LiveTorque(recording.start + dataset.t[rows], measured, predicted)
 
 
-def _rms(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    counted = mask.sum(axis=0)
-    squares = np.where(mask, values**2, 0.0).sum(axis=0)
-    return np.where(counted > 0, np.sqrt(squares / np.maximum(counted, 1)), np.nan)
+def _rms(values: np.ndarray) -> np.ndarray:
+    known = np.isfinite(values)
+    counted = known.sum(axis=0)
+    squares = np.where(known, values, 0.0) ** 2
+    return np.where(
+        counted > 0, np.sqrt(squares.sum(axis=0) / np.maximum(counted, 1)), np.nan)

@@ -18,10 +18,12 @@ from sysid_ros.action import Identify
 from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import IdentificationStatus, ResultCode
+from sysid_ros.nodes.estimate_markers import EstimateMarkers
 from sysid_ros.nodes.fit_process import FitProcess
 from sysid_ros.nodes.fit_standby import FitStandby
 from sysid_ros.nodes.node import RESULTS_KEPT, SysidNode, now
 from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
+from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.job import FitJob, WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording
 
@@ -60,7 +62,7 @@ class FitServer:
         warm_up: Compiled functions to load before there is a fit.
         recording: Gives the recording of this node, under way or the last one.
         revision: Gives the id of the revision that runs; empty when none is known.
-        fitted: Called with the folder of each estimate that converged.
+        robot: The robot as described, which estimates are shown beside.
 
     Attributes:
         standby: The process for the next fit.
@@ -69,10 +71,11 @@ class FitServer:
     def __init__(
         self, node: SysidNode[Any], data: DataFolder, settings: Path | None, holdout: float, *,
         warm_up: WarmUpJob, recording: Callable[[], LiveRecording | None],
-        revision: Callable[[], str], fitted: Callable[[Path], None],
+        revision: Callable[[], str], robot: RobotModel,
     ) -> None:
         self._node, self._data, self._settings, self._holdout = node, data, settings, holdout
-        self._recording, self._revision, self._fitted = recording, revision, fitted
+        self._recording, self._revision = recording, revision
+        self._markers = EstimateMarkers(node, robot)
         self._goal: _Goal | None = None
         self._last: _Goal | None = None
         self._results: dict[bytes, tuple[str, Identify.Result]] = {}
@@ -111,6 +114,7 @@ class FitServer:
         """End the fit and the process for the next one."""
         self.end('the node was cleaned up')
         self.standby.close()
+        self._markers.close()
 
     def describe(self, status: IdentificationStatus) -> None:
         """Fill in what a status says of the fit under way, or the last one."""
@@ -197,7 +201,7 @@ class FitServer:
             result = _result(goal.estimate, goal.process)
             self._finish(goal, 'succeed' if result.success else 'abort', result)
             if result.success:
-                self._fitted(goal.job.folder)
+                self._markers.show(goal.job.folder)
 
     def _feed_back(self, goal: _Goal, stage: str, progress: float) -> None:
         if (stage, progress) != goal.said:

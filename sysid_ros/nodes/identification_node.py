@@ -19,7 +19,7 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.conversions import parameters_from_message
-from sysid_ros.nodes.estimate_markers import EstimateMarkers
+from sysid_ros.nodes.effort_topics import EffortTopics
 from sysid_ros.nodes.fit_server import FitServer
 from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import JointStateFeed, Tap
@@ -83,17 +83,17 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._foreign = ''
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
-        self._torques = TorqueWatch(self._setup)
+        self._torques = TorqueWatch(
+            self._setup, EffortTopics(self, self._model.robot.joint_names).publish)
         self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
         Acknowledgement(self, _PARAMETERS, lambda: self._revision_id)
         self.serve(StartIdentification, '~/start', self._start)
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
-        self._markers = EstimateMarkers(self, self._model.robot)
         self._fits = FitServer(
             self, self._data, identification.path, settings.holdout, warm_up=WarmUpJob(
                 estimator=fit.estimator, closed=self._model.robot.loops is not None),
             recording=lambda: self._recording, revision=lambda: self._revision_id,
-            fitted=self._markers.show)
+            robot=self._model.robot)
         self._payload = PayloadServer(self, self._data, self._window, lambda: self._revision)
         self._online = OnlineServer(
             self, self._setup, settings.following(), self._data, self._since,
@@ -135,7 +135,6 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         if self._fits is not None:
             self._fits.close()
             self._torques.close()
-            self._markers.close()
         for server in (self._payload, self._online):
             if server is not None:
                 server.close()

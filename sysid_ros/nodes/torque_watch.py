@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
-from sysid_ros.evaluation.live_torque import live_torque
+from sysid_ros.evaluation.live_torque import LiveTorque, live_torque
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.runs.warm_up import load_for_live_data
@@ -20,6 +21,7 @@ class TorqueWatch:
 
     Args:
         setup: What joint states mean, how they are filtered, and the torque model.
+        found: Called with each comparison.
 
     Attributes:
         rms: Root mean square of the measured torques of the last window in [N·m] or [N], shape
@@ -27,12 +29,12 @@ class TorqueWatch:
         residual_rms: The same of measured less predicted ones.
     """
 
-    def __init__(self, setup: FitSetup) -> None:
-        self._setup = setup
+    def __init__(self, setup: FitSetup, found: Callable[[LiveTorque], None]) -> None:
+        self._setup, self._found = setup, found
         self.rms = self.residual_rms = np.full(len(setup.model.robot.joint_names), math.nan)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix='torque')
         self._loading: Future[None] | None = None
-        self._looking: Future[tuple[np.ndarray, np.ndarray]] | None = None
+        self._looking: Future[LiveTorque | None] | None = None
 
     @property
     def loaded(self) -> bool:
@@ -61,22 +63,23 @@ class TorqueWatch:
         if self._looking is not None:
             if not self._looking.done():
                 return
-            self.rms, self.residual_rms = self._looking.result()
+            torque = self._looking.result()
+            unknown = np.full(len(self.rms), math.nan)
+            self.rms, self.residual_rms = unknown, unknown
+            if torque is not None:
+                self.rms, self.residual_rms = torque.rms, torque.residual_rms
+                self._found(torque)
         self._looking = self._thread.submit(self._compare, window, believed)
 
     def close(self) -> None:
         """End the thread after what it is doing."""
         self._thread.shutdown(cancel_futures=True)
 
-    def _compare(
-        self, window: LiveWindow | None, believed: ParameterSet
-    ) -> tuple[np.ndarray, np.ndarray]:
-        unknown = np.full(len(self._setup.model.robot.joint_names), math.nan)
+    def _compare(self, window: LiveWindow | None, believed: ParameterSet) -> LiveTorque | None:
         if window is None:
-            return unknown, unknown
+            return None
         try:
-            found = live_torque(window, self._setup, believed)
+            return live_torque(window, self._setup, believed)
         except SysidError:
             # Too little was heard, or without efforts; diagnostics say what is wrong.
-            return unknown, unknown
-        return found.rms, found.residual_rms
+            return None
