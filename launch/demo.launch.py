@@ -8,10 +8,17 @@ The same as `sysid demo`, from the same files, without the report.
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
+from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -28,6 +35,8 @@ def generate_launch_description() -> LaunchDescription:
             'folder', default_value='~/sysid_demo', description='Folder that the demo runs in'),
         DeclareLaunchArgument(
             'operator', default_value='false', description='Whether the loop is run at once'),
+        DeclareLaunchArgument(
+            'rviz', default_value='false', description='Whether RViz shows the robot'),
         OpaqueFunction(function=start),
     ])
 
@@ -78,6 +87,12 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             package='sysid_ros', executable='excitation_node', name='excitation_node', cwd=folder,
             output='screen',
             parameters=[str(SHARE / 'config' / 'excitation_node.yaml'), nodes],
+        ),
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),
+            condition=IfCondition(LaunchConfiguration('rviz')),
+            launch_arguments={
+                'fixed_frame': 'base', 'description': f'{folder}/demo_robot.urdf'}.items(),
         ),
         operator,
         RegisterEventHandler(

@@ -3,13 +3,16 @@
     ros2 launch sysid_ros identify.launch.py plan:=my_robot/excitation.yaml \
         settings:=my_robot/identification.yaml robot:=config/robots/ur.yaml
 
-Nothing moves before an operator arms the excitation node and sends it a motion.
+Nothing moves before an operator arms the excitation node and sends it a motion. `rviz:=true` shows
+the robot, its inertia, the motion and obstacles (view.launch.py).
 """
 
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch.actions import DeclareLaunchArgument
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.conditions import IfCondition
+from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -39,6 +42,10 @@ def generate_launch_description() -> LaunchDescription:
             description='Folder of motions, recordings, estimates and revisions'),
         DeclareLaunchArgument(
             'namespace', default_value='', description='Namespace of the nodes'),
+        DeclareLaunchArgument(
+            'rviz', default_value='false', description='Whether RViz shows what is known'),
+        DeclareLaunchArgument(
+            'fixed_frame', default_value='base_link', description='Frame that RViz keeps still'),
         Node(
             package='sysid_ros', executable='monitor_node', name='monitor_node',
             namespace=namespace, output='screen',
@@ -69,5 +76,12 @@ def generate_launch_description() -> LaunchDescription:
                 str(SHARE / 'config' / 'excitation_node.yaml'), robot,
                 {'plan': plan, 'data_folder': data_folder},
             ],
+        ),
+        IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),
+            condition=IfCondition(LaunchConfiguration('rviz')),
+            launch_arguments={
+                'fixed_frame': LaunchConfiguration('fixed_frame'), 'namespace': namespace,
+            }.items(),
         ),
     ])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.report.plotjuggler import plotjuggler_layout
 from sysid_ros.report.tables import table
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
@@ -36,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--equations', action='store_true', help='write out every base parameter'
     )
+    parser.add_argument(
+        '--plotjuggler', type=Path, metavar='FILE',
+        help='write a layout of PlotJuggler with measured, predicted and unexplained torques of '
+        'each joint, as the identification node publishes them',
+    )
+    parser.add_argument(
+        '--namespace', default='', metavar='NAME', help='namespace of the nodes in that layout')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -46,6 +55,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         xacro_arguments=dict(pairs_of(options.xacro, '--xacro')),
         loops=None if options.loops is None else LoopSettings.load(options.loops),
     )
+    if options.plotjuggler is not None:
+        _write_layout(options.plotjuggler, robot, options.namespace)
     print(f'Robot {robot.name!r}: {len(robot.joint_names)} joints, '
           f'{len(robot.body_names)} moving bodies')
     if robot.loops is not None:
@@ -64,6 +75,15 @@ def run(options: argparse.Namespace) -> ExitCode:
         return ExitCode.OK
     _print_base(robot, options.equations)
     return ExitCode.OK
+
+
+def _write_layout(path: Path, robot: RobotModel, namespace: str) -> None:
+    try:
+        path.write_text(plotjuggler_layout(robot.joint_names, namespace), encoding='utf-8')
+    except OSError as error:
+        raise ConfigurationError(
+            f'cannot be written: {error.strerror or error}', where=str(path)) from error
+    print(f'Written to {path}')
 
 
 def _print_base(robot: RobotModel, equations: bool) -> None:

@@ -13,6 +13,8 @@ from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG, LAUNCH = ROOT / 'config', ROOT / 'launch'
+# Executables of other packages, each by its package, and what they read.
+OTHERS = {'rviz2': 'rviz2', 'robot_state_publisher': 'robot_state_publisher'}
 # Parameters that rclpy declares itself.
 FOREIGN = {'use_sim_time'}
 
@@ -51,6 +53,11 @@ def parameters_in(file):
         yield key.rpartition('/')[2], section['ros__parameters']
 
 
+def positional_name(made):
+    """The name of an argument."""
+    return made.positional[0]
+
+
 class Launch:
     """Stands for ``launch`` and ``launch_ros``: remembers what launch files make."""
 
@@ -59,13 +66,15 @@ class Launch:
         names = {
             'launch': ['LaunchContext', 'LaunchDescription', 'LaunchDescriptionEntity'],
             'launch.actions': [
-                'DeclareLaunchArgument', 'EmitEvent', 'ExecuteProcess', 'OpaqueFunction',
-                'RegisterEventHandler'],
+                'DeclareLaunchArgument', 'EmitEvent', 'ExecuteProcess',
+                'IncludeLaunchDescription', 'OpaqueFunction', 'RegisterEventHandler'],
             'launch.conditions': ['IfCondition'],
             'launch.event_handlers': ['OnProcessExit'],
             'launch.events': ['Shutdown'],
+            'launch.launch_description_sources': ['PythonLaunchDescriptionSource'],
             'launch.substitutions': ['LaunchConfiguration'],
             'launch_ros': [], 'launch_ros.actions': ['Node'],
+            'launch_ros.parameter_descriptions': ['ParameterValue'],
             'ament_index_python': [], 'ament_index_python.packages': [],
         }
         for module, members in names.items():
@@ -87,7 +96,8 @@ class Launch:
                     named['function'](None)
 
             def perform(self, context):
-                return str(tmp_path / 'folder')
+                known = {'description': CONFIG / 'demo' / 'demo_robot.urdf'}
+                return str(known.get(positional_name(self), tmp_path / 'folder'))
 
         return Made
 
@@ -105,14 +115,55 @@ def launched(request, monkeypatch, tmp_path):
 
 
 def nodes(launched):
-    return [made.named for made in launched if made.kind == 'Node']
+    """Nodes of this package."""
+    return [made.named for made in launched
+            if made.kind == 'Node' and made.named['package'] == 'sysid_ros']
 
 
-def test_every_executable_of_a_launch_file_is_installed(launched):
-    assert nodes(launched)
+def others(launched):
+    """Nodes of other packages, by their executables."""
+    return {made.named['executable']: made.named for made in launched
+            if made.kind == 'Node' and made.named['package'] != 'sysid_ros'}
+
+
+def declared(launched):
+    return {made.positional[0] for made in launched if made.kind == 'DeclareLaunchArgument'}
+
+
+def test_every_executable_of_a_launch_file_is_installed_or_known(launched):
+    assert nodes(launched) or others(launched)
     for node in nodes(launched):
-        assert node['package'] == 'sysid_ros'
         assert node['executable'] in EXECUTABLES
+    for executable, node in others(launched).items():
+        assert OTHERS[executable] == node['package']
+
+
+def test_rviz_is_given_the_configuration_and_the_publisher_of_tf_the_description_as_text(
+    monkeypatch, tmp_path,
+):
+    shown = others(Launch(monkeypatch, tmp_path).run(LAUNCH / 'view.launch.py'))
+    option, file, frame_option, frame = shown['rviz2']['arguments']
+    assert (option, frame_option) == ('-d', '-f')
+    assert Path(file) == CONFIG / 'rviz' / 'sysid.rviz' and Path(file).is_file()
+    assert positional_name(frame) == 'fixed_frame'
+    (parameters,) = shown['robot_state_publisher']['parameters']
+    text = parameters['robot_description']
+    assert text.named == {'value_type': str}
+    assert positional_name(text).startswith('<?xml')
+
+
+@pytest.mark.parametrize('name', ['identify', 'demo'])
+def test_rviz_is_started_on_request_alone_with_arguments_that_it_has(name, monkeypatch, tmp_path):
+    known = declared(Launch(monkeypatch, tmp_path).run(LAUNCH / 'view.launch.py'))
+    made = Launch(monkeypatch, tmp_path).run(LAUNCH / f'{name}.launch.py')
+    (included,) = (one for one in made if one.kind == 'IncludeLaunchDescription')
+    (source,) = included.positional
+    assert Path(positional_name(source)) == LAUNCH / 'view.launch.py'
+    assert dict(included.named['launch_arguments']).keys() <= known
+    assert positional_name(positional_name(included.named['condition'])) == 'rviz'
+    (rviz,) = (one for one in made if one.kind == 'DeclareLaunchArgument'
+               and positional_name(one) == 'rviz')
+    assert rviz.named['default_value'] == 'false'
 
 
 def test_every_parameter_of_a_launch_file_is_declared(launched):
@@ -136,11 +187,8 @@ def test_every_file_of_a_launch_file_exists_and_is_of_its_node(launched):
 
 
 def test_every_argument_that_is_used_is_declared(launched):
-    declared = {made.positional[0] for made in launched if made.kind == 'DeclareLaunchArgument'}
     used = {made.positional[0] for made in launched if made.kind == 'LaunchConfiguration'}
-    assert used == declared
-
-
+    assert used == declared(launched)
 
 
 @pytest.mark.parametrize('executable', sorted(NODES))
