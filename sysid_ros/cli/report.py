@@ -14,6 +14,7 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.report.report import Report
 from sysid_ros.runs.judgement import reopened_report
+from sysid_ros.runs.printed_report import write_pdf
 from sysid_ros.runs.report_files import DOCUMENT, PAGE, write_page, write_report
 from sysid_ros.runs.run_folder import RunFolder
 
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--recordings', action='store_true',
         help='read the recordings again, and write report.json anew, too')
+    parser.add_argument(
+        '--pdf', type=Path, metavar='FILE',
+        help='print the page as PDF, too; needs Chromium or Chrome')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -40,4 +44,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         print(f'sysid report: {note}', file=sys.stderr)
         return ExitCode.BAD_INPUT
     print(f'Written to {page}')
+    if options.pdf is not None:
+        with stage('Printing'):
+            write_pdf(page, options.pdf)
+        print(f'Written to {options.pdf}')
     return ExitCode.OK
