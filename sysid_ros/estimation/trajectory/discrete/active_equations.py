@@ -155,34 +155,6 @@ def _checked(
 
 
 @njit(**_COMPILED)
-def slopes(
-    matrix: np.ndarray, active: np.ndarray, changes: np.ndarray, found: np.ndarray, work: Workspace
-) -> bool:
-    r"""Derivatives of a solution while the same variables stay active.
-
-    The active rows remain equations, :math:`S_{FF} \dot z_F = -(\dot b + \dot S z)_F`; the other
-    variables remain zero (Appendix D.1 of the paper on discrete multibody dynamics).
-
-    Args:
-        matrix: S, shape ``(n, n)``.
-        active: Which variables are free or positive, shape ``(n,)``.
-        changes: :math:`\dot b + \dot S z`, one row a direction, shape ``(k, n)``.
-        found: Filled with the derivatives of z, shape ``(k, n)``.
-        work: Workspace.
-
-    Returns:
-        Whether there are derivatives: whether the equations are regular.
-    """
-    found[:] = 0.0
-    count = _gather(matrix, active, work)
-    if not _factor(work, count):
-        return False
-    for k in range(len(changes)):
-        _solve(matrix, changes[k], count, found[k], work)
-    return True
-
-
-@njit(**_COMPILED)
 def _gather(matrix: np.ndarray, active: np.ndarray, work: Workspace) -> int:
     """Collect the equations of the active variables; how many they are."""
     count = 0

@@ -12,7 +12,7 @@ matrix on which they end on a ray although there are solutions is none of a soun
 it is small, all sets of positive variables are tried.
 
 References:
-    Paper on discrete multibody dynamics with regularised constraints, Appendices A and D.1.
+    Paper on discrete multibody dynamics with regularised constraints, Appendix A.
 """
 
 from __future__ import annotations

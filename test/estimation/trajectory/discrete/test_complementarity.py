@@ -1,21 +1,14 @@
-"""Complementarity problems: against all their solutions, closed forms and finite differences."""
+"""Complementarity problems: against all their solutions and closed forms."""
 
 from __future__ import annotations
-
-import hashlib
-import inspect
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support import kernel_caches as caches
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.trajectory.discrete import complementarity
-from sysid_ros.estimation.trajectory.discrete.active_equations import (
-    ACCURACY,
-    slopes,
-    workspace_for,
-)
+from sysid_ros.estimation.trajectory.discrete.active_equations import ACCURACY
 from sysid_ros.estimation.trajectory.discrete.complementarity import (
     MlcpStatus,
     solve_mlcp,
@@ -340,51 +333,6 @@ def test_many_problems_are_solved_as_each_alone(rng):
     assert found.statuses[3] is MlcpStatus.NOT_FINITE
 
 
-def away_from_switching(matrix, offset, free, found):
-    """Whether no active value and no slack is near zero."""
-    parts = np.where(found.active, found.values, found.slack)[free:]
-    return found.status.ok and parts.min(initial=np.inf) > 1e-3 * max(1.0, parts.max(initial=0.0))
-
-
-def test_tangents_are_those_of_central_differences(rng):
-    tried, worst = 0, 0.0
-    for name, matrix, offset, free in problems(rng, 1000):
-        found = solve_mlcp(matrix, offset, free)
-        if name not in ('definite', 'P', 'friction') or not away_from_switching(
-                matrix, offset, free, found):
-            continue
-        matrices = rng.normal(size=(4, *matrix.shape))
-        block = matrices[:, :free, :free]
-        matrices[:, :free, :free] = block + block.transpose(0, 2, 1)
-        offsets = rng.normal(size=(4, len(offset)))
-        tangents = np.empty_like(offsets)
-        assert slopes(
-            matrix, found.active, offsets + matrices @ found.values, tangents,
-            workspace_for(len(offset)))
-        # The better of two steps: one for stiff problems, one for soft ones.
-        errors = []
-        for step in (1e-6, 1e-8):
-            ahead, behind = (
-                solve_mlcps(matrix + sign * step * matrices, offset + sign * step * offsets, free)
-                for sign in (1.0, -1.0))
-            # On the way nothing may switch, or the difference is not that of one branch.
-            if (ahead.active == found.active).all() and (behind.active == found.active).all():
-                differences = (ahead.values - behind.values) / (2.0 * step)
-                errors.append(np.abs(differences - tangents).max() / (1.0 + np.abs(tangents).max()))
-        if errors:
-            tried += 1
-            worst = max(worst, min(errors))
-    print(f'\n{tried} problems, largest error {worst:.1e}')
-    assert tried > 250
-    assert worst <= 1e-6
-
-
-def test_singular_equations_of_active_variables_have_no_derivative():
-    found = np.empty((1, 2))
-    active, work = np.ones(2, dtype=bool), workspace_for(2)
-    assert not slopes(np.ones((2, 2)), active, np.ones((1, 2)), found, work)
-
-
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(EstimationError, match='matrix'):
         solve_mlcp(np.eye(3), np.ones(2), 0)
@@ -395,12 +343,4 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 def test_the_cache_of_the_solver_looks_at_the_files_it_calls():
-    digest = hashlib.sha256(b''.join(
-        Path(module.__file__).read_bytes() for module in complementarity.SOURCES)).hexdigest()
-    for ours, same, other in zip(
-            (complementarity._solve_each, complementarity._differentiate),
-            complementarity._compiled(digest), complementarity._compiled('another'), strict=True):
-        key, codegen = inspect.getattr_static(type(ours._cache), '_index_key'), (
-            ours.targetctx.codegen())
-        assert key(ours._cache, (), codegen) == key(same._cache, (), codegen)
-        assert key(ours._cache, (), codegen) != key(other._cache, (), codegen)
+    caches.assert_cache_looks_at_its_sources(complementarity, complementarity._solve_each)
