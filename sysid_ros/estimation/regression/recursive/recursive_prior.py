@@ -170,6 +170,13 @@ def curvature(prior: Prior, theta: np.ndarray) -> np.ndarray:
     return upper + np.triu(upper, 1).T
 
 
+def gradient(prior: Prior, theta: np.ndarray) -> np.ndarray:
+    """Gradient of the divergence at free parameters ``(f,)``, strictly inside, ``(f,)``."""
+    work = workspace_for(len(theta), 1)
+    add_barrier_derivatives(prior, theta, work, 1.0, 1.0, 0)
+    return -work.right
+
+
 def inverse_root(matrix: np.ndarray) -> np.ndarray:
     """A matrix whose square, transposed, is the inverse of a positive definite one, ``(f, f)``.
 

@@ -13,14 +13,14 @@ from support import golden_problems as golden
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.estimation.regression.recursive.barrier import add_barrier_derivatives
 from sysid_ros.estimation.regression.recursive.kernels import fold
 from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.regression.recursive.recursive_prior import (
     curvature,
+    gradient,
     without_rows,
 )
-from sysid_ros.estimation.regression.recursive.state import State, workspace_for
+from sysid_ros.estimation.regression.recursive.state import State
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.robot.inertia import log_det_divergence
@@ -59,13 +59,6 @@ def somewhere(state, rng):
     step = np.linalg.solve(root.T, rng.normal(size=len(root)))
     # Of less than one in this metric, which is strictly inside.
     return state.prior.reference + 0.8 * step / np.linalg.norm(root.T @ step)
-
-
-def gradient(prior, theta):
-    """Of the divergence, which the kernel leaves on the right-hand side of its equations."""
-    work = workspace_for(len(theta), 1)
-    add_barrier_derivatives(prior, theta, work, 1.0, 1.0, 0)
-    return -work.right
 
 
 @pytest.mark.parametrize('regulariser', REGULARISERS)
