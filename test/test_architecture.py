@@ -271,6 +271,42 @@ def test_a_missing_docstring_is_found_at_every_level():
     assert list(undocumented('"""Module."""\nclass _A:\n    def b(self): ...', 'm')) == ['m._A.b']
 
 
+def names_in(module):
+    """Names that a module of the package binds, wherever in it."""
+    for node in nodes_of(MODULES[module].read_text(encoding='utf-8')):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+
+
+def names_missing(source):
+    """What a program takes from modules of the package, and is not there."""
+    for node in nodes_of(source):
+        if isinstance(node, ast.ImportFrom) and (node.module or '').startswith(f'{PACKAGE}.'):
+            for alias in node.names:
+                name = f'{node.module}.{alias.name}'
+                known = name in MODULES or (
+                    node.module in MODULES and alias.name in set(names_in(node.module)))
+                if not known and node.module.split('.')[1] not in GENERATED:
+                    yield name
+
+
+@pytest.mark.parametrize(
+    'program', [
+        path.relative_to(SOURCE.parent).as_posix() for folder in ('benchmarks', 'examples')
+        for path in sorted((SOURCE.parent / folder).rglob('*.py'))])
+def test_what_benchmarks_and_examples_take_from_the_package_is_there(program):
+    assert not list(names_missing((SOURCE.parent / program).read_text(encoding='utf-8')))
+
+
+def test_a_name_that_is_gone_is_found():
+    source = f'from {PACKAGE}.errors import SysidError, NoError\nfrom {PACKAGE}.attic import x'
+    assert set(names_missing(source)) == {f'{PACKAGE}.errors.NoError', f'{PACKAGE}.attic.x'}
+
+
 def reached_into(source):
     """Lines that go around an object's interface, or keep values of others for a whole process."""
     weak = ('WeakKeyDictionary', 'WeakValueDictionary', 'WeakSet')
