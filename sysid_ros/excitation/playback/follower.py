@@ -161,10 +161,14 @@ class Follower:
 
         Args:
             now: The time in [s], not before that of the last call.
-            q: Measured positions in [rad] or [m], shape ``(n,)``.
-            v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
+            q: Measured positions in [rad] or [m], shape ``(n,)``; NaN where they are not known.
+            v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``; NaN as for positions. What
+                is not known is lost, as joint states are.
         """
         self._measured = Reference(q, v, np.zeros_like(v))
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            self.lose('a position or velocity of the robot is not known')
+            return None
         if self.phase is FollowerPhase.WAITING:
             self._target = self._measured
             if self._slow():
@@ -214,4 +218,5 @@ class Follower:
         return bool((np.abs(self._measured.v) <= _SLOW * self._limits.velocity).all())
 
     def _far(self, q: np.ndarray, other: np.ndarray) -> bool:
-        return bool((np.abs(q - other) > self._tolerance).any())
+        # A NaN is near to nothing.
+        return not bool((np.abs(q - other) <= self._tolerance).all())

@@ -1,5 +1,7 @@
 """What a controller lets a robot do: it holds, follows, brakes, and does not go on by itself."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,37 @@ def test_references_that_do_not_fit_are_refused(robot, q):
 def test_times_that_cannot_be_are_refused():
     with pytest.raises(ConfigurationError, match='timeout'):
         Follower(LIMITS, timeout=0.0)
+
+
+@pytest.mark.parametrize('name', ['q', 'v'])
+def test_a_robot_of_which_a_joint_is_not_known_is_told_nothing(robot, name):
+    """A driver without velocities tells none before its second joint state."""
+    unknown = {'q': START, 'v': ZERO, name: np.array([0.0, np.nan])}
+    assert robot.follower.tick(robot.now, **unknown) is None
+    assert robot.follower.phase is FollowerPhase.WAITING
+    robot.run(0.1)
+    assert robot.follower.phase is FollowerPhase.HOLDING
+    # A robot that was only held is held again.
+    assert robot.follower.tick(robot.now, **unknown) is None
+    robot.run(STEP)
+    assert robot.follower.phase is FollowerPhase.HOLDING
+    robot.run(0.5, wave)
+    assert robot.follower.phase is FollowerPhase.FOLLOWING
+    assert robot.follower.tick(robot.now, **unknown) is None
+    assert robot.follower.phase is FollowerPhase.RELEASED
+    assert 'is not known' in robot.follower.reason
+    # Nor does a motion begin where nobody knows where the robot is, or whether it rests.
+    robot.now += 1.0
+    refused = pytest.raises(ExcitationError, match='do not begin where the robot is')
+    with refused if name == 'q' else nullcontext():
+        robot.follower.refer(robot.now, Reference.still(robot.q))
+    assert robot.follower.phase is FollowerPhase.RELEASED and robot.follower.ignored == 1
+
+
+def test_a_motion_is_not_moved_on_when_the_state_comes_back(robot):
+    robot.run(0.1)
+    robot.run(0.5, wave)
+    robot.follower.tick(robot.now, robot.q, np.full(2, np.nan))
+    robot.v = ZERO
+    robot.run(0.5)
+    assert robot.follower.phase is FollowerPhase.RELEASED and robot.targets[-1] is None
