@@ -7,12 +7,12 @@ ends. Slow work, verifying a motion, is done by others between :meth:`MotionSess
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 
 import numpy as np
 
-from sysid_ros.errors import ExcitationError
+from sysid_ros.errors import ConfigurationError, ExcitationError
 from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.playback.checks import Observation, PlaybackChecks
@@ -36,12 +36,25 @@ class SessionSettings:
             in [s].
         rest_velocity: Part of the velocity limit below which a joint is at rest.
         rest_timeout: Longest time from the last command to measured rest in [s].
+
+    Raises:
+        ConfigurationError: A value is not a finite number above zero (zero or above for
+            ``path_stop``).
     """
 
     arm_timeout: float = 60.0
     path_stop: float = 0.5
     rest_velocity: float = 0.02
     rest_timeout: float = 3.0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            zero = name == 'path_stop'
+            if not (0.0 <= value < np.inf and (zero or value > 0.0)):
+                raise ConfigurationError(
+                    'cannot be used', where=f'session: {name}', found=value,
+                    allowed='a number, zero or more' if zero else 'a number above 0',
+                )
 
 
 class Step(Enum):
