@@ -190,11 +190,24 @@ def test_the_path_of_a_motion_is_shown_before_it_is_played(tmp_path):
     np.testing.assert_allclose([[p.x, p.y, p.z] for p in path.points], points)
 
 
-def test_what_is_shown_of_the_robot_follows_commits_and_rollbacks(ros, server, fits):
-    seen = ros.hear(messages.MarkerArray, 'model_server/inertia_markers', LATCHED)
+def test_every_node_shows_something_at_once_and_the_server_follows_commits_and_rollbacks(
+    ros, server, fits, tmp_path,
+):
+    plan, _ = ideal_robot.write_plan(tmp_path, arm_urdf())
+    seen, estimated, moved = (
+        ros.hear(messages.MarkerArray, topic, LATCHED) for topic in (
+            'model_server/inertia_markers', 'identification_node/inertia_markers',
+            'excitation_node/motion_markers'))
     heard = server.start()
-    ros.wait(lambda: seen)
-    assert groups(seen[-1]) == {DESCRIBED, DESCRIBED_COM}
+    ros.start('identification_node', {
+        'data_folder': str(server.data), 'settings': str(fits.settings)})
+    ros.start('excitation_node', {'data_folder': str(tmp_path), 'plan': str(plan)})
+    ros.wait(lambda: seen and estimated and moved)
+    assert groups(seen[-1]) == groups(estimated[-1]) == {DESCRIBED, DESCRIBED_COM}
+    assert groups(moved[-1]) == set()
+    for what in ('measured', 'predicted', 'residual'):
+        topic = f'identification_node/{what}_efforts'
+        ros.wait(lambda topic=topic: ros.client.count_publishers(topic) == 1)
     # By another process, which takes no judgement: that has its own tests.
     parameters = Estimate.load(fits.folder / 'estimate.json').parameters
     with RevisionStore(server.data / 'revisions.sqlite') as store:
