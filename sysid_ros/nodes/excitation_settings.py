@@ -40,6 +40,9 @@ class ExcitationNodeSettings(NodeSettings):
     joint_states: str = Field(default='joint_states', description='Topic of the joint states')
     monitor: str = Field(
         default='monitor_node', description='Node without whose heartbeat nothing moves')
+    frame_prefix: str = Field(
+        default='', description='What TF frames have before the names of links, as the '
+        'frame_prefix of robot_state_publisher, for markers in RViz')
     rate: float = Field(default=200.0, ge=20.0, le=1000.0, description='Ticks per second in [Hz]')
 
     arm_timeout: float = Field(

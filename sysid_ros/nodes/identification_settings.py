@@ -29,6 +29,9 @@ class IdentificationNodeSettings(NodeSettings):
         'empty: the same')
     reliable: bool = Field(
         default=False, description='Ask for lost messages again; publishers have to offer it')
+    frame_prefix: str = Field(
+        default='', description='What TF frames have before the names of links, as the '
+        'frame_prefix of robot_state_publisher, for markers in RViz')
     status_rate: float = Field(
         default=2.0, ge=0.1, le=20.0, description='Status messages per second [Hz]')
     holdout: float = Field(

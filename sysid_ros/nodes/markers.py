@@ -22,12 +22,12 @@ class MarkerTopic:
     """A latched topic that holds one scene at a time, from ``configure`` of a node to clean-up.
 
     Args:
-        node: The node.
+        node: The node; its parameter ``frame_prefix`` stands before the names of links.
         topic: Name of the topic.
     """
 
     def __init__(self, node: SysidNode[Any], topic: str) -> None:
-        self._publisher = None
+        self._publisher, self._prefix = None, node.settings.frame_prefix
         try:
             from visualization_msgs.msg import MarkerArray
         except ImportError as error:
@@ -44,14 +44,15 @@ class MarkerTopic:
             shapes: What is shown from now on.
         """
         if self._publisher is not None:
-            self._publisher.publish(marker_array(shapes))
+            self._publisher.publish(marker_array(shapes, self._prefix))
 
 
-def marker_array(shapes: Sequence[Shape]) -> Any:
+def marker_array(shapes: Sequence[Shape], prefix: str = '') -> Any:
     """A scene as a message that takes the place of the one before.
 
     Args:
         shapes: The shapes.
+        prefix: Of the TF frames of links.
 
     Returns:
         A ``visualization_msgs/MarkerArray`` whose first entry removes what was there.
@@ -60,10 +61,10 @@ def marker_array(shapes: Sequence[Shape]) -> Any:
 
     return MarkerArray(markers=[
         Marker(action=Marker.DELETEALL),
-        *(_marker(number, shape) for number, shape in enumerate(shapes))])
+        *(_marker(number, shape, prefix) for number, shape in enumerate(shapes))])
 
 
-def _marker(number: int, shape: Shape) -> Any:
+def _marker(number: int, shape: Shape, prefix: str) -> Any:
     from visualization_msgs.msg import Marker
 
     x, y, z, w = shape.quaternion
@@ -78,5 +79,5 @@ def _marker(number: int, shape: Shape) -> Any:
         scale=Vector3(x=width, y=depth, z=height),
         color=ColorRGBA(r=red, g=green, b=blue, a=shape.opacity), frame_locked=True,
         points=[Point(x=one[0], y=one[1], z=one[2]) for one in shape.points.tolist()])
-    marker.header.frame_id = shape.frame
+    marker.header.frame_id = f'{prefix}{shape.frame}'
     return marker

@@ -24,6 +24,9 @@ class ModelServerSettings(NodeSettings):
     publish_description: bool = Field(
         default=False, description='Publish the description of the current revision on '
         '/robot_description; a running ros2_control does not reload it')
+    frame_prefix: str = Field(
+        default='', description='What TF frames have before the names of links, as the '
+        'frame_prefix of robot_state_publisher, for markers in RViz')
     rest_velocity: float = Field(
         default=0.02, gt=0.0, description='Slower joints are at rest [rad/s] or [m/s]')
     shadow_velocity: float = Field(

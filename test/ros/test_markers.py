@@ -41,7 +41,8 @@ messages = pytest.importorskip(
 class FakeNode:
     """Stands for a node: remembers what it advertises, publishes and logs, and has one timer."""
 
-    def __init__(self):
+    def __init__(self, frame_prefix=''):
+        self.settings = SimpleNamespace(frame_prefix=frame_prefix)
         self.advertised, self.published, self.warnings = [], [], []
         self.due, self.callback = True, None
 
@@ -133,6 +134,13 @@ def test_a_topic_is_latched_and_holds_the_last_scene(robot):
     assert node.advertised == [(messages.MarkerArray, '~/inertia_markers', LATCHED)]
     topic.show(inertia_scene(robot))
     assert len(node.published) == 1 and not node.warnings
+
+
+def test_frames_have_the_prefix_that_the_publisher_of_tf_puts_before_links(robot):
+    node = FakeNode('left/')
+    MarkerTopic(node, '~/inertia_markers').show(inertia_scene(robot))
+    frames = {marker.header.frame_id for marker in node.published[0].markers[1:]}
+    assert frames == {f'left/{name}' for name in robot.body_names}
 
 
 def test_without_the_package_a_node_says_so_once_and_goes_on(robot, monkeypatch):
