@@ -16,7 +16,7 @@ SI_UNITS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     'velocity': ('rad/s', 'm/s', 'rad/s or m/s'),
     'acceleration': ('rad/s²', 'm/s²', 'rad/s² or m/s²'),
     'effort': ('N·m', 'N', 'N·m or N'),
-    'command': ('rad', 'm', 'N·m', 'N', 'A', 'V', '1'),
+    'command': ('rad', 'm', 'rad/s', 'm/s', 'N·m', 'N', 'A', 'V', '1'),
 })
 
 

@@ -21,17 +21,19 @@ _TORQUES = {
 }
 _EFFORTS = {unit: (factor, 'N·m') for unit, factor in _TORQUES.items()} | {'N': (1.0, 'N')}
 
+_SPEEDS = {f'{unit}/s': (factor, f'{si}/s') for unit, (factor, si) in _ANGLES.items()}
+
 # Accepted unit -> (factor to SI, SI unit), per quantity.
 UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
     'position': _ANGLES,
-    'velocity': {f'{unit}/s': (factor, f'{si}/s') for unit, (factor, si) in _ANGLES.items()},
+    'velocity': _SPEEDS,
     'acceleration': {
         f'{unit}/{second}': (factor, f'{si}/s²')
         for unit, (factor, si) in _ANGLES.items() for second in ('s²', 's^2', 's2')
     },
     'effort': _EFFORTS,
     # What actuators are told is of a kind that the robot's settings say.
-    'command': _ANGLES | _EFFORTS | {
+    'command': _ANGLES | _SPEEDS | _EFFORTS | {
         'A': (1.0, 'A'), 'mA': (1e-3, 'A'), 'V': (1.0, 'V'), 'mV': (1e-3, 'V'),
         '1': (1.0, '1'), '%': (1e-2, '1')},
 }

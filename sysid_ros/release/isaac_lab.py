@@ -62,4 +62,4 @@ def _commands(table: DriveTable) -> list[str]:
 
 
 def _is_open_loop(drive: JointDrive) -> bool:
-    return drive.kind is not None and not drive.kind.feedback
+    return drive.kind is not None and not drive.kind.regulates

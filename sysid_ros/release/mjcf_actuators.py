@@ -11,6 +11,7 @@ from sysid_ros.mechanics.actuators.current import CurrentDrive
 from sysid_ros.mechanics.actuators.dc_motor import DcMotor
 from sysid_ros.mechanics.actuators.position_servo import PositionServo
 from sysid_ros.mechanics.actuators.torque import TorqueDrive
+from sysid_ros.mechanics.actuators.velocity_servo import VelocityServo
 from sysid_ros.release.document import start_tag
 from sysid_ros.release.xml_splice import Element, Splice, locate
 from sysid_ros.robot.parameters import ParameterSet
@@ -69,6 +70,10 @@ def _position(p: Mapping[str, float]) -> _Tag:
     return 'position', {'kp': repr(p['kp']), 'kv': repr(p['kd'])}
 
 
+def _velocity(p: Mapping[str, float]) -> _Tag:
+    return 'velocity', {'kv': repr(p['kv'])}
+
+
 def _motor(p: Mapping[str, float]) -> _Tag:
     return 'motor', {}
 
@@ -85,5 +90,5 @@ def _voltage(p: Mapping[str, float]) -> _Tag:
 
 
 _TAGS: Mapping[str, Callable[[Mapping[str, float]], _Tag]] = {
-    PositionServo.name: _position, TorqueDrive.name: _motor, CurrentDrive.name: _current,
-    DcMotor.name: _voltage}
+    PositionServo.name: _position, VelocityServo.name: _velocity, TorqueDrive.name: _motor,
+    CurrentDrive.name: _current, DcMotor.name: _voltage}

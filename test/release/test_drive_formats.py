@@ -119,6 +119,18 @@ def test_a_motor_without_feedback_has_the_damping_of_its_back_emf_and_no_gains(r
     assert 'no actuator holds a position' in comments
 
 
+def test_a_drive_that_holds_a_velocity_has_damping_and_no_stiffness(robot):
+    drives = Actuators(tuple(
+        JointActuator(joint, kind_named('velocity_servo'), (1.4,)) for joint in VALUES))
+    content, comments = written('isaac_lab', table_of(robot, drives))
+    group = content['actuators']['identified']
+    assert group['damping']['lift'] == 1.4 and group['stiffness']['lift'] == 0.0
+    # Isaac Lab is told velocities, as the drive is.
+    assert 'torque of a command' not in comments
+    assert 'gains' not in written('ros2_control', table_of(robot, drives))[0]['/**'][
+        'ros__parameters']
+
+
 def test_a_robot_of_which_torques_were_measured_has_no_gains(robot):
     group = written('isaac_lab', table_of(robot))[0]['actuators']['identified']
     assert 'stiffness' not in group and 'damping' not in group

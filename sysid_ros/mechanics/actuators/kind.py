@@ -58,6 +58,7 @@ class ActuatorKind:
         constants: Its constants p.
         law: f and its derivatives, from u, q, v and p.
         feedback: Whether it holds the joint to a position by itself.
+        regulates: Whether its command is a position or a velocity that it controls by itself.
     """
 
     name: ClassVar[str]
@@ -66,3 +67,4 @@ class ActuatorKind:
     constants: ClassVar[tuple[Constant, ...]] = ()
     law: ClassVar[Callable[..., Any]]
     feedback: ClassVar[bool] = False
+    regulates: ClassVar[bool] = False

@@ -10,9 +10,11 @@ from sysid_ros.mechanics.actuators.dc_motor import DcMotor
 from sysid_ros.mechanics.actuators.kind import ActuatorKind
 from sysid_ros.mechanics.actuators.position_servo import PositionServo
 from sysid_ros.mechanics.actuators.torque import TorqueDrive
+from sysid_ros.mechanics.actuators.velocity_servo import VelocityServo
 
 #: In the order of their numbers in compiled functions.
-KINDS: tuple[type[ActuatorKind], ...] = (TorqueDrive, PositionServo, CurrentDrive, DcMotor)
+KINDS: tuple[type[ActuatorKind], ...] = (
+    TorqueDrive, PositionServo, VelocityServo, CurrentDrive, DcMotor)
 
 
 def kind_named(name: str) -> type[ActuatorKind]:

@@ -30,3 +30,4 @@ class PositionServo(ActuatorKind):
         Constant('kd', 'N·m·s/rad', 'N·s/m', 'damping of the position controller', 0.0))
     law = staticmethod(servo_torque)
     feedback = True
+    regulates = True

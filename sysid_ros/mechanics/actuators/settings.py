@@ -31,8 +31,8 @@ class ActuatorSettings(_Keys):
     """The actuator of a joint, or of all joints that a pattern matches.
 
     Its other keys are the constants of the kinds, in the units of the joint: ``kp`` in [N·m/rad],
-    ``kd`` in [N·m·s/rad]; ``torque_constant`` in [N·m/A], ``gear``; ``resistance`` in [Ω],
-    ``back_emf`` in [V·s/rad], ``supply_voltage`` in [V].
+    ``kd`` and ``kv`` in [N·m·s/rad]; ``torque_constant`` in [N·m/A], ``gear``; ``resistance`` in
+    [Ω], ``back_emf`` in [V·s/rad], ``supply_voltage`` in [V].
 
     Attributes:
         kind: What it is.
@@ -40,7 +40,7 @@ class ActuatorSettings(_Keys):
         sought: Constants that the fit is to find; what is written for them is the first guess.
     """
 
-    kind: Literal['torque', 'position_servo', 'current', 'dc_motor']
+    kind: Literal['torque', 'position_servo', 'velocity_servo', 'current', 'dc_motor']
     torque_limit: float | None = Field(default=None, gt=0)
     sought: tuple[str, ...] = ()
 

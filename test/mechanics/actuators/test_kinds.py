@@ -10,7 +10,7 @@ from sysid_ros.mechanics.actuators.driven import actuator_torques
 from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
 
 CONSTANTS = {
-    'torque': (), 'position_servo': (20.0, 1.5), 'current': (0.08, 40.0),
+    'torque': (), 'position_servo': (20.0, 1.5), 'velocity_servo': (1.8,), 'current': (0.08, 40.0),
     'dc_motor': (0.05, 0.8, 0.06, 30.0, 24.0)}
 # Command, position and velocity of two joints, the second with the opposite motion.
 U, Q, V = np.array([[0.4, -0.3]]), np.array([[0.25, -0.2]]), np.array([[1.2, -0.7]])
@@ -44,6 +44,8 @@ def formula(name, u, q, v):
         return u
     if name == 'position_servo':
         return 20.0 * (u - q) - 1.5 * v
+    if name == 'velocity_servo':
+        return 1.8 * (u - v)
     if name == 'current':
         return 40.0 * 0.08 * u
     current = (24.0 * u - 0.06 * 30.0 * v) / 0.8

@@ -1,0 +1,47 @@
+"""Actuators of an exported MJCF make in MuJoCo the torques that were identified."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.kinds import KINDS
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.release.description_export import export_description
+from sysid_ros.robot.model import RobotModel
+
+ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
+<body name="upper"><joint name="hinge" axis="0 1 0"/>
+<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="fore" pos="0 0 0.2"><joint name="slide" type="slide" axis="0 0 1"/>
+<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/></body></body>
+</worldbody>{}</mujoco>"""
+DESCRIBED = '<actuator><motor name="drive" joint="hinge" gear="7" ctrlrange="-1 1"/></actuator>'
+LIMIT = 5.0
+# Command, position and velocity: within the limit of no kind, and beyond that of all.
+SMALL, LARGE = (0.13, 0.11, 0.1), (40.0, 0.1, 0.2)
+
+
+@pytest.mark.parametrize('kind', KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize('described', ['', DESCRIBED])
+def test_mujoco_makes_the_torque_of_the_kind_within_its_limit(tmp_path, kind, described):
+    (tmp_path / 'arm.xml').write_text(ARM.format(described))
+    robot = RobotModel.from_description(tmp_path / 'arm.xml')
+    constants = tuple(np.linspace(1.3, 2.1, len(kind.constants)).tolist())
+    actuators = Actuators(tuple(
+        JointActuator(joint, kind, constants, LIMIT) for joint in robot.joint_names))
+    parameters = TorqueModel(robot, [actuators]).parameters
+    xml = export_description(robot, parameters, actuators=actuators).xml.decode()
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    p = (*constants, *(0.0,) * (5 - len(constants)))
+    for u, q, v in (SMALL, LARGE):
+        expected = float(np.clip(kind.law(u, q, v, p)[0], -LIMIT, LIMIT))
+        data.ctrl[:], data.qpos[:], data.qvel[:] = u, q, v
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(data.qfrc_actuator, expected, rtol=1e-12)
+    assert model.nu == len(robot.joint_names)
+    assert {mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_ACTUATOR, k) for k in range(2)} == {
+        'drive' if described else 'hinge', 'slide'}
