@@ -32,7 +32,7 @@ _CHANCE = 3.84
 # Least smoothing in [rad/s] or [m/s]; encoders tell no sharper sign from this one.
 _LEAST = 1e-3
 # Length of motion in [s] that tells it: many reversals of every joint.
-_ENOUGH = 5.0
+_ENOUGH = 4.0
 _KEY = 'coulomb_smoothing'
 
 

@@ -9,6 +9,9 @@ from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.mechanics.joint_terms.term import LawTerm
 from sysid_ros.mechanics.torque_model import TorqueModel
 
+# Velocity in [rad/s] or [m/s] over which friction is smooth enough to be searched with.
+_SMOOTH = 0.02
+
 
 def largest_smoothing(model: TorqueModel) -> float:
     """Largest velocity over which dry friction smooths its sign, in [rad/s] or [m/s]; 0 for none.
@@ -38,3 +41,18 @@ def with_smoother_friction(
     for k in smooth:
         terms[k] = replace(terms[k], smoothing=factor * terms[k].smoothing)
     return replace(problem, model=replace(problem.model, terms=terms)) if smooth else None
+
+
+def smooth_to_begin_with(problem: TrajectoryProblem) -> TrajectoryProblem | None:
+    """The problem of an actuated robot with friction smooth enough to begin a search with.
+
+    Args:
+        problem: The problem.
+
+    Returns:
+        None where its own friction is as smooth as that.
+    """
+    width = largest_smoothing(problem.model)
+    if problem.actuated is None or not 0.0 < width < _SMOOTH:
+        return None
+    return with_smoother_friction(problem, _SMOOTH / width)

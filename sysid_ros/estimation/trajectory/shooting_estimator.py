@@ -21,10 +21,7 @@ from sysid_ros.estimation.trajectory.actuator_constants import (
 )
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
-from sysid_ros.estimation.trajectory.friction_smoothing import (
-    largest_smoothing,
-    with_smoother_friction,
-)
+from sysid_ros.estimation.trajectory.friction_smoothing import smooth_to_begin_with
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
@@ -42,9 +39,8 @@ _FIRST, _SHORTEST, _LONGER = 0.3, 0.05, 4.0
 _OPEN_LOOP = 1.2
 # Pieces that are no longer by this factor are not worth another search.
 _WORTHWHILE = 1.5
-# Velocity in [rad/s] or [m/s] over which friction is smoothed to begin with, and the part of a
-# standard deviation to which it is searched then.
-_SMOOTH, _PART = 0.02, 0.3
+# Part of a standard deviation to which it is searched with smoother friction.
+_PART = 0.3
 # Accuracy and most iterations of a search that only begins the next; most iterations of any, or one
 # over this of those of all.
 _ROUGHLY, _ROUGH_ITERATIONS, _MOST, _SEARCHES = 1e-3, 30, 100, 6
@@ -113,6 +109,13 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
             return self._solver(self.horizon, self._steps(problem)).here(problem, motion)
         return self.first_solver(problem, self.first_horizon(problem)).here(problem)
 
+    def beginning(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None
+    ) -> TrajectorySolution:
+        """As :meth:`at`, with friction as smooth as a search begins with."""
+        smoother = smooth_to_begin_with(problem) if motion is None else None
+        return self.at(problem if smoother is None else smoother, motion)
+
     def known_at(
         self, problem: TrajectoryProblem, found: TrajectorySolution, held: bool
     ) -> TrajectorySolution:
@@ -141,10 +144,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
 
         Motion under sharp friction is hardly differentiable, and a search in it long.
         """
-        width = largest_smoothing(problem.model)
-        if problem.actuated is None or not 0.0 < width < _SMOOTH:
-            return None
-        smoother = with_smoother_friction(problem, _SMOOTH / width)
+        smoother = smooth_to_begin_with(problem)
         if smoother is None:
             return None
         rough = replace(
