@@ -61,8 +61,13 @@ def with_told_constants(
 def _held(
     problem: TrajectoryProblem, names: tuple[str, ...], said: str
 ) -> TrajectoryProblem:
+    # As given, wherever a search has led them before.
+    parameters, values = problem.parameters, problem.parameters.values.copy()
+    index = [parameters.index(name) for name in names]
+    values[index] = parameters.prior[index]
     return replace(
-        problem, parameters=problem.parameters.fixed(*names), warnings=(*problem.warnings, said))
+        problem, parameters=parameters.with_values(values).fixed(*names),
+        warnings=(*problem.warnings, said))
 
 
 def _with_scale_held(

@@ -147,8 +147,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         smoother = smooth_to_begin_with(problem)
         if smoother is None:
             return None
-        rough = replace(
-            self, tolerance=max(_ROUGHLY, self.tolerance), parameter_tolerance=_PART)
+        rough = replace(self, tolerance=max(_ROUGHLY, self.tolerance), parameter_tolerance=_PART)
         with log.within('smoother friction'):
             found = _Continuation(rough, smoother, log).run()
         return found if found.status.ok and log.left else None
@@ -157,6 +156,9 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         if not len(free_constants(problem)):
             return problem
+        if problem.near:
+            return with_told_constants(
+                problem, self.solver_for(problem, self.longest(problem)).here(problem))
         at = problem.with_values(regression_start(problem))
         found = self.at(at, None)
         known = determined_parameters(at, found.information)
@@ -255,10 +257,10 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     def first_horizon(self, problem: TrajectoryProblem) -> float:
         """Length of the pieces to begin with in [s].
 
-        Drives that hold positions keep motion near to what was measured, however long it is.
+        Drives that hold positions, and good values, keep motion near to what was measured.
         """
         longest, actuated = self.longest(problem), problem.actuated
-        if actuated is not None and actuated.actuators.hold_positions:
+        if problem.near or (actuated is not None and actuated.actuators.hold_positions):
             return longest
         return min(_FIRST, longest)
 
