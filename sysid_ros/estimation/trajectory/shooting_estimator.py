@@ -156,9 +156,6 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         if not len(free_constants(problem)):
             return problem
-        if problem.near:
-            return with_told_constants(
-                problem, self.solver_for(problem, self.longest(problem)).here(problem))
         at = problem.with_values(regression_start(problem))
         found = self.at(at, None)
         known = determined_parameters(at, found.information)
