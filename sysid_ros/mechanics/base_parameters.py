@@ -128,12 +128,14 @@ def base_parameters(
     unit = _torque_of_bodies(model, rows)
     if free is not None:
         rows[:, ~free] = 0.0
-    found = column_rank(rows)
+    # All that follows of columns is that of this factor: far fewer rows.
+    compressed = _triangle(rows)
+    found = column_rank(compressed)
     if not found.rank:
         raise EstimationError('no free parameter acts on any torque', fix='Free some parameters')
     active = np.array(sorted(found.active, key=lambda k: _preference(names[k], int(k))))
     size = found.size
-    chosen, grouping = _grouping(rows[:, active] / size[active], active, found)
+    chosen, grouping = _grouping(compressed[:, active] / size[active], active, found)
     own, grouped = active[chosen], active[~chosen]
     matrix = np.zeros((found.rank, len(names)))
     matrix[np.arange(found.rank), own] = 1.0
@@ -142,8 +144,14 @@ def base_parameters(
     order = np.argsort(own)
     own = own[order]
     first = rows[:_SAMPLES * len(unit), own].reshape(-1, len(unit), len(own)) / unit[:, None]
-    factor = scipy.linalg.qr(first.reshape(-1, len(own)) / np.sqrt(len(first)), mode='r')[0]
+    factor = _triangle(first.reshape(-1, len(own)) / np.sqrt(len(first)))
     return BaseParameters(names, own, matrix[order], found.gap, seed, factor[:len(own)])
+
+
+def _triangle(rows: np.ndarray) -> np.ndarray:
+    """Triangular factor of QR with as many rows as columns, or fewer where there are fewer."""
+    return np.asarray(scipy.linalg.qr(
+        rows, mode='r', overwrite_a=False, check_finite=False)[0][:rows.shape[1]])
 
 
 def _random_rows(model: TorqueModel, samples: int, seed: int) -> np.ndarray:
@@ -184,7 +192,7 @@ def _grouping(
     Beside bodies of negligible size, some that count add hardly more to those before them than
     rounding. Then the columns that pivoting takes are the ones, where it leaves no doubt.
     """
-    triangle = scipy.linalg.qr(scaled, mode='r')[0][:scaled.shape[1]]
+    triangle = _triangle(scaled)
     chosen = np.abs(np.diag(triangle)) > _INDEPENDENT
     is_clear = expected.gap[0] > _CLEAR * expected.gap[1]
     if int(chosen.sum()) != expected.rank and is_clear:
@@ -196,8 +204,11 @@ def _grouping(
                   f'pivots {expected.gap[0]:.1e} and {expected.gap[1]:.1e}',
             fix='Remove joint terms that repeat each other, or bodies of negligible size',
         )
-    # NumPy, since SciPy fails where nothing is left to group.
-    return chosen, np.linalg.lstsq(triangle[:, chosen], triangle[:, ~chosen], rcond=None)[0]
+    if chosen.all():
+        return chosen, np.zeros((int(chosen.sum()), 0))
+    together = _triangle(np.hstack([triangle[:, chosen], triangle[:, ~chosen]]))
+    rank = int(chosen.sum())
+    return chosen, scipy.linalg.solve_triangular(together[:rank, :rank], together[:rank, rank:])
 
 
 def random_motion(

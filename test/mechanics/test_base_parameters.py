@@ -240,3 +240,14 @@ def test_weight_is_felt_unless_all_axes_are_vertical(axis, feels):
         '<limit lower="-2" upper="2" effort="1" velocity="1"/></joint>' for k in range(2))
     robot = RobotModel.from_urdf(f'<robot name="r"><link name="base"/>{joints}</robot>')
     assert feels_weight(robot) == feels
+
+
+def test_a_long_chain_has_the_grouping_of_all_its_rows(random_urdf):
+    model = TorqueModel(RobotModel.from_urdf(random_urdf(3, 25)), (ViscousFriction(),))
+    base = base_parameters(model)
+    rows = model.regressor(*random_motion(model.robot, 60, seed=9)).reshape(-1, len(base.names))
+    size = np.linalg.norm(rows, axis=0)
+    scaled = rows / np.where(size > 0.0, size, 1.0)
+    assert base.rank == np.linalg.matrix_rank(scaled, tol=1e-9)
+    dense = np.linalg.lstsq(rows[:, base.independent], rows, rcond=None)[0]
+    np.testing.assert_allclose(base.matrix, dense, atol=1e-7 * np.abs(dense).max())
