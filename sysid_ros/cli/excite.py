@@ -106,9 +106,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             excitation = designer.design(_progress(designer.settings)).at_speed(options.speed)
         _require_rate(options.rate, excitation)
         print(_write(folder, suffix, designer, excitation, options))
-        # From the same beginnings the search may find the same motion again.
-        designer = replace(designer.after(excitation), settings=replace(
-            designer.settings, seed=designer.settings.seed + 1))
+        designer = designer.after(excitation)
     print(f'Written to {folder}')
     return ExitCode.OK
 

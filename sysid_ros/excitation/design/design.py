@@ -252,7 +252,7 @@ class Designer:
         return all((check.slack(state) >= 0.0).all() for check in self.checks)
 
     def after(self, *excitations: Excitation) -> Designer:
-        """A search for a motion that goes well with others, already played or to be played.
+        """A search for a motion that goes well with others, from beginnings of its own.
 
         Raises:
             ExcitationError: A motion is one of another robot.
@@ -270,7 +270,9 @@ class Designer:
             known = replace(self.information, known=known).matrix(
                 self.model.regressor(motion.q, motion.v, motion.a), rows
             )
-        return replace(self, information=replace(self.information, known=known))
+        return replace(
+            self, information=replace(self.information, known=known), settings=replace(
+                self.settings, seed=self.settings.seed + len(excitations)))
 
     def random_motion(self, rest: np.ndarray, seed: int) -> np.ndarray:
         """Random coefficients, scaled about rest until the first limit binds, ``(k, n)``."""
