@@ -146,6 +146,7 @@ def unreadable(
         why, fix = 'this user may not read it', f'Allow it: chmod u+r {path.name}'
     elif isinstance(error, UnicodeDecodeError):
         why, found = 'it is no text in UTF-8', f'the byte 0x{error.object[error.start]:02x}'
+        fix = fix or 'Save it as UTF-8, or name the file that is meant'
     else:
         why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
     return kind(f'cannot be read: {why}', where=str(path), found=found, fix=fix)

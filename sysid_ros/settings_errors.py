@@ -27,6 +27,9 @@ _UNITS = re.compile(r'\bin\s+\[([^\]]+)\](?:\s+or\s+\[([^\]]+)\])?')
 _NUMBER_AND_MORE = re.compile(r'\s*([+-]?\d+(?:\.\d*)?)\s*[^\d\s.,].*')
 _DECIMAL_COMMA = re.compile(r'\s*([+-]?\d+),(\d+)\s*')
 _SHOWN = 80
+# Options of sysid fit that people look for among the settings, with values.
+_OPTIONS: Mapping[int | str, str] = {
+    'holdout': '0.3', 'folds': '5', 'validate': 'second.yaml', 'output': 'runs/first'}
 
 
 def yaml_error(error: Exception, text: str, where: str) -> ConfigurationError:
@@ -227,6 +230,10 @@ def _wrong_length(
 
 def _unknown_key(kind: type, path: KeyPath, where: str) -> ConfigurationError:
     known = _known_keys(kind, path[:-1])
+    if path[-1] in _OPTIONS:
+        return ConfigurationError(
+            f'unknown key {dotted(path)!r}', where=where,
+            fix=f'It is an option of the command: sysid fit … --{path[-1]} {_OPTIONS[path[-1]]}')
     return ConfigurationError(
         f'unknown key {dotted(path)!r}', where=where, allowed=', '.join(sorted(known)) or None,
         fix=did_you_mean(str(path[-1]), known) or 'Remove it',

@@ -17,6 +17,9 @@ from sysid_ros.release.drive_formats import DRIVE_FORMATS
 from sysid_ros.runs.export import export_run
 from sysid_ros.runs.run_folder import RunFolder
 
+# What a URDF or MJCF is not: one who names such a file means another export.
+_NO_DESCRIPTION = frozenset({'.csv', '.json', '.npz', '.yaml', '.yml'})
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid export``."""
@@ -41,6 +44,11 @@ def run(options: argparse.Namespace) -> ExitCode:
         name: path for name in DRIVE_FORMATS if (path := getattr(options, name)) is not None}
     if options.description is None and options.yaml is None and not drives:
         raise ConfigurationError('nothing to write', fix='Give -o FILE.urdf or --yaml FILE.yaml')
+    if options.description is not None and options.description.suffix.lower() in _NO_DESCRIPTION:
+        raise ConfigurationError(
+            'is no name of a robot description', where=str(options.description),
+            allowed='FILE.urdf, or FILE.xml where an MJCF was identified',
+            fix='Parameters as YAML are written by --yaml FILE.yaml')
     folder = RunFolder.open(options.run_folder)
     status = folder.estimate().status
     if not status.ok:

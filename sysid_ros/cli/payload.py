@@ -16,6 +16,7 @@ import yaml
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
@@ -31,7 +32,7 @@ from sysid_ros.runs.run_folder import RunFolder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid payload``."""
     parser.add_argument('loaded', type=Path, help='settings file of the recording with the load')
-    without = parser.add_mutually_exclusive_group(required=True)
+    without = parser.add_mutually_exclusive_group()
     without.add_argument(
         '--empty', type=Path, metavar='SETTINGS',
         help='settings file of a recording without the load',
@@ -54,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Estimate, print and write."""
+    if options.run_folder is None and options.empty is None:
+        raise ConfigurationError(
+            'nothing says what the robot is without the load', found=f'{options.loaded} alone',
+            fix=f'Name a fit, sysid payload {options.loaded} --run runs/first, or a recording '
+            'without the load, --empty empty.yaml')
     loaded = Identification.load(options.loaded, options.base)
     empty: Identification | RunFolder
     if options.run_folder is not None:

@@ -117,6 +117,8 @@ SETTINGS = [
     (replaced('robot.urdf', 'robot.urdf, locked_joints: {slide: rest}'),
      'robot: locked_joints: slide: a joint is held at a position (found rest',
      'Write locked_joints: {slide: 0.0}, or locked_joints: [slide]'),
+    (lambda text: text + 'fit: {holdout: 0.3}\n', "first.yaml: unknown key 'fit.holdout'",
+     'It is an option of the command: sysid fit … --holdout 0.3.'),
     (replaced('[f1, f2]', '[f1, f2], sign: -1'), 'recording.effort: the effort of swing, slide has '
      'the wrong sign', 'Set recording: {effort: {sign: 1}}, or'),
     (replaced('[f1, f2]', '[f1, f2], sign: [1, -1]'), 'the effort of slide has the wrong sign',
@@ -154,6 +156,10 @@ WORDS = [
     (('fit', 'first.csv'), 'first.csv: is no settings file (found a table',
      'as recording: {format: csv, file: first.csv, …}; sysid init '
      'ROBOT.urdf first.csv writes one.'),
+    (('payload', 'first.yaml'), 'nothing says what the robot is without the load (found first.yaml',
+     'or a recording without the load, --empty empty.yaml.'),
+    (('export', 'runs/first', '-o', 'out.csv'), 'out.csv: is no name of a robot description',
+     'Parameters as YAML are written by --yaml FILE.yaml.'),
     (('model', 'first.yaml'), "first.yaml: is no XML, as robot descriptions are (found 'robot: ",
      'give what it names: robot.urdf.'),
     (('model', 'first.csv'), 'first.csv: is no XML', 'Give the file of the description.'),

@@ -147,8 +147,9 @@ def distances_to_keep(
     if wrong:
         raise ConfigurationError(
             'the robot touches itself where it is said to be clear', where='rest',
-            found=', '.join(wrong[:5]), fix='Give a pose at which it is clear, or thinner '
-            'capsules (clearance: capsule_radius)',
+            found=', '.join(wrong[:5]), fix='Give a pose at which it is clear, as rest: '
+            f'{{{robot.joint_names[0]}: 0.3}}; where meshes were not found (ROS_PACKAGE_PATH), '
+            'capsules stand for them: clearance: {capsule_radius: 0.03} makes them thinner',
         )
     own = 0.5 * np.abs(room[0])
     return np.where(room[0] > 0.0, np.minimum(distance, own) + _TINY, 0.0)
