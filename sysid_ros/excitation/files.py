@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from sysid_ros.errors import ConfigurationError, did_you_mean, unreadable
+from sysid_ros.errors import ConfigurationError, did_you_mean, listed, unreadable
 from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.settings import load_yaml, parse_yaml
@@ -21,6 +21,8 @@ FAMILIES: dict[str, type[Basis]] = {
 }
 
 _KEYS = ('format', 'joints', 'family', 'coefficients', 'speed', 'design')
+# So many columns are named where a table has others.
+_NAMED = 4
 _QUANTITIES = ('position', 'velocity', 'acceleration')
 
 
@@ -129,8 +131,9 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
     missing = [name for name in wanted if name not in header]
     if missing or len(values) < 2 or values.shape[1] != len(header):
         raise ConfigurationError(
-            'is not a table of a motion', where=str(path), found=', '.join(header),
-            allowed=', '.join(wanted), fix=f'Add {", ".join(missing)}' if missing else None,
+            'is not a table of a motion', where=str(path), found=listed(header, _NAMED),
+            allowed=listed(wanted, _NAMED),
+            fix=f'Add {listed(missing, _NAMED)}' if missing else None,
         )
     columns = values[:, [header.index(name) for name in wanted]]
     t, motion = columns[:, 0], columns[:, 1:].reshape(len(values), 3, -1)

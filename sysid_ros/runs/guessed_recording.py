@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.errors import RecordingError, listed
+from sysid_ros.errors import ConfigurationError, RecordingError, listed
 from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.description import (
@@ -29,7 +29,7 @@ from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.recording import Recording
-from sysid_ros.recording.units import TIME_UNITS
+from sysid_ros.recording.units import TIME_UNITS, UNITS, nearest_unit
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.guessed_efforts import describe_efforts
 from sysid_ros.settings import parse_settings
@@ -233,13 +233,18 @@ class GuessedRecording:
     def _set_positions(self, q: Sequence[np.ndarray], named: str) -> None:
         """Unit, scale and offset of the positions, and which are counted within one turn."""
         joints = self.section['joints']
+        unit = self.told.get('position-unit')
+        if unit is not None and unit not in UNITS['position']:
+            raise ConfigurationError(
+                'unknown unit', where='--position-unit', found=repr(unit),
+                allowed=', '.join(UNITS['position']), fix=nearest_unit(unit, UNITS['position']))
         said: dict[str, Any] = {}
         for option, key in (('position-scale', 'scale'), ('position-offset', 'offset')):
             if option in self.told:
                 said[key] = one_or_each(numbers(self.told[option], option, len(joints)))
         if 'scale' not in said:
             guess = position_guess(
-                q, joints, self.model, self.told.get('position-unit') or named)
+                q, joints, self.model, unit or named)
             self.note(*guess.findings, *guess.questions)
             if set(guess.units) - {'rad', 'm'}:
                 said['unit'] = one_or_each(guess.units)

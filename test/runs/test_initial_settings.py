@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from support.simulated_arm import DESCRIPTION, SimulatedArm
-from sysid_ros.errors import RecordingError
+from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
@@ -231,6 +232,24 @@ def test_one_torque_in_newton_millimetres_is_named_with_the_scales_to_say(
     assert question.example.startswith('1,0.001,1,1,')
     _, identification = guessed(robot, file, effort_scale='1,0.001,1,1')
     require_read(identification, recorded, arm.joint_names)
+
+
+def test_a_unit_of_positions_that_is_none_is_refused(arm, recorded, robot, tmp_path):
+    file = write_csv(tmp_path / 'a.csv', *plain(recorded))
+    with pytest.raises(ConfigurationError, match="--position-unit: unknown .* mean 'deg'"):
+        guessed(robot, file, position_unit='degrees')
+
+
+def test_positions_that_are_no_numbers_are_refused_without_a_word_of_the_machine(
+    arm, recorded, robot, tmp_path
+):
+    t, q, v, tau = recorded
+    nothing = np.full(q.shape, np.nan)
+    file = write_csv(tmp_path / 'a.csv', plain(recorded)[0], [t, nothing, v, tau])
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        with pytest.raises(RecordingError, match='no finite position'):
+            guessed(robot, file)
 
 
 def test_currents_are_asked_for_and_scaled_as_told(arm, recorded, robot, tmp_path):

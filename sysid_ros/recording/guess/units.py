@@ -247,7 +247,7 @@ def _speed(stamps: np.ndarray, q: np.ndarray, limits: np.ndarray) -> float:
     duration = stamps[apart:] - stamps[:-apart]
     moved = np.abs(q[apart:] - q[:-apart])
     usable = duration > 0.0
-    if not usable.any():
+    if not usable.any() or not np.isfinite(moved[usable]).any(axis=0).all():
         return np.nan
     speeds = np.nanquantile(moved[usable] / duration[usable, None], 0.99, axis=0)
     usual = np.where(np.isfinite(limits) & (limits > 0.0), limits, _USUAL)
