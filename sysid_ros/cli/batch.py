@@ -15,6 +15,7 @@ from pathlib import Path
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import counting
 from sysid_ros.fleet.batch import ENGINES, batch, make_pool
+from sysid_ros.fleet.prior_files import write_prior
 from sysid_ros.fleet.record import FitStatus
 
 
@@ -32,6 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--scheduler', default='', metavar='ADDRESS',
         help='scheduler of a running Dask cluster, as tcp://host:8786')
+    parser.add_argument(
+        '--prior', action='store_true',
+        help='estimate what the committable robots have in common: a prior for the next one, '
+        'clusters and outliers')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -43,6 +48,10 @@ def run(options: argparse.Namespace) -> ExitCode:
     print(result)
     files = ' and '.join(str(folder / file.name) for file in result.files)
     print(f'Written to {files}')
+    if options.prior:
+        written = write_prior(result.records, result.runs, folder)
+        print(written)
+        print(f'Written to {", ".join(str(each) for each in written.folders)}')
     statuses = {record.status for record in result.records}
     if FitStatus.FAILED in statuses:
         print(f'{len(result.failed)} failed; the next call tries them again', file=sys.stderr)

@@ -130,13 +130,14 @@ def _settings(identification: Identification) -> dict[str, Any]:
     settings = identification.settings.model_dump(
         mode='json', exclude_unset=True, exclude={'folder': True, 'robot': {
             'urdf', 'description', 'loops', 'assets', 'xacro_arguments'}})
-    return settings | {'recording': _without_files(settings['recording'])}
+    return settings | {'recording': without_files(settings['recording'])}
 
 
-def _without_files(section: Any) -> Any:
+def without_files(section: Any) -> Any:
+    """A ``recording:`` section without the names of its files."""
     if isinstance(section, Mapping):
         return {
-            key: _without_files(value) for key, value in section.items()
+            key: without_files(value) for key, value in section.items()
             if key != 'file' or not isinstance(value, str)}
     return section
 

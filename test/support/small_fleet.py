@@ -10,26 +10,30 @@ from support.simulated_arm import SimulatedArm
 SECONDS, RATE = 8.0, 100.0
 
 
-def write_robot(folder, seed, *, seconds=SECONDS, file='recording.npz'):
+def write_robot(folder, seed, *, seconds=SECONDS):
     """Write description, recording and settings of an arm.
 
     Args:
         folder: Folder to write.
         seed: Of the arm.
         seconds: Length of the recording.
-        file: Name of the recording.
 
     Returns:
         The arm.
     """
     arm = SimulatedArm(seed)
+    write_settings(folder, arm)
+    write_recording(folder / 'recording.npz', arm, seconds=seconds)
+    return arm
+
+
+def write_settings(folder, arm):
+    """Write description and settings of an arm, beside which its recording will be."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'arm.urdf').write_text(arm.description, encoding='utf-8')
-    write_recording(folder / file, arm, seconds=seconds)
-    recording = SETTINGS['recording'] | {'joints': list(arm.joint_names), 'file': file}
+    recording = SETTINGS['recording'] | {'joints': list(arm.joint_names)}
     (folder / 'settings.yaml').write_text(
         yaml.safe_dump(SETTINGS | {'recording': recording}), encoding='utf-8')
-    return arm
 
 
 def write_recording(path, arm, *, seconds=SECONDS):

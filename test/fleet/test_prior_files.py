@@ -1,0 +1,98 @@
+"""The prior of a fleet from the runs of a batch, as files that a fit can use."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.fleet.prior_files import read_prior, write_prior
+from sysid_ros.fleet.record import FitRecord, FitStatus
+from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.sources import load_without_recording
+
+_ROBOTS = 5
+
+
+@pytest.fixture
+def batch(tmp_path, fits):
+    """Records and runs of five arms whose frictions and masses are 5 % apart."""
+    random, records = np.random.default_rng(3), []
+    for k in range(_ROBOTS):
+        folder = tmp_path / 'runs' / f'arm_{k}' / 'monday'
+        shutil.copytree(fits.folder, folder)
+        estimate = Estimate.load(folder / 'estimate.json')
+        base = estimate.base_values * random.normal(1.0, 0.05, len(estimate.base_values))
+        values = estimate.parameters.values * random.normal(1.0, 0.05)
+        (folder / 'estimate.json').write_text(dataclasses.replace(
+            estimate, base_values=base,
+            parameters=estimate.parameters.with_values(values)).to_json())
+        records.append(FitRecord(
+            run=f'arm_{k}/monday', robot=f'arm_{k}', source='monday.npz',
+            status=FitStatus.COMMITTABLE))
+    return records, tmp_path / 'runs'
+
+
+def test_the_next_robot_gets_a_description_and_settings(batch, tmp_path):
+    records, runs = batch
+    written = write_prior(records, runs, tmp_path)
+    assert [folder.name for folder in written.folders] == ['prior_1']
+    settings = load_without_recording(written.folders[0] / 'settings.yaml').settings
+    strength = written.prior.clusters[0].prior_strength
+    assert settings.fit.prior_strength == pytest.approx(strength, rel=0.01)
+    assert settings.recording.file is not None
+    robot = RobotModel.from_description(written.folders[0] / 'robot.urdf')
+    distribution = written.prior.clusters[0].distribution
+    count = 10 * len(robot.body_names)
+    np.testing.assert_allclose(
+        np.concatenate(robot.inertial_prior), distribution.theta[:count], rtol=1e-9, atol=1e-12)
+
+
+def test_the_prior_comes_back_from_its_file(batch, tmp_path):
+    records, runs = batch
+    written = write_prior(records, runs, tmp_path)
+    again = read_prior(tmp_path / 'fleet.json')
+    assert again.clusters[0].robots == written.prior.clusters[0].robots
+    assert again.left_out == written.prior.left_out
+    assert len(again.left_out) == _ROBOTS
+    assert 'a robot that is left out: torque within' in str(written)
+    assert 'no outliers, at 1 % false alarms' in str(written)
+
+
+def test_runs_that_are_not_committable_or_of_another_robot_are_left_out_with_the_reason(
+    batch, tmp_path
+):
+    records, runs = batch
+    records[0] = records[0].model_copy(update={'status': FitStatus.NOT_COMMITTABLE})
+    file = runs / 'arm_1' / 'monday' / 'estimate.json'
+    data = json.loads(file.read_text())
+    data['parameters']['names'][-1] = 'wrist_roll.other_friction'
+    file.write_text(json.dumps(data))
+    written = write_prior(records, runs, tmp_path)
+    assert written.prior.clusters[0].robots == ('arm_2', 'arm_3', 'arm_4')
+    reasons = dict(written.skipped)
+    assert reasons['arm_0/monday'] == 'not committable'
+    assert 'wrist_roll.other_friction' in reasons['arm_1/monday']
+
+
+def test_too_few_robots_are_no_fleet(batch, tmp_path):
+    records, runs = batch
+    with pytest.raises(EstimationError, match='too few robots'):
+        write_prior(records[:2], runs, tmp_path)
+
+
+def test_without_a_committable_run_there_is_no_prior(batch, tmp_path):
+    records, runs = batch
+    failed = [each.model_copy(update={'status': FitStatus.FAILED}) for each in records]
+    with pytest.raises(EstimationError, match='no run is committable'):
+        write_prior(failed, runs, tmp_path)
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"format": "another"}'])
+def test_a_file_that_is_no_prior_is_refused(tmp_path, text):
+    (tmp_path / 'fleet.json').write_text(text)
+    with pytest.raises(EstimationError):
+        read_prior(tmp_path / 'fleet.json')
