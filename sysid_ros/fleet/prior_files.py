@@ -99,6 +99,7 @@ def write_prior(
     for number, cluster in enumerate(prior.clusters, start=1):
         folders.append(folder / f'prior_{number}')
         _write_cluster(cluster, fleet.setup, folders[-1])
+    _remove_after(len(folders), folder)
     text = json.dumps(prior.to_json(), indent=1, allow_nan=False)
     write_atomically(folder / FLEET, text.encode())
     return WrittenPrior(prior, tuple(folders), fleet.skipped)
@@ -119,6 +120,14 @@ def read_prior(path: str | Path) -> FleetPrior:
     except (OSError, ValueError) as error:
         raise unreadable(EstimationError, path, error, 'Make it again: sysid batch --prior') from (
             error)
+
+
+def _remove_after(count: int, folder: Path) -> None:
+    """Take away the settings of clusters that an earlier call found, and that are no more."""
+    number = count + 1
+    while (file := folder / f'prior_{number}' / SETTINGS).is_file():
+        file.unlink()
+        number += 1
 
 
 def _write_cluster(cluster: FleetCluster, setup: FitSetup, folder: Path) -> None:

@@ -62,6 +62,15 @@ def test_the_prior_comes_back_from_its_file(batch, tmp_path):
     assert 'no outliers, at 1 % false alarms' in str(written)
 
 
+def test_settings_of_a_cluster_that_is_no_more_are_taken_away(batch, tmp_path):
+    records, runs = batch
+    for number in (2, 3):
+        (tmp_path / f'prior_{number}').mkdir()
+        (tmp_path / f'prior_{number}' / 'settings.yaml').write_text('of a call before')
+    write_prior(records, runs, tmp_path)
+    assert [file.parent.name for file in tmp_path.glob('prior_*/settings.yaml')] == ['prior_1']
+
+
 def test_runs_that_are_not_committable_or_of_another_robot_are_left_out_with_the_reason(
     batch, tmp_path
 ):
