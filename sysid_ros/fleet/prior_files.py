@@ -27,7 +27,8 @@ from sysid_ros.runs.stored_robot import stored_robot
 FLEET, SETTINGS = 'fleet.json', 'settings.yaml'
 _DESCRIPTION = {'urdf': 'robot.urdf', 'mjcf': 'robot.xml'}
 _HEADER = """\
-# Prior of {count} robots of one type, for the next one: sysid fit RECORDING --settings this file.
+# Prior of {count} robots of one type, for the next one: sysid fit BAG --settings this file, or a
+# row of sysid batch; for sysid fit of a CSV or NPZ file, add it as recording: file.
 # The description has the mean of the fleet, and prior_strength is the inverse of its variance.
 """
 # Names of robots that are shown.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ def _of_table(path: Path, settings: Path, kind: str) -> Identification:
     described = dict(section or {}) | {'file': str(path.resolve())}
     parsed = parse_settings(
         IdentificationSettings, data | {'recording': described}, str(settings))
-    return replace(Identification.load(settings), settings=parsed)
+    return Identification(parsed, settings.parent, settings)
 
 
 def _settings(identification: Identification) -> dict[str, Any]:

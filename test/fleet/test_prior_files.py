@@ -11,6 +11,8 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.fleet.prior_files import read_prior, write_prior
 from sysid_ros.fleet.record import FitRecord, FitStatus
+from sysid_ros.fleet.sources import FitSources
+from sysid_ros.fleet.table import read_table
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.sources import load_without_recording
 
@@ -60,6 +62,20 @@ def test_the_prior_comes_back_from_its_file(batch, tmp_path):
     assert len(again.left_out) == _ROBOTS
     assert 'a robot that is left out: torque within' in str(written)
     assert 'no outliers, at 1 % false alarms' in str(written)
+
+
+def test_a_table_of_a_batch_may_name_the_settings_for_recordings_of_the_next_robot(
+    batch, tmp_path, fits
+):
+    records, runs = batch
+    settings = write_prior(records, runs, tmp_path).folders[0] / 'settings.yaml'
+    recording = fits.settings.parent / 'recording.npz'
+    table = tmp_path / 'next.csv'
+    table.write_text(f'robot,settings,recordings\nnext,{settings},{recording}\n')
+    fit, = read_table(table)
+    sources = FitSources.of(fit)
+    assert sources.first.recording().channel('effort').values.any()
+    assert len(sources.digest(fit)) == 64
 
 
 def test_settings_of_a_cluster_that_is_no_more_are_taken_away(batch, tmp_path):
