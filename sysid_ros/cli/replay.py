@@ -7,13 +7,10 @@ of a clock that is wrong. The identification node, started before, then records 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import NoReturn
 
-from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.ros_process import become
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.recording.bag.messages import joint_state_topics
 
@@ -37,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> ExitCode:
-    """Check the bag, and have it published by a process that knows ROS."""
+def run(options: argparse.Namespace) -> NoReturn:
+    """Check the bag, and publish it as a process that knows ROS."""
     if not 0.0 < options.rate <= _FASTEST:
         raise ConfigurationError(
             'nothing can be played at this rate', where='--rate', found=options.rate,
@@ -46,18 +43,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         )
     # A bag that cannot be replayed is refused before anything is published, and without ROS.
     topics = joint_state_topics(options.bag, options.topic)
-    if importlib.util.find_spec('rclpy') is None:
-        raise ConfigurationError(
-            'ROS 2 is not there', found='no module rclpy',
-            fix='Source a ROS 2 distribution, or install sysid_ros with its wheels',
-        )
-    command = [
-        sys.executable, '-m', 'sysid_ros.nodes.replay', str(options.bag),
-        '--rate', repr(options.rate), '--wait', repr(options.wait),
+    become('sysid_ros.nodes.replay', [
+        str(options.bag), '--rate', repr(options.rate), '--wait', repr(options.wait),
         *(word for topic in topics for word in ('--topic', topic)),
-    ]
-    environment = dict(os.environ)
-    # A mark of ROS wheels, which tells Python that libraries were found already.
-    environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
-    code = subprocess.run(command, env=environment, check=False).returncode
-    return ExitCode(code) if code in set(ExitCode) else ExitCode.BAD_INPUT
+    ])

@@ -9,36 +9,23 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import rclpy
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.srv import ChangeState
 from pydantic import Field
-from rclpy.action import ActionClient
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from std_srvs.srv import SetBool, Trigger
 
-from sysid_ros.action import Excite, Identify
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.parameters import NodeParameters
+from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.tracking_observer import TrackingObserver
 from sysid_ros.settings import StrictSettings
-from sysid_ros.srv import (
-    CommitParameters,
-    GetRevision,
-    ListRevisions,
-    RollbackParameters,
-    StartIdentification,
-    StopIdentification,
-)
-
-# What a robot may take after a motion to come to rest, in [s].
-_SETTLING = 10.0
+from sysid_ros.srv import GetRevision, ListRevisions, RollbackParameters
 
 
 class DemoOperatorSettings(StrictSettings):
@@ -70,12 +57,9 @@ class DemoOperator:
     """
 
     def __init__(self, node: Node) -> None:
-        self._node = node
         self._settings = NodeParameters(node, DemoOperatorSettings, lambda _: '').settings
-        assert node.context is not None
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
         self._observer = TrackingObserver(node)
+        self._operator = Operator(node, self._settings.patience, poll=self._observer.poll)
         self._began = time.monotonic()
         self.results: dict[str, Any] = {'tracking': {}, 'seconds': {}, 'stops': []}
 
@@ -87,7 +71,9 @@ class DemoOperator:
         """
         settings = self._settings
         self._tell('waiting for the nodes')
-        self._wait_for_all()
+        self._operator.wait_for_nodes()
+        # The controller runs what it was given first.
+        self._wait_for_consumer()
         self._record(settings.identification_motion)
         self._identify(settings.identification_motion)
         self._track('prior', record=True)
@@ -102,29 +88,11 @@ class DemoOperator:
 
     # Steps
 
-    def _wait_for_all(self) -> None:
-        """Services are there before the nodes that need each other have found one another."""
-        for kind, name in (
-            (SetBool, 'excitation_node/arm'), (StartIdentification, 'identification_node/start'),
-            (CommitParameters, 'model_server/commit'),
-            (ChangeState, f'{self._settings.controller}/change_state'),
-        ):
-            client = self._node.create_client(kind, name)
-            self._wait(client.service_is_ready, f'the service {name}')
-        # Where nothing was compiled ahead, it compiles first.
-        self._wait(self._can_identify, 'the identification node', 3.0 * self._settings.patience)
-        # The controller runs what it was given first.
-        self._wait_for_consumer()
-
-    def _can_identify(self) -> bool:
-        answer = self._ask(GetState, 'identification_node/get_state')
-        return bool(answer.current_state.label == 'active')
-
     def _record(self, motion: str) -> Any:
         self._tell(f'recording the motion {motion!r}')
-        self._call(StartIdentification, 'identification_node/start', recording=motion)
+        self._operator.begin_recording(motion)
         played = self._excite(motion)
-        stopped = self._call(StopIdentification, 'identification_node/stop')
+        stopped = self._operator.end_recording()
         self._tell(f'{stopped.samples} samples in {stopped.duration:.1f} s, '
                    f'{stopped.dropped} dropped')
         self.results.setdefault('recordings', {})[motion] = {
@@ -140,9 +108,8 @@ class DemoOperator:
         deadline, left = time.monotonic() + self._settings.patience, self._settings.attempts
         while True:
             # What the monitor saw while nodes were starting is over; what it sees in motion stays.
-            self._reset_monitor()
-            self._call(SetBool, 'excitation_node/arm', data=True)
-            result = self._act(Excite, 'excitation_node/excite', motion=motion, speed_scale=1.0)
+            self._operator.reset_monitor()
+            result = self._operator.excite(motion=motion, seconds=0.0)
             if result.success:
                 return result
             waits = result.code == ResultCode.NOT_READY and time.monotonic() < deadline
@@ -154,21 +121,11 @@ class DemoOperator:
             if not waits:
                 self._tell(f'stopped: {result.message} Once more')
                 self.results['stops'].append(result.message)
-            self._spin(0.5 if waits else 2.0)
-
-    def _reset_monitor(self) -> None:
-        """Reset the monitor, as soon as the robot has come to rest."""
-        deadline = time.monotonic() + _SETTLING
-        while not (answer := self._ask(Trigger, 'monitor_node/reset')).success:
-            if time.monotonic() > deadline:
-                raise SysidError('the monitor refused to be reset', fix=answer.message.rstrip('.'))
-            self._spin(0.2)
+            self._operator.spin(0.5 if waits else 2.0)
 
     def _identify(self, motion: str) -> None:
         self._tell('identifying')
-        result = self._act(Identify, 'identification_node/identify', recording=motion)
-        if not result.success:
-            raise SysidError('there is no estimate', found=result.code, fix=result.message)
+        result = self._operator.identify(motion)
         self._tell('the verdict: ' + (
             'may be committed' if result.committable else '; '.join(result.reasons)))
         self.results |= {
@@ -197,9 +154,8 @@ class DemoOperator:
 
     def _commit(self) -> None:
         self._tell('committing after a shadow test')
-        answer = self._call(
-            CommitParameters, 'model_server/commit', estimate=self.results['estimate'],
-            shadow_duration=self._settings.shadow_duration, comment='demo')
+        answer = self._operator.commit(
+            self.results['estimate'], self._settings.shadow_duration, 'demo')
         self._tell(answer.message)
         self.results['commit'] = {
             'revision': answer.revision, 'kept': list(answer.kept),
@@ -214,23 +170,23 @@ class DemoOperator:
         if new == self._settings.true_controller:
             self._change(new, Transition.TRANSITION_CONFIGURE)
         # The robot's drives notice that the commands have ended.
-        self._spin(0.5)
+        self._operator.spin(0.5)
         self._change(new, Transition.TRANSITION_ACTIVATE)
 
     def _change(self, node: str, transition: int) -> None:
-        answer = self._ask(
+        answer = self._operator.ask(
             ChangeState, f'{node}/change_state', transition=Transition(id=transition))
         if not answer.success:
             raise SysidError('a controller does not change its state', where=node)
 
     def _roll_back(self) -> None:
         self._tell('rolling back')
-        answer = self._call(RollbackParameters, 'model_server/rollback', comment='demo')
+        answer = self._operator.call(RollbackParameters, 'model_server/rollback', comment='demo')
         self.results['rollback'] = {
             'revision': answer.revision, 'acknowledged': self._wait_for_consumer()}
 
     def _list(self) -> None:
-        answer = self._call(ListRevisions, 'model_server/list_revisions')
+        answer = self._operator.call(ListRevisions, 'model_server/list_revisions')
         self.results['revisions'] = [
             {'revision': info.revision, 'parent': info.parent, 'kind': info.kind,
              'restored': info.restored, 'current': info.current}
@@ -242,66 +198,14 @@ class DemoOperator:
         begin, name = time.monotonic(), f'/{self._settings.controller}'.replace('//', '/')
 
         def runs() -> bool:
-            answer = self._call(GetRevision, 'model_server/get_revision')
+            answer = self._operator.call(GetRevision, 'model_server/get_revision')
             found = any(consumer.endswith(name) for consumer in answer.acknowledged)
             if not found:
-                self._spin(0.05)
+                self._operator.spin(0.05)
             return found
 
-        self._wait(runs, f'{name} to acknowledge the revision')
+        self._operator.wait(runs, f'{name} to acknowledge the revision')
         return time.monotonic() - begin
-
-    # Talking to nodes
-
-    def _call(self, kind: Any, name: str, **fields: Any) -> Any:
-        """Ask a service whose answer must be a success, while nodes are finding one another."""
-        deadline = time.monotonic() + self._settings.patience
-        while not (answer := self._ask(kind, name, **fields)).success:
-            if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
-                self._spin(0.5)
-                continue
-            raise SysidError(
-                f'{name} refused', found=getattr(answer, 'code', None), fix=answer.message)
-        return answer
-
-    def _ask(self, kind: Any, name: str, **fields: Any) -> Any:
-        client = self._node.create_client(kind, name)
-        try:
-            self._wait(client.service_is_ready, f'the service {name}')
-            future = client.call_async(kind.Request(**fields))
-            self._wait(future.done, f'an answer of {name}')
-            return future.result()
-        finally:
-            self._node.destroy_client(client)
-
-    def _act(self, kind: Any, name: str, **fields: Any) -> Any:
-        """A goal's result, however long it takes; the servers bound it."""
-        client = ActionClient(self._node, kind, name)
-        try:
-            self._wait(client.server_is_ready, f'the action {name}')
-            accepted = client.send_goal_async(kind.Goal(**fields))
-            self._wait(accepted.done, f'an answer of {name}')
-            done = accepted.result().get_result_async()
-            self._wait(done.done, f'the result of {name}', 3.0 * self._settings.patience)
-            return done.result().result
-        finally:
-            client.destroy()
-
-    def _wait(
-        self, condition: Callable[[], Any], what: str, seconds: float | None = None
-    ) -> None:
-        deadline = time.monotonic() + (seconds or self._settings.patience)
-        while not condition():
-            if time.monotonic() > deadline:
-                raise SysidError(f'waited in vain for {what}')
-            self._executor.spin_once(timeout_sec=0.02)
-            self._observer.poll()
-
-    def _spin(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self._executor.spin_once(timeout_sec=0.02)
-            self._observer.poll()
 
     def _tell(self, text: str) -> None:
         print(f'[{time.monotonic() - self._began:5.1f} s] {text}', flush=True)

@@ -313,7 +313,7 @@ def test_an_operator_may_have_what_the_operator_of_the_demo_has(ros, demo):
     ros.start('demo_operator', {'use_sim_time': True}, name='operator')
     permitted = {(kind, how): allowed(kind, how)[OPERATOR] for kind, how in LISTS}
     reply = 'services', 'reply'
-    ros.wait(lambda: 'excitation_node/arm' in seen(ros, 'operator')[1])
+    ros.wait(lambda: 'excitation_node/stop' in seen(ros, 'operator')[1])
     ros.spin(1.0)
     found = seen(ros, 'operator')[0]
     assert found[reply] == permitted[reply]

@@ -1,0 +1,291 @@
+"""A client of the nodes of one robot: excites, records, identifies and commits through them.
+
+Names are relative to the namespace of the node that it talks through. What the demonstration and a
+person at a terminal do is put together from these steps (:mod:`sysid_ros.nodes.demo_operator`,
+:mod:`sysid_ros.nodes.guided_run`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lifecycle_msgs.srv import GetState
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
+
+from sysid_ros.action import Excite, Identify
+from sysid_ros.errors import SysidError
+from sysid_ros.msg import ExcitationStatus, ResultCode
+from sysid_ros.srv import CommitParameters, StartIdentification, StopIdentification
+
+#: Nodes that a loop needs.
+NODES = ('monitor_node', 'excitation_node', 'identification_node', 'model_server')
+_STOP = 'excitation_node/stop'
+_MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
+# What a robot may take after a motion to come to rest, and time between two requests, in [s].
+_SETTLING, _AGAIN = 10.0, 0.5
+
+
+class Operator:
+    """Steps of the loop; each ends when the nodes have answered.
+
+    Args:
+        node: Node to talk through.
+        patience: Longest wait in [s] for an answer that is not a motion or a fit.
+        poll: Called again and again while something is waited for.
+        feedback: Is told the feedback of motions and fits.
+
+    Attributes:
+        exciting: Whether a motion was asked for whose end is not known.
+        recording: Whether a recording is under way.
+    """
+
+    def __init__(
+        self, node: Node, patience: float, *, poll: Callable[[], None] = lambda: None,
+        feedback: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self._node, self._patience = node, patience
+        self._poll, self._feedback = poll, feedback
+        assert node.context is not None
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._clients: dict[str, Any] = {}
+        # A stop must not wait until its service is found.
+        self._client(Trigger, _STOP)
+        self.exciting = self.recording = False
+
+    # Steps
+
+    def wait_for_nodes(self, names: tuple[str, ...] = NODES, seconds: float | None = None) -> None:
+        """Wait until nodes are there and active.
+
+        Args:
+            names: Their names.
+            seconds: Longest wait for all of them in [s]; by default three times the patience:
+                where nothing was compiled ahead, they compile first.
+
+        Raises:
+            SysidError: One is absent, or does not become active.
+        """
+        deadline = time.monotonic() + (3.0 * self._patience if seconds is None else seconds)
+        for name in names:
+            self.wait(
+                lambda: self._state(name) == 'active', f'{name} to be active',  # noqa: B023
+                max(deadline - time.monotonic(), 1.0),
+                fix='Start the nodes: ros2 launch sysid_ros identify.launch.py; a node says on '
+                '/diagnostics what it waits for')
+
+    def _state(self, name: str) -> str:
+        """Lifecycle state of a node; empty where it does not say."""
+        client = self._client(GetState, f'{name}/get_state')
+        if not client.service_is_ready():
+            return ''
+        future = client.call_async(GetState.Request())
+        deadline = time.monotonic() + self._patience
+        while not future.done() and time.monotonic() < deadline:
+            self.spin(0.0)
+        answer = future.result() if future.done() else None
+        return '' if answer is None else str(answer.current_state.label)
+
+    def reset_monitor(self) -> str:
+        """Reset the monitor, as soon as the robot has come to rest; what it had found, in words.
+
+        Raises:
+            SysidError: It refuses.
+        """
+        deadline = time.monotonic() + _SETTLING
+        while not (answer := self.ask(Trigger, 'monitor_node/reset')).success:
+            if time.monotonic() > deadline:
+                raise SysidError('the monitor refused to be reset', fix=answer.message.rstrip('.'))
+            self.spin(0.2)
+        return str(answer.message)
+
+    def excite(self, *, speed: float = 1.0, seconds: float | None = None, **motion: str) -> Any:
+        """Arm, play a motion once, and wait for its end.
+
+        Args:
+            speed: Part of the speed that it was designed for.
+            seconds: How long to ask again while nodes are finding one another in [s]; by default
+                the patience.
+            motion: ``motion``, the id of a motion of the excitation node, or ``motion_yaml``.
+
+        Returns:
+            The result of the action, which need not be a success.
+
+        Raises:
+            SysidError: A node does not answer, or refuses to be armed.
+        """
+        deadline = time.monotonic() + (self._patience if seconds is None else seconds)
+        while True:
+            self.call(SetBool, 'excitation_node/arm', data=True)
+            self.exciting = True
+            result = self.act(Excite, 'excitation_node/excite', speed_scale=speed, **motion)
+            self.exciting = False
+            if result.code != ResultCode.NOT_READY or time.monotonic() > deadline:
+                return result
+            self.spin(_AGAIN)
+
+    def begin_recording(self, name: str = '') -> str:
+        """Begin to record; the id of the recording.
+
+        Raises:
+            SysidError: It is refused.
+        """
+        answer = self.call(StartIdentification, 'identification_node/start', recording=name)
+        self.recording = True
+        return str(answer.recording)
+
+    def end_recording(self) -> Any:
+        """End the recording; the answer, with what it holds.
+
+        Raises:
+            SysidError: It could not be written.
+        """
+        answer = self.call(StopIdentification, 'identification_node/stop')
+        self.recording = False
+        return answer
+
+    def identify(self, recording: str, validation: str = '', estimator: str = '') -> Any:
+        """Fit a recording; the result of the action.
+
+        Raises:
+            SysidError: There is no estimate.
+        """
+        result = self.act(
+            Identify, 'identification_node/identify', recording=recording, validation=validation,
+            estimator=estimator)
+        if not result.success:
+            raise SysidError('there is no estimate', found=result.code, fix=result.message)
+        return result
+
+    def commit(self, estimate: str, shadow_duration: float, comment: str) -> Any:
+        """Commit an estimate after a shadow test; the answer.
+
+        Raises:
+            SysidError: It is refused.
+        """
+        return self.call(
+            CommitParameters, 'model_server/commit', estimate=estimate,
+            shadow_duration=shadow_duration, comment=comment)
+
+    def stop(self) -> bool:
+        """Stop the motion and end the recording that are under way; whether the robot rests.
+
+        Raises:
+            SysidError: A node does not answer.
+        """
+        resting = not self.exciting or self._stop_motion()
+        if self.recording:
+            self.ask(StopIdentification, 'identification_node/stop')
+            self.recording = False
+        return resting
+
+    def _stop_motion(self) -> bool:
+        phases: list[int] = []
+        status = self._node.create_subscription(
+            ExcitationStatus, 'excitation_node/status',
+            lambda message: phases.append(message.phase), 1)
+        try:
+            self.ask(Trigger, _STOP)
+            phases.clear()
+            deadline = time.monotonic() + _SETTLING
+            while not phases or phases[-1] in _MOVING:
+                if time.monotonic() > deadline:
+                    return False
+                self.spin(0.0)
+            self.exciting = False
+            return True
+        finally:
+            self._node.destroy_subscription(status)
+
+    # Talking to nodes
+
+    def call(self, kind: Any, name: str, **fields: Any) -> Any:
+        """Ask a service whose answer must be a success, while nodes are finding one another.
+
+        Raises:
+            SysidError: It refuses, or does not answer.
+        """
+        deadline = time.monotonic() + self._patience
+        while not (answer := self.ask(kind, name, **fields)).success:
+            if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
+                self.spin(_AGAIN)
+                continue
+            raise SysidError(
+                f'{name} refused', found=getattr(answer, 'code', None),
+                fix=answer.message.rstrip('.'))
+        return answer
+
+    def ask(self, kind: Any, name: str, **fields: Any) -> Any:
+        """The answer of a service.
+
+        Raises:
+            SysidError: There is none.
+        """
+        client = self._client(kind, name)
+        self.wait(client.service_is_ready, f'the service {name}')
+        future = client.call_async(kind.Request(**fields))
+        self.wait(future.done, f'an answer of {name}')
+        return future.result()
+
+    def _client(self, kind: Any, name: str) -> Any:
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(kind, name)
+        return self._clients[name]
+
+    def act(self, kind: Any, name: str, **fields: Any) -> Any:
+        """A goal's result, however long it takes; the servers bound it.
+
+        Raises:
+            SysidError: There is no such action, or its node is gone.
+        """
+        client = ActionClient(self._node, kind, name)
+        try:
+            self.wait(client.server_is_ready, f'the action {name}')
+            accepted = client.send_goal_async(
+                kind.Goal(**fields),
+                feedback_callback=lambda message: self._feedback(message.feedback))
+            self.wait(accepted.done, f'an answer of {name}')
+            ended = accepted.result().get_result_async()
+            while not ended.done():
+                if not client.server_is_ready():
+                    raise SysidError(
+                        f'{name} is gone', fix='See what its node printed, and start it again')
+                self.spin(0.1)
+            return ended.result().result
+        finally:
+            client.destroy()
+
+    def wait(
+        self, condition: Callable[[], Any], what: str, seconds: float | None = None, *,
+        fix: str | None = None,
+    ) -> None:
+        """Wait for a condition.
+
+        Args:
+            condition: Called again and again.
+            what: What is waited for, in words.
+            seconds: Longest wait in [s]; by default the patience.
+            fix: What helps where it is over.
+
+        Raises:
+            SysidError: The time is over.
+        """
+        deadline = time.monotonic() + (self._patience if seconds is None else seconds)
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SysidError(f'waited in vain for {what}', fix=fix)
+            self.spin(0.0)
+
+    def spin(self, seconds: float) -> None:
+        """Hear what is said for a time in [s], once at least."""
+        end = time.monotonic() + seconds
+        while True:
+            self._executor.spin_once(timeout_sec=0.02)
+            self._poll()
+            if time.monotonic() >= end:
+                return
