@@ -26,8 +26,9 @@ from sysid_ros.srv import CommitParameters, StartIdentification, StopIdentificat
 NODES = ('monitor_node', 'excitation_node', 'identification_node', 'model_server')
 _STOP = 'excitation_node/stop'
 _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
-# What a robot may take after a motion to come to rest, and time between two requests, in [s].
-_SETTLING, _AGAIN = 10.0, 0.5
+# What a robot may take after a motion to come to rest, time between two requests, and longest wait
+# for the state of a node, in [s].
+_SETTLING, _AGAIN, _ANSWER = 10.0, 0.5, 2.0
 
 
 class Operator:
@@ -85,7 +86,8 @@ class Operator:
         if not client.service_is_ready():
             return ''
         future = client.call_async(GetState.Request())
-        deadline = time.monotonic() + self._patience
+        # An answer may be lost while nodes are finding one another: then it is asked for again.
+        deadline = time.monotonic() + _ANSWER
         while not future.done() and time.monotonic() < deadline:
             self.spin(0.0)
         answer = future.result() if future.done() else None
