@@ -121,13 +121,13 @@ def thirteen() -> list[dict[str, Any]]:
     print(f'  not told: {", ".join(sorted(silent))}')
     # The same with 4000 steps.
     fine = problem_of(motion('swing_up', 4.0, True), 0.001, THIRTEEN, friction='bearings')
-    solved(fine)
+    solved(fine, state_error_weight=100.0)
     # From one step tried to the next: a step, what it leads to, and derivatives there.
     ticks: list[float] = []
-    DiscreteLeastSquares(prior_strength=None).solve(
+    DiscreteLeastSquares(prior_strength=None, state_error_weight=100.0).solve(
         fine, lambda line: ticks.append(time.process_time()))
     each = float(np.mean(np.diff(ticks)))
-    fit, whole, _ = solved(fine)
+    fit, whole, _ = solved(fine, state_error_weight=100.0)
     count = len(fit.iterations)
     print(f'  4000 steps: {count} iterations of {each:.3f} s; with smoothing before and '
           f'covariances behind {whole:.2f} s, {fit.status.name}')
@@ -150,7 +150,8 @@ def stiff() -> list[dict[str, Any]]:
     for compliance in COMPLIANCES:
         softness = {'compliance': compliance, 'angular_compliance': compliance}
         fits = [
-            solved(problem, residual=residual, max_iterations=40, **softness)[0]
+            solved(problem, residual=residual, max_iterations=40, state_error_weight=1e4,
+                   **softness)[0]
             for residual in ('implicit', 'published')]
         found.append(fits[0].values[[problem.parameters.index(name) for name in FOUR]])
         print(f'  {compliance:.0e} m/N ' + '   '.join(

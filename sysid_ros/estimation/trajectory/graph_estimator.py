@@ -11,6 +11,7 @@ import numpy as np
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
+from sysid_ros.estimation.trajectory.finer_nodes import between_nodes, finer_segment
 from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezoidal
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
@@ -137,7 +138,7 @@ class GraphLeastSquares(TrajectoryLeastSquares):
                 fix='Resample the recording')
         ends = np.cumsum(self._counts(problem))
         inside = np.setdiff1d(np.arange(ends[-1] - 1), ends - 1).tolist()
-        torque = np.vstack([self._between(segment.torque) for segment in segments])
+        torque = np.vstack([between_nodes(segment.torque, self.refinement) for segment in segments])
         factors: list[Factor] = [
             Trapezoidal('q', self.integration, at=inside),
             Trapezoidal('v', self.integration, at=inside),
@@ -163,9 +164,10 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         pairs = initial_states(problem) if motion is None else zip(
             motion.positions, motion.velocities, strict=True)
         q, v = (
-            np.vstack([self._between(piece) for piece in part])
+            np.vstack([between_nodes(piece, self.refinement) for piece in part])
             for part in zip(*pairs, strict=True))
-        torque = np.vstack([self._between(segment.torque) for segment in problem.segments])
+        torque = np.vstack([
+            between_nodes(segment.torque, self.refinement) for segment in problem.segments])
         a = accelerations(problem.model, problem.parameters.values, q, v, torque)
         return graph.states({'q': q, 'v': v, 'a': a, 'torque': torque})
 
@@ -175,14 +177,6 @@ class GraphLeastSquares(TrajectoryLeastSquares):
 
     def _counts_of(self, segment: Segment) -> int:
         return (len(segment.t) - 1) * self.refinement + 1
-
-    def _between(self, values: np.ndarray) -> np.ndarray:
-        """Values at nodes, and along straight lines at the steps between them."""
-        if self.refinement == 1:
-            return values
-        nodes = np.arange(len(values))
-        fine = np.arange((len(values) - 1) * self.refinement + 1) / self.refinement
-        return np.column_stack([np.interp(fine, nodes, column) for column in values.T])
 
     def _readings(self, problem: TrajectoryProblem) -> list[Factor]:
         """A factor for each sensor of each segment, said for the steps it read at."""
@@ -225,9 +219,7 @@ class GraphLeastSquares(TrajectoryLeastSquares):
         Raises:
             EstimationError: One is between steps.
         """
-        fine = replace(
-            segment, t=np.linspace(segment.t[0], segment.t[-1], self._counts_of(segment)),
-            torque=self._between(segment.torque))
+        fine = finer_segment(segment, self.refinement)
         between = Between.of(fine, t)
         if not between.on_nodes:
             raise EstimationError(

@@ -91,13 +91,15 @@ class DiscreteSettings(SearchSettings):
     """The section ``discrete:``.
 
     Attributes:
-        state_error_weight: How much missing forces weigh; see
+        state_error_weight: How much missing forces weigh, found from the data where left out; see
             :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
             for this and what follows.
         lever: Length in [m] at which missing forces weigh like moments.
         compliance: Of joints' forces in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which constraints' violations decay in [s].
+        refinement: Steps of the dynamics from node to node; as many as keep them to 5 ms where it
+            is left out.
         huber: Readings off by more standard deviations than this count by how far.
     """
 
@@ -106,6 +108,7 @@ class DiscreteSettings(SearchSettings):
     compliance: float | None = Field(default=None, gt=0)
     angular_compliance: float | None = Field(default=None, gt=0)
     damping: float | None = Field(default=None, ge=0)
+    refinement: int | None = Field(default=None, ge=1)
     huber: float | None = Field(default=None, gt=0)
 
 

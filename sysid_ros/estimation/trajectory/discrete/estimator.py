@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import ClassVar, Literal
@@ -9,7 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
 from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     DiscreteChain,
@@ -19,6 +21,8 @@ from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
 from sysid_ros.estimation.trajectory.discrete.leapfrog import at_nodes, half_a_step_before
 from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
+from sysid_ros.estimation.trajectory.discrete.state_error_level import likeliest_level
+from sysid_ros.estimation.trajectory.finer_nodes import finer_segments
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.levenberg_marquardt import (
     ChainSolution,
@@ -38,8 +42,15 @@ _DAMPING, _RELIEF = 0.03, 0.02
 _PATIENCE, _KINK = 20, 1e-3
 # Part of the weight of the dynamics that is proposed where a fit ended early.
 _LIGHTER = 0.01
+# Weight of the dynamics that a search for the likeliest begins with, rounds of it, and the change
+# of the level of missing impulses that ends it, or in parts of its standard deviation.
+_WEIGHT, _ROUNDS, _SETTLED, _KNOWN = 100.0, 4, 0.2, 10.0
+# Longest step in [s] of the dynamics, but for rounding, where nothing is said.
+_LONGEST, _ROUNDED = 5e-3, 1e-6
 # Part of a step in which violations decay.
 _DAMPED = 0.25
+# What is said of the weight that was found.
+_WEIGHED = 'Weight of missing impulses, from the data: state_error_weight {:.2g}.'
 #: Gyroscopic forces of a step, and viscous friction with them.
 Gyroscopic = Literal['averaged', 'explicit']
 # Part of their own curvature that is added to states that nothing determines.
@@ -66,6 +77,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         estimate_noise: As for all.
         state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
             squared, over a reading of a position that is off by one [rad] or [m]; published 100.
+            None for the one under which the readings are likeliest.
         lever: Length in [m] at which a missing force weighs like its moment, about that of the
             links; None for both in their units, as published, like one of 1 m.
         compliance: Of the forces of joints in [m/N].
@@ -75,6 +87,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         gyroscopic: Forces of velocity ``averaged`` over both ends of a step, or ``explicit``, with
             viscous friction of the next velocity, as published.
         residual: ``implicit`` for any stiffness, or ``published``.
+        refinement: Steps of the dynamics from node to node in :meth:`fit`, whose errors are of
+            second order in their length; None for as many as keep them to 5 ms.
         rotation: ``exact`` or ``small_angle``.
         huber: Readings that are off by more standard deviations than this count by how far.
         max_iterations: As for all.
@@ -88,13 +102,14 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         dry friction, section 3.
     """
 
-    state_error_weight: float = 1e4
+    state_error_weight: float | None = None
     lever: float | None = None
     compliance: float = 1e-8
     angular_compliance: float = 1e-8
     damping: float | None = None
     gyroscopic: Gyroscopic = 'averaged'
     residual: Residual = 'implicit'
+    refinement: int | None = None
     rotation: RotationResidual = 'exact'
     huber: float = np.inf
     tolerance: float = 1e-6
@@ -104,7 +119,8 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_above_zero(
-            'state_error_weight', 'lever', 'compliance', 'angular_compliance', 'huber')
+            'state_error_weight', 'lever', 'compliance', 'angular_compliance', 'refinement',
+            'huber')
         for name, known in (
             ('gyroscopic', ('averaged', 'explicit')), ('residual', ('implicit', 'published')),
             ('rotation', ('exact', 'small_angle')),
@@ -165,8 +181,69 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         """A smaller weight of the dynamics; see :class:`TrajectoryLeastSquares`."""
         return (
             'how far dynamics are believed: '
-            f'fit: {{discrete: {{state_error_weight: {_LIGHTER * self.state_error_weight:.2g}}}}}.',
+            f'fit: {{discrete: {{state_error_weight: {_LIGHTER * self._weight:.2g}}}}}.',
             SHORT_PIECES)
+
+    @property
+    def _weight(self) -> float:
+        """Weight of missing impulses, or that with which a search for it begins."""
+        return _WEIGHT if self.state_error_weight is None else self.state_error_weight
+
+    def fitted(
+        self, problem: TrajectoryProblem
+    ) -> tuple[Estimate, TrajectorySolution]:
+        """Infer the parameters of a problem, and its motion at its own nodes; see :meth:`fit`."""
+        estimate, found = super().fitted(problem)
+        known = {name.name: getattr(found, name.name) for name in fields(TrajectorySolution)}
+        steps = self._steps(problem)
+        return estimate, TrajectorySolution(**known | {
+            'positions': tuple(part[::steps] for part in found.positions),
+            'velocities': tuple(part[::steps] for part in found.velocities)})
+
+    def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
+        """The problem with nodes at all steps of the dynamics; see the base class."""
+        return finer_segments(problem, self._steps(problem))
+
+    def _steps(self, problem: TrajectoryProblem) -> int:
+        """Steps of the dynamics from node to node."""
+        longest = max(segment.step for segment in problem.segments)
+        return self.refinement or max(math.ceil(longest / _LONGEST * (1.0 - _ROUNDED)), 1)
+
+    def _with_noise(
+        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
+    ) -> tuple[TrajectorySolution, tuple[str, ...]]:
+        """The solution at the likeliest weight of missing impulses; see the base class."""
+        found, words = super()._with_noise(problem, motion, log)
+        if self.state_error_weight is not None or self.residual == 'published':
+            return found, words
+        method: DiscreteLeastSquares = replace(self, state_error_weight=self._weight)
+        for number in range(_ROUNDS):
+            if not (found.status.ok and log.left):
+                break
+            there = problem.with_values(found.values)
+            weight, change = method._likeliest_weight(there, found)
+            if change <= _SETTLED:
+                break
+            likelier = replace(method, state_error_weight=weight)
+            with log.within(f'weight of the dynamics {number + 1}'):
+                renewed, new = likelier._with_noise(there, found, log)
+            if not renewed.status.ok:
+                # What converged is kept.
+                break
+            method, found, words = likelier, renewed, new
+        return found, (*words, _WEIGHED.format(method._weight))
+
+    def _likeliest_weight(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[float, float]:
+        """The likeliest weight, and the relative change of the level, less where hardly known."""
+        chain = self._chain(problem, found)
+        linear = chain.linearised(chain.start, problem.parameters.values[problem.free])
+        assert isinstance(linear, LinearMotion)
+        level = likeliest_level(linear, determined_parameters(problem, found.information).kept)
+        known = _KNOWN * level.deviation if np.isfinite(level.deviation) else 1.0
+        return self._weight / level.ratio**2, float(
+            abs(np.log(level.ratio)) / max(known, 1.0))
 
     def _minimised_in_modes(
         self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
@@ -237,7 +314,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         unit = float(np.min(position_unit(problem)))
         return DiscreteChain(
             problem, robot, states, np.vstack(positions),
-            np.sqrt(self.state_error_weight) / unit, self.residual, self.rotation, self.huber,
+            np.sqrt(self._weight) / unit, self.residual, self.rotation, self.huber,
             lever=self.lever)
 
 
