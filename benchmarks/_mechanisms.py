@@ -1,8 +1,8 @@
 """Small mechanisms in MuJoCo: what is true of them, what people guess, and what sensors record.
 
-MuJoCo integrates with its own implicit method at 0.2 ms; dry friction is its constraint, not a
-smooth curve, Stribeck friction is added as an applied torque, and a loop is closed by a constraint
-between two sites.
+MuJoCo integrates with its own implicit method at 0.2 ms, forces of velocity centred in each step;
+dry friction is its constraint, not a smooth curve, Stribeck friction is added as an applied torque,
+and a loop is closed by a constraint between two sites.
 """
 
 from __future__ import annotations
@@ -275,9 +275,10 @@ def simulated(
             row = k // every
             t[row], q[row], v[row], tau[row] = (
                 data.time, data.qpos[seen], data.qvel[seen], torque[mechanism.recorded])
-        speed = data.qvel[order]
-        data.qfrc_applied[order] = torque - stribeck * np.tanh(speed / STICKS) * np.exp(
-            -((speed / STRIBECK) ** 2))
+        ahead, forces = _centred(model, data)
+        speed = ahead[order]
+        data.qfrc_applied[order] = forces[order] + torque - stribeck * np.tanh(
+            speed / STICKS) * np.exp(-((speed / STRIBECK) ** 2))
         mujoco.mj_step(model, data)
     return Motion(t, q, v, tau)
 
@@ -324,6 +325,24 @@ def _close(model: mujoco.MjModel, data: mujoco.MjData, passive: list[int]) -> No
         gap = data.site('first').xpos - data.site('second').xpos
         slope = (jacobian[0] - jacobian[1])[:, passive]
         data.qpos[passive] -= np.linalg.lstsq(slope, gap, rcond=None)[0]
+
+
+def _centred(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
+    """Velocities in the middle of a step, and forces that make its error one of second order.
+
+    Velocities are half a step before positions. Coriolis forces are of those, damping of the
+    next: both half a step off, which intervals of free swings are narrow enough to show.
+    """
+    before = data.qvel.copy()
+    lead = 0.5 * PLANT_STEP * data.qacc
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    forces = model.dof_damping * lead + data.qfrc_bias
+    data.qvel[:] = before + lead
+    mujoco.mj_fwdVelocity(model, data)
+    forces -= data.qfrc_bias
+    data.qvel[:] = before
+    return before + lead, forces
 
 
 def _multisine(
