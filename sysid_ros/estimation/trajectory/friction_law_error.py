@@ -39,7 +39,7 @@ def friction_law_error(
     at: Callable[[TrajectoryProblem, TrajectorySolution], TrajectorySolution],
     problem: TrajectoryProblem, found: TrajectorySolution,
 ) -> np.ndarray | None:
-    """By how much the determined parameters of actuated robots would differ for a sharp sign.
+    """By how much the determined parameters would differ for a sharp sign.
 
     Args:
         at: What is known of a problem with its parameters as they are, from motion nearby.
@@ -47,10 +47,10 @@ def friction_law_error(
         found: Its solution.
 
     Returns:
-        Shape ``(r,)``; None without actuators, whose torques are then measured, without smoothed
-        friction, or where motion cannot be simulated with more smoothing.
+        Shape ``(r,)``; None without smoothed friction, or where motion cannot be simulated with
+        more smoothing.
     """
-    if problem.actuated is None or not found.status.ok:
+    if not found.status.ok:
         return None
     smoother = with_smoother_friction(problem, _PART)
     kept = np.flatnonzero(determined_parameters(problem, found.information).kept)

@@ -69,6 +69,8 @@ class TrajectoryLeastSquares(ABC):
     #: Whether states at all nodes are sought, so that shooting over short pieces begins the search,
     #: and segments are cut where it does not converge.
     seeks_all_states: ClassVar[bool] = True
+    #: Whether the sign of dry friction is smoothed, which moves parameters at every reversal.
+    smooths_friction: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._require_above_zero('prior_strength', 'horizon', 'max_iterations')
@@ -160,7 +162,8 @@ class TrajectoryLeastSquares(ABC):
         whole, problem = problem, shorter_segments(problem, horizon)
         estimate = assess(
             problem, solution, estimator=self.name, settings=self.describe(), notes=words,
-            error=friction_law_error(method.at, problem, solution))
+            error=friction_law_error(
+                method.at, problem, solution) if self.smooths_friction else None)
         more = (
             method.doubts(problem, solution, estimate) if solution.status.ok
             else self._advice(problem, solution, log))

@@ -115,6 +115,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
     tolerance: float = 1e-6
 
     name: ClassVar[str] = 'discrete'
+    smooths_friction: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
