@@ -21,11 +21,9 @@ from sysid_ros.estimation.friction_models import FrictionModel, FrictionSelectio
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 from sysid_ros.evaluation.delay_choice import choose_delays
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
-from sysid_ros.evaluation.smoothing_choice import choose_smoothing
 from sysid_ros.evaluation.term_choice import choose_terms
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.terms import friction_keys
@@ -203,6 +201,10 @@ def _terms(
 
 
 def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    # Compiled simulations, which no fit by regression needs.
+    from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+    from sysid_ros.evaluation.smoothing_choice import choose_smoothing
+
     measured, fit = choice.measured, choice.setup.settings.fit
     method = fit.build_trajectory(estimator or fit.estimator)
     if not isinstance(method, SimulatedLeastSquares):

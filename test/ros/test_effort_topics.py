@@ -7,7 +7,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from sysid_ros.evaluation.live_torque import LiveTorque
-from sysid_ros.nodes.conversions import to_seconds
+from sysid_ros.nodes.conversions import to_nanoseconds
 from sysid_ros.nodes.effort_topics import EffortTopics
 
 START = 1_700_000_000.0
@@ -25,7 +25,7 @@ class Publisher:
 
     @property
     def times(self):
-        return [to_seconds(message.header.stamp) - START for message in self.sent]
+        return [1e-9 * to_nanoseconds(message.header.stamp) - START for message in self.sent]
 
 
 class FakeNode(dict):

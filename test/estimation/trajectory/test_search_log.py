@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -76,7 +77,8 @@ def test_the_table_has_a_line_for_every_step_and_numbers_that_are_read_again():
 
 
 @pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, SimulatedLeastSquares, DiscreteLeastSquares, GraphLeastSquares])
+    CollocatedLeastSquares, SimulatedLeastSquares, GraphLeastSquares,
+    partial(DiscreteLeastSquares, state_error_weight=100.0)])
 def test_no_fit_takes_more_steps_than_it_may_in_all_its_stages(kind):
     problem, truth, _ = made.swinging(nodes=101, fixed=('rod.inertia_yy',))
     whole = kind().solve(problem)
@@ -86,3 +88,12 @@ def test_no_fit_takes_more_steps_than_it_may_in_all_its_stages(kind):
     ended = kind(max_iterations=most).solve(problem, told.append)
     assert not ended.status.ok
     assert len(ended.iterations) == len(told) <= most
+
+
+def test_a_search_for_the_likeliest_weight_keeps_what_converged_when_it_may_go_no_further():
+    problem, _, _ = made.swinging(nodes=101, fixed=('rod.inertia_yy',))
+    whole = DiscreteLeastSquares().solve(problem)
+    assert any('weight of the dynamics' in line.stage for line in whole.iterations)
+    most = len(whole.iterations) - 1
+    ended = DiscreteLeastSquares(max_iterations=most).solve(problem)
+    assert ended.status.ok and len(ended.iterations) <= most
