@@ -149,9 +149,10 @@ class FitServer:
             raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
                 'this node has recorded nothing yet', fix='Name a recording'))
         names = tuple(name.strip() for name in given.split(','))
-        if len(set(names)) < len(names):
+        if len(set(names)) < len(names) or '' in names:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'a recording is named twice', where='recording', found=given))
+                'a recording is named twice, or not at all between commas', where='recording',
+                found=given, fix='Name each once: first,second'))
         recording, *others = [self._existing(name) for name in names]
         validation = self._existing(request.validation) if request.validation else None
         estimate = new_id('estimate')
