@@ -49,10 +49,13 @@ def drawn(shown: JointStrips) -> Figure:
         if strip.band is not None:
             axis.axhspan(-strip.band, strip.band, color='0.93', zorder=0)
         if strip.shaded is not None:
-            # Over the whole height, at less cost than filling between curves.
+            # Over the whole height, at less cost than filling between curves; Matplotlib 3.8 takes
+            # its height for one of the curves.
+            heights = axis.get_ylim()
             axis.broken_barh(
                 strip.shaded.tolist(), (0.0, 1.0), color='0.9', zorder=0,
                 transform=axis.get_xaxis_transform(), linewidth=0.0)
+            axis.set_ylim(heights)
         if strip.reach is not None:
             axis.set_ylim(-strip.reach, strip.reach)
         axis.margins(x=shown.margin)
