@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation
-from sysid_ros.excitation.safety.verification import Verification
 from sysid_ros.report.tables import table
+
+if TYPE_CHECKING:  # the report of a fit needs none
+    from sysid_ros.excitation.safety.verification import Verification
 
 #: Base parameters whose expected uncertainty is below this part of their usual change are well
 #: known.

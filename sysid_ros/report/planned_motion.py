@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_ros.excitation.design.constraints import MotionState
-from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.design.information import expected_deviations
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.geometry.clearance import UNIT, Box, Surroundings
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
-from sysid_ros.excitation.safety.verification import Verification, predicted_torque
+
+if TYPE_CHECKING:  # the report of a fit needs neither
+    from sysid_ros.excitation.design.design import Designer
+    from sysid_ros.excitation.safety.verification import Verification
 
 # Samples in the shortest period of a motion that let it be played and looked at.
 _PER_PERIOD = 20
@@ -53,6 +56,8 @@ class PlannedMotion:
     @cached_property
     def torque(self) -> np.ndarray:
         """Torque at the prior in [N·m] or [N], shape ``(T, n)``."""
+        from sysid_ros.excitation.safety.verification import predicted_torque
+
         return predicted_torque(self.designer.model, self.motion)
 
     @cached_property
