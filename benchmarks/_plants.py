@@ -24,6 +24,13 @@ ROBOTS = {
     'finger': 'finger_edu.urdf', 'Bolt legs': 'bolt.urdf', 'two joints': 'TwoDofs.urdf',
     'SCARA': 'scara.urdf', 'Z1': 'z1.urdf', 'Solo 12': 'solo12.urdf',
 }
+#: Robots of the same package that no rule was made with: quadrupeds, hands, arms of classrooms.
+FOREIGN = {
+    'Go1': 'go1.urdf', 'A1': 'a1.urdf', 'Laikago': 'laikago.urdf', 'HyQ': 'hyq_no_sensors.urdf',
+    'Allegro': 'allegro_right_hand.urdf', 'SO-101': 'so101.urdf', 'Baxter': 'baxter.urdf',
+    'B1': 'b1.urdf', 'UR10 limited': 'ur10_joint_limited_robot.urdf',
+    'Borinot': 'borinot_flying_arm_2.urdf', 'SO-100': 'so100.urdf',
+}
 _OWN = Path(__file__).parent
 RATE, STEPS = 200.0, 5
 # How far the prior is off: masses and frictions in parts, centres of mass in parts of a link's
@@ -47,14 +54,15 @@ _LEAST_ACCELERATION = 2.0
 
 def published(name: str) -> Path | None:
     """The description of a robot; None where its package is not installed."""
-    own = _OWN / ROBOTS[name]
+    wanted = (ROBOTS | FOREIGN)[name]
+    own = _OWN / wanted
     if own.is_file():
         return own
     try:
         found = files('example-robot-data') or ()
     except PackageNotFoundError:
         return None
-    return next((Path(str(f.locate())) for f in found if f.name == ROBOTS[name]), None)
+    return next((Path(str(f.locate())) for f in found if f.name == wanted), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ for _library in ('OMP', 'OPENBLAS', 'MKL'):
 import numpy as np  # noqa: E402
 import yaml  # noqa: E402
 from _faults import FAULTS, PAIRS, STILL, TRACELESS  # noqa: E402
-from _plants import ROBOTS, Plant, Recorded, published  # noqa: E402
+from _plants import FOREIGN, ROBOTS, Plant, Recorded, published  # noqa: E402
 
 from sysid_ros.errors import SysidError  # noqa: E402
 from sysid_ros.estimation.fit_setup import FitSetup  # noqa: E402
@@ -220,7 +220,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--seeds', type=int, default=1, help='plants of each robot')
     parser.add_argument('--first', type=int, default=0, help='seed of the first')
-    parser.add_argument('--robots', nargs='*', default=list(ROBOTS))
+    parser.add_argument('--robots', nargs='*', default=list(ROBOTS), help=(
+        f'of {", ".join(ROBOTS | FOREIGN)}'))
+    parser.add_argument('--foreign', action='store_true', help=(
+        'robots that no rule was made with, in place of the usual ones'))
     parser.add_argument('--faults', nargs='*', default=list(EVERY))
     parser.add_argument('--every', type=int, default=5, help='of all cases, one in so many')
     parser.add_argument('--journal', type=Path, help=(
@@ -235,7 +238,7 @@ def main() -> None:
         return
     cases = [
         (robot, fault, seed) for seed in range(asked.first, asked.first + asked.seeds)
-        for robot in asked.robots for fault in asked.faults]
+        for robot in (FOREIGN if asked.foreign else asked.robots) for fault in asked.faults]
     outcomes = tried(cases[::asked.every], asked.journal)
     if asked.list:
         for one in outcomes:
