@@ -54,10 +54,7 @@ def library(ros):
 
 def change(ros, **transition):
     """Ask for a transition; returns the future of its answer."""
-    client = ros.client.create_client(ChangeState, 'library/change_state')
-    ros.wait(client.service_is_ready)
-    # The node has to have found the client, too, or its answer is lost.
-    ros.spin(0.3)
+    client = ros.service(ChangeState, 'library/change_state')
     return client.call_async(ChangeState.Request(transition=Transition(**transition)))
 
 

@@ -65,8 +65,7 @@ def slow(ros):
 
 
 def ask(ros, revision):
-    client = ros.client.create_client(RollbackParameters, 'slow/work')
-    ros.wait(client.service_is_ready)
+    client = ros.service(RollbackParameters, 'slow/work')
     return client.call_async(RollbackParameters.Request(revision=revision))
 
 

@@ -282,8 +282,7 @@ def test_the_config_file_lists_every_parameter_at_its_default(project):
 def test_a_signal_in_mid_commit_waits_for_its_answer(ros, server):
     server.copy('fit_1')
     server.start()
-    client = ros.client.create_client(CommitParameters, 'model_server/commit')
-    ros.wait(client.service_is_ready)
+    client = ros.service(CommitParameters, 'model_server/commit')
     future = client.call_async(CommitParameters.Request(estimate='fit_1', pending=True))
     heartbeats = ros.hear(Heartbeat, 'sysid/heartbeat', 100)
     ros.wait(lambda: future.done() or any(

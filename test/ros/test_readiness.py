@@ -21,24 +21,31 @@ def setup(ros):
 
 
 def loading(setup):
-    """The process that loads what fits need, while the node waits for it."""
+    """The process that loads what fits need, held up until it is told to go on."""
     setup.ros.wait(lambda: children(setup.process))
+    (process,) = children(setup.process)
+    os.kill(process, signal.SIGSTOP)
     # It answers when it is configured.
     setup.state()
-    (process,) = children(setup.process)
     return process
+
+
+def go_on(process):
+    """Let a process load."""
+    os.kill(process, signal.SIGCONT)
 
 
 def standby(setup):
     """The process that is ready for the next fit, of a node that is active."""
     setup.active()
-    return loading(setup)
+    setup.ros.wait(lambda: children(setup.process))
+    (process,) = children(setup.process)
+    return process
 
 
 def change(setup, transition):
     """Ask for a transition; returns the future of its answer."""
-    client = setup.ros.client.create_client(ChangeState, 'identification_node/change_state')
-    setup.ros.wait(client.service_is_ready)
+    client = setup.ros.service(ChangeState, 'identification_node/change_state')
     return client.call_async(ChangeState.Request(transition=Transition(id=transition)))
 
 
@@ -56,6 +63,7 @@ def test_the_node_waits_for_a_process_and_the_first_fit_is_done_by_it(setup):
     refused = setup.refused('is not ready yet (found the process for fits')
     assert refused.code == ResultCode.NOT_READY
     setup.said(DiagnosticStatus.OK, 'loading the process for fits')
+    go_on(process)
     setup.record(6.0)
     handle, fit = setup.fitting()
     assert fit == process
@@ -72,6 +80,7 @@ def test_a_lifecycle_manager_is_answered_when_the_node_is_ready(setup):
     setup.node(autostart=False)
     assert changed(setup, Transition.TRANSITION_CONFIGURE)
     process = loading(setup)
+    go_on(process)
     assert changed(setup, Transition.TRANSITION_ACTIVATE)
     assert setup.state() == 'active'
     assert children(setup.process) == [process]
@@ -87,6 +96,7 @@ def test_a_node_that_is_deactivated_while_it_loads_can_be_activated_later(setup)
     assert changed(setup, Transition.TRANSITION_DEACTIVATE)
     setup.ros.wait(asked.done)
     assert not asked.result().success
+    go_on(process)
     assert changed(setup, Transition.TRANSITION_ACTIVATE)
     assert children(setup.process) == [process]
     # It has the process for the next fit, active or not.
@@ -100,7 +110,7 @@ def test_a_node_that_is_deactivated_while_it_loads_can_be_activated_later(setup)
 def test_a_node_that_ends_while_it_loads_takes_the_process_along(setup, number):
     setup.node()
     process = loading(setup)
-    setup.ros.spin(0.5)
+    go_on(process)
     code = setup.ros.stop('identification_node', number, AT_ONCE)
     assert code == (-number if number == signal.SIGKILL else 0)
     setup.ros.wait(lambda: not alive(process), AT_ONCE)

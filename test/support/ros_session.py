@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.srv import GetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -28,6 +30,8 @@ from sysid_ros.nodes.priority import take_priority
 # Fits and judgements are processes of low priority: on a machine that is busy with other things
 # one of 3 s took more than a minute. To wait longer costs time only where a test fails.
 PATIENCE = 180.0
+# Time in [s] after which a query whose answer may be lost is sent again.
+AGAIN = 1.0
 # Of this process where it goes first; nodes that move a robot are before it.
 PRIORITY = 10
 # A node ends with the test run (1 is PR_SET_PDEATHSIG), or when it has lived for 900 s.
@@ -84,6 +88,9 @@ class Ros:
                 start_new_session=True,
             )
         self.processes[name] = process
+        # They found the process before it, or nobody.
+        for key in [key for key in self._clients if _node(key) == name]:
+            self._destroy(self._clients.pop(key))
         return process
 
     def go_first(self):
@@ -137,22 +144,51 @@ class Ros:
 
     def call(self, kind, service, seconds=PATIENCE, **fields):
         """Call a service; returns its response."""
-        key = (kind, service)
-        if key not in self._clients:
-            self._clients[key] = self.client.create_client(kind, service)
-        client = self._clients[key]
-        self.wait(client.service_is_ready, seconds)
-        future = client.call_async(kind.Request(**fields))
+        future = self.service(kind, service, seconds).call_async(kind.Request(**fields))
         self.wait(future.done, seconds)
         return future.result()
 
+    def service(self, kind, service, seconds=PATIENCE):
+        """A client of a service whose server has found it."""
+        return self._found((kind, service), self.client.create_client,
+                           lambda client: client.service_is_ready(), seconds)
+
+    def _found(self, key, make, ready, seconds):
+        """A client, made once, that has found its server and was found by it.
+
+        A server that has not found a client loses its answer, and the client cannot see that. But
+        a node finds what another one made in the order in which it was made: the answer to a
+        query of a later client tells that the earlier one was found, too.
+        """
+        if key not in self._clients:
+            client = make(*key)
+            self.wait(lambda: ready(client), seconds)
+            later = self.client.create_client(GetParameters, f'{_node(key)}/get_parameters')
+            self.wait(later.service_is_ready, seconds)
+            answers = []
+
+            def answered():
+                if not answers or time.monotonic() > answers[-1][0] + AGAIN:
+                    answers.append(
+                        (time.monotonic(), later.call_async(GetParameters.Request())))
+                return any(future.done() for _, future in answers)
+
+            self.wait(answered, seconds)
+            self.client.destroy_client(later)
+            self._clients[key] = client
+        return self._clients[key]
+
+    def _destroy(self, client):
+        if isinstance(client, ActionClient):
+            client.destroy()
+        else:
+            self.client.destroy_client(client)
+
     def send_goal(self, kind, action, feedback=None, seconds=PATIENCE, **fields):
         """Send a goal; returns its handle once it is accepted or rejected."""
-        key = (kind, action)
-        if key not in self._clients:
-            self._clients[key] = ActionClient(self.client, kind, action)
-        client = self._clients[key]
-        self.wait(client.server_is_ready, seconds)
+        client = self._found(
+            (kind, action), functools.partial(ActionClient, self.client),
+            lambda client: client.server_is_ready(), seconds)
         future = client.send_goal_async(kind.Goal(**fields), feedback_callback=feedback)
         self.wait(future.done, seconds)
         return future.result()
@@ -195,6 +231,11 @@ class Ros:
             with contextlib.suppress(ProcessLookupError):
                 if os.sched_getscheduler(int(thread.name)) & os.SCHED_FIFO:
                     os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
+
+
+def _node(key):
+    """Name of the node that has a service or an action, without its namespace's slash."""
+    return key[1].rpartition('/')[0].lstrip('/')
 
 
 @contextlib.contextmanager
