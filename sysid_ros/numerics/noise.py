@@ -18,6 +18,8 @@ import scipy.linalg
 # No more coefficients than this, nor than this many rows for each.
 _MOST_COEFFICIENTS = 30
 _ROWS_PER_COEFFICIENT = 10
+# Lags count that have at least this part of the pairs that neighbours make.
+_TOLD = 0.8
 # Residuals are thinned until they fill at least this part of their band.
 _FILLED = 0.5
 # Scores that are so much alike after a period repeat, if that is more than these many standard
@@ -133,33 +135,35 @@ class Autoregression:
     stride: int
 
     @classmethod
-    def of(cls, autocovariance: np.ndarray, rows: float, stride: int) -> Autoregression:
+    def of(cls, autocovariance: np.ndarray, pairs: np.ndarray, stride: int) -> Autoregression:
         """The autoregression with the least information criterion of Schwarz.
 
         Akaike's takes more coefficients, which short recordings with left-out rows do not tell:
-        spectra with dips of chance made one interval in seven miss the truth.
+        spectra with dips of chance made one interval in seven miss the truth. So do lags that
+        left-out rows leave few pairs of: their products come from other rows than the variance,
+        together they are the autocovariance of no noise at all, and the recursion takes that for
+        a spectrum that is next to zero somewhere.
 
         Args:
             autocovariance: At lags from 0 rows on, shape ``(lags,)``, above zero at the first.
-            rows: Number of rows it comes from.
+            pairs: Pairs of rows that each lag comes from, same shape.
             stride: Rows from one value of the autoregression to the next.
 
         References:
             Levinson 1947; Schwarz 1978.
         """
-        thinned, count = autocovariance[::stride], rows / stride
+        thinned, counts = autocovariance[::stride], pairs[::stride] / stride
         coefficients, variance = np.ones(1), float(thinned[0])
-        best, least = (coefficients, variance), count * np.log(variance)
-        most = min(_MOST_COEFFICIENTS, int(count) // _ROWS_PER_COEFFICIENT, len(thinned) - 1)
+        best, criterion, least = (coefficients, variance), 0.0, 0.0
+        most = min(_MOST_COEFFICIENTS, int(counts[0]) // _ROWS_PER_COEFFICIENT, len(thinned) - 1)
         for order in range(1, most + 1):
             reflection = -(coefficients @ thinned[order:0:-1]) / variance
-            if not abs(reflection) < 1.0:
-                # Masked rows may leave products that belong to no noise at all.
+            if counts[order] < _TOLD * counts[1] or not abs(reflection) < 1.0:
                 break
             coefficients = np.append(coefficients, 0.0)
             coefficients = coefficients + reflection * coefficients[::-1]
             variance *= 1.0 - reflection**2
-            criterion = count * np.log(variance) + order * np.log(count)
+            criterion += counts[order] * np.log(1.0 - reflection**2) + np.log(counts[0])
             if criterion < least:
                 best, least = (coefficients, variance), criterion
         return cls(*best, stride)

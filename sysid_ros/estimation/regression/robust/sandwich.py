@@ -163,8 +163,7 @@ class _JointSpectra:
         """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""
         samples = len(self.pairs)
         model = Autoregression.of(
-            products_by_lag(power, samples) / self.pairs, float(self.pairs[0]), self.stride
-        )
+            products_by_lag(power, samples) / self.pairs, self.pairs, self.stride)
         return model.spectrum(self.frequencies)
 
     def weighted(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
