@@ -18,6 +18,7 @@ from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.estimation.rows import FileStore, MemoryStore, RowBuilder, require_joints
 from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.freed_memory import return_freed_memory
 from sysid_ros.recording.bag.prefetch import prefetched
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.signals import ParallelFilter
@@ -158,7 +159,9 @@ class RegressionProblem:
         for part in prefetched(windows):
             require_joints(model, part.dataset)
             rows.add(part.dataset, part.goes_on)
-        return cls._from_rows(rows, part.dataset, parameters, windows.warnings)
+        problem = cls._from_rows(rows, part.dataset, parameters, windows.warnings)
+        return_freed_memory()
+        return problem
 
     @classmethod
     def _from_rows(

@@ -8,7 +8,7 @@ the spectrum of the noise, weighed by that of the rows: noise counts where the m
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -31,6 +31,8 @@ _ROUNDS, _SETTLED = 10, 1e-3
 _LEFT = 1e-3
 # Bytes of a joint's spectra that are kept; larger ones are made again when they are needed.
 _KEPT = 16_000_000
+# Bytes of numbers that are worked on at once beside a joint's spectra.
+_BLOCK = 16_000_000
 
 
 def noise_information(
@@ -152,8 +154,13 @@ class _JointSpectra:
         workers = 1 if kept or processors() > 1 else len(os.sched_getaffinity(0))
 
         def transform() -> np.ndarray:
-            return np.asarray(
-                scipy.fft.rfft(rows().T, length, workers=workers).T[:len(frequencies)])
+            signals = rows().T
+            spectra = np.empty((width, len(frequencies)), dtype=complex)
+            # Some at a time: zeros behind them, and frequencies that are left out, take memory.
+            for some in _blocks(width, 8 * length):
+                spectra[some] = scipy.fft.rfft(
+                    signals[some], length, workers=workers)[:, :len(frequencies)]
+            return spectra.T
 
         return cls(
             frequencies, cache(transform) if kept else transform, weights, power, pairs, stride,
@@ -173,8 +180,12 @@ class _JointSpectra:
             rows: Their spectrum, shape ``(F, k)``.
             noise: Spectrum of the noise, shape ``(F,)``.
         """
-        part = rows * np.sqrt(noise * self.weights)[:, None]
-        return part.real.T @ part.real + part.imag.T @ part.imag
+        roots = np.sqrt(noise * self.weights)
+        total = np.zeros((rows.shape[1],) * 2)
+        for some in _blocks(len(rows), rows.itemsize * rows.shape[1]):
+            part = rows[some] * roots[some, None]
+            total += part.real.T @ part.real + part.imag.T @ part.imag
+        return total
 
     def expected_power(
         self, noise: np.ndarray, taken: np.ndarray, error: np.ndarray
@@ -199,15 +210,28 @@ class _JointSpectra:
 
 def _form(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The quadratic form of each frequency's row ``(F, k)``, shape ``(F,)``."""
-    real, imaginary = rows.real, rows.imag
-    return np.asarray(
-        np.sum(real @ matrix * real, axis=1) + np.sum(imaginary @ matrix * imaginary, axis=1))
+    form = np.empty(len(rows))
+    for some in _blocks(len(rows), rows.itemsize * rows.shape[1]):
+        real, imaginary = rows[some].real, rows[some].imag
+        form[some] = np.sum(real @ matrix * real, axis=1) + np.sum(
+            imaginary @ matrix * imaginary, axis=1)
+    return form
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    """Slices of as many rows as fit into :data:`_BLOCK`, of so many bytes each."""
+    together = max(_BLOCK // max(size, 1), 1)
+    return (slice(first, first + together) for first in range(0, count, together))
 
 
 def _rows(
     problem: RegressionProblem, regressor: np.ndarray, joint: int, columns: np.ndarray
 ) -> np.ndarray:
     """Rows of a joint in the fitted directions, zero where not usable, shape ``(T, k)``."""
-    rows: np.ndarray = regressor[:, joint, problem.base.independent] @ columns
+    independent = problem.base.independent
+    rows = np.empty((len(regressor), columns.shape[1]))
+    # Those of all base parameters at once would need as much memory again.
+    for some in _blocks(len(rows), 8 * len(independent)):
+        rows[some] = regressor[some, joint, independent] @ columns
     rows *= problem.usable[:, joint, None]
     return rows

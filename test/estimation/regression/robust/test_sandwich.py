@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +39,30 @@ def test_spectra_too_large_to_be_kept_are_made_again(monkeypatch):
     monkeypatch.setattr(sandwich, '_KEPT', 0)
     again = make_estimator('wls').fit(problem)
     np.testing.assert_array_equal(again.base_covariance, kept.base_covariance)
+
+
+def test_blocks_of_signals_and_frequencies_give_the_same_covariance(monkeypatch):
+    problem = simulated.golden('arm').problem(0.02)
+    at_once = make_estimator('wls').fit(problem)
+    monkeypatch.setattr(sandwich, '_BLOCK', 20_000)
+    in_blocks = make_estimator('wls').fit(problem)
+    scale = np.abs(at_once.base_covariance).max()
+    np.testing.assert_allclose(
+        in_blocks.base_covariance, at_once.base_covariance, rtol=1e-9, atol=1e-12 * scale)
+
+
+def test_no_more_than_rows_and_their_spectrum_are_in_memory(rng, monkeypatch):
+    monkeypatch.setattr(sandwich, '_KEPT', 0)
+    monkeypatch.setattr(sandwich, '_BLOCK', 1_000_000)
+    samples, width = 20_000, 40
+    rows, residual = rng.normal(size=(samples, width)), rng.normal(size=samples)
+    joint = _JointSpectra.of(rows.copy, width, residual, np.ones(samples, dtype=bool))
+    tracemalloc.start()
+    joint.weighted(joint.transform(), np.ones_like(joint.frequencies))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Three blocks: a part of the spectrum, its real and its imaginary numbers in a piece.
+    assert peak < rows.nbytes + 16 * width * len(joint.frequencies) + 3_000_000
 
 
 def test_joints_are_shared_among_forks_with_the_same_result(monkeypatch):
