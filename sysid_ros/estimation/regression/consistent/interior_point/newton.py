@@ -232,7 +232,8 @@ def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
     """
     size = len(point.spread)
     error, force, rest = np.zeros(size), np.zeros(size), np.empty(size)
-    error[:len(point.residual)] = point.residual
+    for b in range(len(point.residual)):
+        error[b] = point.residual[b]
     for _ in range(1 + point.effort[REFINEMENTS]):
         product(point.whitened, right, rest)
         for b in range(size):

@@ -119,7 +119,10 @@ def _compiled(sources: str) -> Callable[..., tuple[int, int]]:
             since = 0 if error < 0.5 * best else since + 1
             if error < best:
                 best = error
-                point.best[:] = point.z
+                # Entry by entry: an assignment of arrays brings the words for shapes that do not
+                # fit, which take as long to compile as a third of all this.
+                for f in range(len(point.z)):
+                    point.best[f] = point.z[f]
             length, (inside, mean, gap, misfit) = _advance(program, point, step, barrier, mean)
             if point.effort[ORTHOGONAL] == 0:
                 if since > _DOUBT or not length > _SHORT:

@@ -64,8 +64,10 @@ def initialise(
         if inside:
             # The multiplier is a multiple of the inverse: the factor scales both alike.
             invert_triangle_4(factor, point.inverse[c])
-            point.inverse[c] *= np.sqrt(np.sqrt(weight))
-            point.values[c] = np.sqrt(weight)
+            for i in range(4):
+                point.values[c, i] = np.sqrt(weight)
+                for j in range(4):
+                    point.inverse[c, i, j] *= np.sqrt(np.sqrt(weight))
             _scale_slopes(program, point, g, matrix)
     return evaluate_residuals(program, point, barrier, inside)
 
