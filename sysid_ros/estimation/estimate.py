@@ -58,6 +58,7 @@ class Knowledge(Enum):
     COMBINATION = 'known only in combination with others; its share comes from the prior'
     COUPLED = 'unidentifiable: no effect on torque in this data; from the prior, after its body'
     PRIOR = 'this data does not tell; the prior is kept'
+    UNSETTLED = 'not known: this data tells it, but the fit did not converge'
     FIXED = 'fixed by request'
 
 
@@ -134,7 +135,8 @@ class Estimate:
         parameters: Parameters with their estimated values, p of them.
         standard_deviation: Per parameter, shape ``(p,)``; infinite where the data alone
             does not determine it, zero where it is fixed.
-        knowledge: Where each value comes from, p entries.
+        knowledge: Where each value comes from, p entries; what the data tells is ``UNSETTLED``
+            unless ``status.ok``.
         base_names: Base parameters in words, r of them.
         base_values: Their values, shape ``(r,)``.
         base_covariance: Their covariance, shape ``(r, r)``; rows of a direction that the
@@ -168,6 +170,12 @@ class Estimate:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     identifiability: Identifiability | None = None
     between: BetweenRecordings | None = None
+
+    def __post_init__(self) -> None:
+        if not self.status.ok:
+            told = (Knowledge.DATA, Knowledge.COMBINATION)
+            object.__setattr__(self, 'knowledge', tuple(
+                Knowledge.UNSETTLED if entry in told else entry for entry in self.knowledge))
 
     @property
     def consistent(self) -> bool:

@@ -100,7 +100,7 @@ def _physics(estimate: Estimate) -> Iterator[Objection]:
 
 
 def _identifiable(estimate: Estimate) -> Iterator[Objection]:
-    told = (Knowledge.DATA, Knowledge.COMBINATION)
+    told = (Knowledge.DATA, Knowledge.COMBINATION, Knowledge.UNSETTLED)
     if not any(entry in told for entry in estimate.knowledge):
         yield Objection(
             'This data determines none of the parameters.',

@@ -56,6 +56,19 @@ def test_everything_comes_back_from_json(estimate):
     assert dict(again.provenance) == dict(estimate.provenance)
 
 
+def test_nothing_is_known_from_data_where_the_fit_did_not_converge(estimate):
+    problem = simulated.golden('arm').problem(0.05, still=(2,), fixed=('elbow.armature',))
+    stopped = make_estimator('wls', max_iterations=1).fit(problem)
+    assert stopped.status is Status.ITERATION_LIMIT
+    told = (Knowledge.DATA, Knowledge.COMBINATION)
+    assert {Knowledge.DATA, Knowledge.PRIOR, Knowledge.FIXED} <= set(estimate.knowledge)
+    for ended in (stopped, estimate.with_status(Status.INACCURATE)):
+        expected = tuple(
+            Knowledge.UNSETTLED if entry in told else entry for entry in estimate.knowledge)
+        assert ended.knowledge == expected
+        assert Estimate.from_json(ended.to_json()).knowledge == expected
+
+
 def test_the_text_is_strict_json_with_the_status_as_a_sentence(estimate):
     def refuse(constant):
         raise AssertionError(constant)

@@ -17,6 +17,7 @@ _BOUND = 1e-6
 _ORIGINS = {
     Knowledge.DATA: 'data', Knowledge.COMBINATION: 'data, shared out by the prior',
     Knowledge.COUPLED: 'prior, after its body', Knowledge.PRIOR: 'prior', Knowledge.FIXED: 'fixed',
+    Knowledge.UNSETTLED: 'not known: the fit did not converge',
 }
 _KINDS = {'mass': 'masses', 'first_moment': 'first moments', 'inertia': 'moments of inertia'}
 # Pixels of a row, and rows of a figure.
