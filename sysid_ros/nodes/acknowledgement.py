@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from sysid_ros.nodes.node import SysidNode, now
+from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.requests import ServiceRequest
 from sysid_ros.srv import AcknowledgeRevision
 
-# Time in [s] between looks, and after which an acknowledgement that got no answer is sent again.
-_LOOK, _PATIENCE = 0.1, 2.0
+# Time in [s] between looks.
+_LOOK = 0.1
 
 
 class Acknowledgement:
@@ -29,7 +28,8 @@ class Acknowledgement:
 
     def __init__(self, node: SysidNode[Any], topic: str, revision: Callable[[], str]) -> None:
         self._node, self._revision = node, revision
-        self.told, self._asked = '', -np.inf
+        self.told = self._asked = ''
+        self._request: ServiceRequest | None = None
         server = topic.rpartition('/')[0]
         self._client: Any = node.keep(node.destroy_client, node.create_client(
             AcknowledgeRevision, f'{server}/acknowledge' if server else 'acknowledge'))
@@ -39,19 +39,24 @@ class Acknowledgement:
         revision = self._revision()
         if revision in ('', self.told) or not self._node.active:
             return
-        if now() - self._asked < _PATIENCE or not self._client.service_is_ready():
+        request = self._request
+        if request is None or revision != self._asked or request.expired:
+            self._ask(revision)
+        elif not request.answered and request.poll():
+            self._hear(revision, request.answer)
+
+    def _ask(self, revision: str) -> None:
+        if not self._client.service_is_ready():
             return
-        self._asked = now()
-        future = self._client.call_async(AcknowledgeRevision.Request(
-            consumer=self._node.get_fully_qualified_name(), revision=revision))
+        if self._request is not None:
+            self._request.drop()
+        self._asked, self._request = revision, ServiceRequest(
+            self._client, AcknowledgeRevision.Request(
+                consumer=self._node.get_fully_qualified_name(), revision=revision))
 
-        def answered(done: Any) -> None:
-            response = done.result()
-            if response is not None and response.success:
-                self.told, self._asked = revision, -np.inf
-            elif response is not None:
-                self._node.get_logger().warning(
-                    f'{revision} was not acknowledged: {response.message}',
-                    throttle_duration_sec=5.0)
-
-        future.add_done_callback(self._node.guarded(answered))
+    def _hear(self, revision: str, answer: Any) -> None:
+        if answer.success:
+            self.told = revision
+        else:
+            self._node.get_logger().warning(
+                f'{revision} was not acknowledged: {answer.message}', throttle_duration_sec=5.0)

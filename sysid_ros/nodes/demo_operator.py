@@ -14,7 +14,6 @@ from typing import Any
 
 import rclpy
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from pydantic import Field
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -25,7 +24,7 @@ from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.tracking_observer import TrackingObserver
 from sysid_ros.settings import StrictSettings
-from sysid_ros.srv import GetRevision, ListRevisions, RollbackParameters
+from sysid_ros.srv import GetRevision, ListRevisions
 
 
 class DemoOperatorSettings(StrictSettings):
@@ -166,22 +165,16 @@ class DemoOperator:
     def _switch_controller(self, old: str, new: str) -> None:
         """One controller lets go of the robot, another takes it."""
         self._tell(f'{new} takes over from {old}')
-        self._change(old, Transition.TRANSITION_DEACTIVATE)
+        self._operator.change_state(old, Transition.TRANSITION_DEACTIVATE)
         if new == self._settings.true_controller:
-            self._change(new, Transition.TRANSITION_CONFIGURE)
+            self._operator.change_state(new, Transition.TRANSITION_CONFIGURE)
         # The robot's drives notice that the commands have ended.
         self._operator.spin(0.5)
-        self._change(new, Transition.TRANSITION_ACTIVATE)
-
-    def _change(self, node: str, transition: int) -> None:
-        answer = self._operator.ask(
-            ChangeState, f'{node}/change_state', transition=Transition(id=transition))
-        if not answer.success:
-            raise SysidError('a controller does not change its state', where=node)
+        self._operator.change_state(new, Transition.TRANSITION_ACTIVATE)
 
     def _roll_back(self) -> None:
         self._tell('rolling back')
-        answer = self._operator.call(RollbackParameters, 'model_server/rollback', comment='demo')
+        answer = self._operator.roll_back('demo')
         self.results['rollback'] = {
             'revision': answer.revision, 'acknowledged': self._wait_for_consumer()}
 

@@ -41,8 +41,8 @@ from sysid_ros.srv import StartIdentification, StopIdentification
 
 _POLL_PERIOD = 0.02
 _LOAD_PERIOD = 0.1
-# Motion that the torques of the status are of, in [s].
-_STATUS_WINDOW = 2.0
+# Motion that the torques of the status are of, and time to ask again for a lost answer, in [s].
+_STATUS_WINDOW, _ASKED_AGAIN = 2.0, 10.0
 _EFFORT = ('effort',)
 _PARAMETERS = 'model_server/identified_parameters'
 # Longest time that one thread keeps the others waiting, in [s].
@@ -282,9 +282,13 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def _start(
         self, request: StartIdentification.Request, response: StartIdentification.Response
     ) -> None:
-        if self._records:
-            raise RefusedError(ResultCode.BUSY, SysidError(
-                'a recording is under way', found=self._name, fix='Stop it first'))
+        recording = self._recording
+        if recording is not None and recording.running:
+            if recording.name != request.recording or recording.tally.duration > _ASKED_AGAIN:
+                raise RefusedError(ResultCode.BUSY, SysidError(
+                    'a recording is under way', found=self._name, fix='Stop it first'))
+            response.recording, response.message = self._name, f'recording {self._name}'
+            return
         self._poll()
         name = request.recording or new_id('recording')
         folder = self._data.recording(name)

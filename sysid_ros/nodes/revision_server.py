@@ -299,6 +299,10 @@ def _commit_to(store: Path, prepared: Preparation, comment: str) -> Revision:
 
 def _roll_back_in(store: Path, revision: str, comment: str) -> Revision:
     with RevisionStore(store) as revisions:
+        current = revisions.current()
+        if revision and current is not None and current.restored == revision:
+            # Asked for again by who got no answer.
+            return current
         return revisions.rollback(revision, comment)
 
 

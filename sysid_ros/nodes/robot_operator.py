@@ -7,28 +7,43 @@ person at a terminal do is put together from these steps (:mod:`sysid_ros.nodes.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
-from lifecycle_msgs.srv import GetState
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from sysid_ros.action import Excite, Identify
+from sysid_ros.data_folder import new_id
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ExcitationStatus, ResultCode
-from sysid_ros.srv import CommitParameters, StartIdentification, StopIdentification
+from sysid_ros.nodes.requests import AGAIN, GoalRequest, ServiceRequest, repeatable
+from sysid_ros.srv import (
+    CommitParameters,
+    GetRevision,
+    RollbackParameters,
+    StartIdentification,
+    StopIdentification,
+)
 
 #: Nodes that a loop needs.
 NODES = ('monitor_node', 'excitation_node', 'identification_node', 'model_server')
 _STOP = 'excitation_node/stop'
 _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
-# What a robot may take after a motion to come to rest, time between two requests, and longest wait
-# for the state of a node, in [s].
-_SETTLING, _AGAIN, _ANSWER = 10.0, 0.5, 2.0
+# What a robot may take after a motion to come to rest, longest wait for a state, and times after
+# which what was refused, and a stop that got no answer, are asked for again, in [s].
+_SETTLING, _STATE, _REFUSED, _UNHEARD = 10.0, 5.0, 0.5, 0.5
+# States that transitions of a lifecycle lead to.
+_REACHED = {
+    Transition.TRANSITION_CONFIGURE: 'inactive', Transition.TRANSITION_ACTIVATE: 'active',
+    Transition.TRANSITION_DEACTIVATE: 'inactive', Transition.TRANSITION_CLEANUP: 'unconfigured',
+}
 
 
 class Operator:
@@ -39,6 +54,8 @@ class Operator:
         patience: Longest wait in [s] for an answer that is not a motion or a fit.
         poll: Called again and again while something is waited for.
         feedback: Is told the feedback of motions and fits.
+        again: Time in [s] after which what got no answer is asked for again, where that does no
+            harm.
 
     Attributes:
         exciting: Whether a motion was asked for whose end is not known.
@@ -47,9 +64,9 @@ class Operator:
 
     def __init__(
         self, node: Node, patience: float, *, poll: Callable[[], None] = lambda: None,
-        feedback: Callable[[Any], None] = lambda _: None,
+        feedback: Callable[[Any], None] = lambda _: None, again: float = AGAIN,
     ) -> None:
-        self._node, self._patience = node, patience
+        self._node, self._patience, self._again = node, patience, again
         self._poll, self._feedback = poll, feedback
         assert node.context is not None
         self._executor = SingleThreadedExecutor(context=node.context)
@@ -85,13 +102,12 @@ class Operator:
         client = self._client(GetState, f'{name}/get_state')
         if not client.service_is_ready():
             return ''
-        future = client.call_async(GetState.Request())
-        # An answer may be lost while nodes are finding one another: then it is asked for again.
-        deadline = time.monotonic() + _ANSWER
-        while not future.done() and time.monotonic() < deadline:
+        request = ServiceRequest(client, GetState.Request(), again=self._again)
+        deadline = time.monotonic() + _STATE
+        while not request.poll() and time.monotonic() < deadline:
             self.spin(0.0)
-        answer = future.result() if future.done() else None
-        return '' if answer is None else str(answer.current_state.label)
+        request.drop()
+        return str(request.answer.current_state.label) if request.answered else ''
 
     def reset_monitor(self) -> str:
         """Reset the monitor, as soon as the robot has come to rest; what it had found, in words.
@@ -129,7 +145,7 @@ class Operator:
             self.exciting = False
             if result.code != ResultCode.NOT_READY or time.monotonic() > deadline:
                 return result
-            self.spin(_AGAIN)
+            self.spin(_REFUSED)
 
     def begin_recording(self, name: str = '') -> str:
         """Begin to record; the id of the recording.
@@ -137,7 +153,10 @@ class Operator:
         Raises:
             SysidError: It is refused.
         """
-        answer = self.call(StartIdentification, 'identification_node/start', recording=name)
+        # One that has a name may be asked for again.
+        answer = self.call(
+            StartIdentification, 'identification_node/start',
+            recording=name or new_id('recording'))
         self.recording = True
         return str(answer.recording)
 
@@ -174,6 +193,32 @@ class Operator:
             CommitParameters, 'model_server/commit', estimate=estimate,
             shadow_duration=shadow_duration, comment=comment)
 
+    def roll_back(self, comment: str) -> Any:
+        """Hand out again what the revision before the current one held; the answer.
+
+        Raises:
+            SysidError: It is refused.
+        """
+        current = self.call(GetRevision, 'model_server/get_revision').info
+        return self.call(
+            RollbackParameters, 'model_server/rollback', revision=current.parent, comment=comment)
+
+    def change_state(self, name: str, transition: int) -> None:
+        """Have a node make a transition of its lifecycle.
+
+        Args:
+            name: Its name.
+            transition: Id of the transition, one of those of ``lifecycle_msgs/Transition``.
+
+        Raises:
+            SysidError: It does not make it.
+        """
+        answer = self.ask(
+            ChangeState, f'{name}/change_state', transition=Transition(id=transition))
+        # Asked for twice, it was made the first time.
+        if not answer.success and self._state(name) != _REACHED[transition]:
+            raise SysidError('a node does not change its state', where=name)
+
     def stop(self) -> bool:
         """Stop the motion and end the recording that are under way; whether the robot rests.
 
@@ -192,7 +237,7 @@ class Operator:
             ExcitationStatus, 'excitation_node/status',
             lambda message: phases.append(message.phase), 1)
         try:
-            self.ask(Trigger, _STOP)
+            self.ask(Trigger, _STOP, again=_UNHEARD)
             phases.clear()
             deadline = time.monotonic() + _SETTLING
             while not phases or phases[-1] in _MOVING:
@@ -215,24 +260,40 @@ class Operator:
         deadline = time.monotonic() + self._patience
         while not (answer := self.ask(kind, name, **fields)).success:
             if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
-                self.spin(_AGAIN)
+                self.spin(_REFUSED)
                 continue
             raise SysidError(
                 f'{name} refused', found=getattr(answer, 'code', None),
                 fix=answer.message.rstrip('.'))
         return answer
 
-    def ask(self, kind: Any, name: str, **fields: Any) -> Any:
-        """The answer of a service.
+    def ask(self, kind: Any, name: str, *, again: float | None = None, **fields: Any) -> Any:
+        """The answer of a service, asked for again where that does no harm.
+
+        Args:
+            kind: The service's type.
+            name: Its name.
+            again: Time in [s] without an answer after which it is; by default the operator's.
+            fields: Fields of the request.
 
         Raises:
             SysidError: There is none.
         """
-        client = self._client(kind, name)
+        client, asked = self._client(kind, name), kind.Request(**fields)
         self.wait(client.service_is_ready, f'the service {name}')
-        future = client.call_async(kind.Request(**fields))
-        self.wait(future.done, f'an answer of {name}')
-        return future.result()
+        once = not repeatable(kind, asked)
+        request = ServiceRequest(
+            client, asked, again=math.inf if once else again or self._again)
+        try:
+            self.wait(request.poll, f'an answer of {name}', fix=(
+                'It may have been granted: see what holds now before you ask again' if once
+                else None))
+        except SysidError:
+            if request.answer is None:
+                raise
+        finally:
+            request.drop()
+        return request.answer
 
     def _client(self, kind: Any, name: str) -> Any:
         if name not in self._clients:
@@ -248,17 +309,16 @@ class Operator:
         client = ActionClient(self._node, kind, name)
         try:
             self.wait(client.server_is_ready, f'the action {name}')
-            accepted = client.send_goal_async(
-                kind.Goal(**fields),
-                feedback_callback=lambda message: self._feedback(message.feedback))
-            self.wait(accepted.done, f'an answer of {name}')
-            ended = accepted.result().get_result_async()
-            while not ended.done():
+            request = GoalRequest(
+                client, name, kind.Goal(**fields),
+                lambda message: self._feedback(message.feedback), again=self._again)
+            self.wait(lambda: request.poll() or request.accepted, f'an answer of {name}')
+            while not request.poll():
                 if not client.server_is_ready():
                     raise SysidError(
                         f'{name} is gone', fix='See what its node printed, and start it again')
                 self.spin(0.1)
-            return ended.result().result
+            return request.result
         finally:
             client.destroy()
 

@@ -211,6 +211,9 @@ def test_a_second_start_is_refused_with_the_running_id(setup):
     second = setup.start('two')
     assert (second.success, second.code) == (False, ResultCode.BUSY)
     assert 'one' in second.message
+    # Asked for by its name, it is what got no answer.
+    again = setup.start('one')
+    assert (again.success, again.recording) == (True, 'one')
     setup.stop()
     taken = setup.start('one')
     assert (taken.success, taken.code) == (False, ResultCode.INVALID_REQUEST)

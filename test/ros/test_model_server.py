@@ -84,6 +84,14 @@ def test_commit_hand_out_acknowledge_and_roll_back(ros, server, fits):
     assert len(server.list(limit=1).revisions) == 1
 
 
+def test_a_rollback_that_is_asked_for_again_gives_the_same_revision(server):
+    server.start()
+    initial = server.get().info.revision
+    first, again = server.rollback(revision=initial), server.rollback(revision=initial)
+    assert again.success and again.revision == first.revision
+    assert len(server.list().revisions) == 2
+
+
 def test_a_revision_survives_the_end_of_the_process(ros, server):
     server.copy('fit_1')
     server.start()
