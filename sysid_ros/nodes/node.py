@@ -26,6 +26,7 @@ from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
 from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
 from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.nodes.sole_node import SoleNode
 
 Settings = TypeVar('Settings', bound=NodeSettings)
 
@@ -71,6 +72,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
         self._fault, self._priority = '', 0
+        self._sole = SoleNode(self, HEARTBEAT_TOPIC)
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -269,7 +271,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; what was made is taken back where it fails."""
-        outcome = self._transition(self.configure, undo=self._forget)
+        outcome = self._transition(self._configure_alone, undo=self._forget)
         # What was loaded stays. A search through it for garbage holds a node up: measured, 0.4 s.
         gc.freeze()
         return outcome
@@ -293,11 +295,16 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """Deactivate and clean up, from whatever state."""
         return self._transition(self.deactivate)
 
+    def _configure_alone(self) -> None:
+        self._sole.take_name()
+        self.configure()
+
     def _activate_loaded(self) -> None:
         missing = self.loading()
         if missing:
             raise SysidError(
                 'the node is not ready to be activated', found=missing, fix='Wait until it is')
+        self._sole.require_unheard()
         self.activate()
 
     def _transition(
@@ -340,15 +347,17 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         while self._entities:
             destroy, entity = self._entities.pop()
             destroy(entity)
+        self._sole.give_name_back()
 
     def _beat(self) -> None:
         state = Heartbeat.INACTIVE
         if self.active:
             state = Heartbeat.WORKING if self.working() else Heartbeat.ACTIVE
-        self._heartbeat.publish(Heartbeat(
+        heartbeat = Heartbeat(
             stamp=self.get_clock().now().to_msg(), node=self.get_fully_qualified_name(),
-            state=Heartbeat.ERROR if self._fault else state, message=self._fault,
-        ))
+            state=Heartbeat.ERROR if self._fault else state, message=self._fault)
+        self._sole.know_again(heartbeat)
+        self._heartbeat.publish(heartbeat)
 
 
 @functools.cache
