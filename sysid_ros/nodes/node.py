@@ -67,12 +67,13 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     settings_class: ClassVar[type[NodeSettings]]
 
     def __init__(self, name: str) -> None:
+        # Before all else: nodes whose parameters are refused are destroyed, too.
+        self._sole = SoleNode(self, HEARTBEAT_TOPIC)
         super().__init__(name)
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
         self._fault, self._priority = '', 0
-        self._sole = SoleNode(self, HEARTBEAT_TOPIC)
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -268,6 +269,11 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._diagnostics.publish(array)
 
     # Lifecycle
+
+    def destroy_node(self) -> None:
+        """Destroy the node, in whatever state; its name is free from then on."""
+        self._sole.give_name_back()
+        super().destroy_node()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Configure; what was made is taken back where it fails."""

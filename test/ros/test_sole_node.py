@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import ClassVar
 
 import pytest
 
 from sysid_ros.msg import Heartbeat
-from sysid_ros.nodes.node import HEARTBEAT_TOPIC
+from sysid_ros.nodes.node import HEARTBEAT_TOPIC, SysidNode
+from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.nodes.sole_node import _address, _bound
 
 NAME = '/sender'
 TAKEN = 'there is a node of this name already'
+
+
+class Other(SysidNode[NodeSettings]):
+    settings_class: ClassVar = NodeSettings
 
 
 @pytest.fixture
@@ -76,19 +82,33 @@ def test_a_node_that_is_cleaned_up_gives_its_name_back(ros, node):
     assert node.configured
 
 
+def test_a_node_that_is_destroyed_gives_its_name_back(ros, node):
+    other = Other('other')
+    other.trigger_configure()
+    assert other.configured
+    other.destroy_node()
+    with _bound(_address(ros.domain, '/other'), '/other') as mine:
+        assert mine is not None
+
+
 def test_a_process_that_was_forked_does_not_keep_the_name(ros, node):
     node.trigger_configure()
+    begun, say = os.pipe()
     child = os.fork()
     if child == 0:
+        os.write(say, b'.')
         time.sleep(60.0)
         os._exit(0)
     try:
+        assert os.read(begun, 1) == b'.'
         node.trigger_cleanup()
         with _bound(_address(ros.domain, NAME), NAME) as mine:
             assert mine is not None
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.close(begun)
+        os.close(say)
 
 
 def test_long_names_have_an_address_each_and_domains_their_own():
