@@ -19,6 +19,10 @@ from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.regression.consistent.consistent import ConsistentLeastSquares
 from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.fleet_prior import (
+    FleetLeastSquares,
+    FleetPriorSettings,
+)
 from sysid_ros.estimation.regression.consistent.prior_strength import (
     CrossValidatedPrior,
     StrengthSearch,
@@ -34,7 +38,7 @@ from sysid_ros.estimation.trajectory.settings import (
 )
 from sysid_ros.settings import StrictSettings
 
-_AUTO = 'auto'
+_AUTO, _FLEET = 'auto', 'fleet'
 
 
 class FitSettings(StrictSettings):
@@ -51,7 +55,9 @@ class FitSettings(StrictSettings):
             none, or all bodies where the robot has actuators: ``[]`` frees these, too.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
             cross-validation within the training data.
-        strength_search: How that is done.
+        fleet: Distribution of the fleet that the robot is expected to be of, as the prior of the
+            entropic estimator; ``prior_strength`` then weighs it, and is 1 by default.
+        strength_search: How the weight of a prior is cross-validated.
         plausibility: Margins and ranges of masses in a consistent estimator.
         reference_cutoff: Cut-off in [Hz] of the reference that the simulated robot of
             instrumental variables tracks; by default from the band of the motion.
@@ -70,6 +76,7 @@ class FitSettings(StrictSettings):
     minimum_velocity: float | tuple[float, ...] = 0.0
     fixed: tuple[str, ...] | None = None
     prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
+    fleet: FleetPriorSettings | None = None
     strength_search: StrengthSearch = StrengthSearch()
     plausibility: Plausibility | None = None
     reference_cutoff: float | None = Field(default=None, gt=0.0)
@@ -88,12 +95,12 @@ class FitSettings(StrictSettings):
             ConfigurationError: There is no such estimator, or a setting does not go with it.
         """
         given = self._given(name)
-        strange = [key for key in given if key not in settings_of(name)]
+        strange = [key for key in given if key not in _settings_of(name)]
         # What a command names in place of the one in the file takes what it has.
         if strange and name == self.estimator:
             raise ConfigurationError(
                 f'{name} has no such setting', where='fit', found=', '.join(strange),
-                allowed=', '.join(sorted(settings_of(name))),
+                allowed=', '.join(sorted(_settings_of(name))),
                 fix=_whose(strange[0], given[strange[0]]))
         if name not in TRAJECTORY_ESTIMATORS:
             self.build(name)
@@ -129,9 +136,9 @@ class FitSettings(StrictSettings):
             ConfigurationError: There is no such estimator.
         """
         name = name or self.estimator
-        known = settings_of(name)
-        estimator = make_estimator(name, **{
-            key: value for key, value in self._given(name).items() if key in known})
+        known = _settings_of(name)
+        given = {key: value for key, value in self._given(name).items() if key in known}
+        estimator = FleetLeastSquares(**given) if _FLEET in given else make_estimator(name, **given)
         if self.prior_strength == _AUTO and isinstance(estimator, ConsistentLeastSquares):
             return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
         return OuterIteration(estimator)
@@ -140,14 +147,20 @@ class FitSettings(StrictSettings):
         """What was said about estimators of one kind, by the names of their settings."""
         given = {
             'prior_strength': None if self.prior_strength == _AUTO else self.prior_strength,
-            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff}
+            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
+            _FLEET: self.fleet}
         said = {key: value for key, value in given.items() if value is not None}
         return said | (self.trajectory.given() if name in TRAJECTORY_ESTIMATORS else {})
 
 
+def _settings_of(name: str) -> frozenset[str]:
+    """Names of the settings of an estimator, with the fleet where it takes one as its prior."""
+    return settings_of(name) | ({_FLEET} if name == FleetLeastSquares.name else frozenset())
+
+
 def _whose(key: str, value: Any) -> str:
     """What to do with a setting that the chosen estimator does not have."""
-    owners = [name for name in REGRESSION_ESTIMATORS if key in settings_of(name)]
+    owners = [name for name in REGRESSION_ESTIMATORS if key in _settings_of(name)]
     if owners:
         return f'Take it out, or choose an estimator that has it: {", ".join(owners)}'
     owner = next(

@@ -1,10 +1,11 @@
 r"""Distribution of the parameters of robots of one type, by expectation and maximisation.
 
-Robot i has coordinates :math:`x_i \sim N(\mu, \Lambda)` (:mod:`sysid_ros.fleet.coordinates`), of
-which its fits tell :math:`\hat\beta_i = K \theta(x_i) + \epsilon_i` with
-:math:`\epsilon_i \sim N(0, \Sigma_i)`. The posterior of each robot is that of Laplace, by steps of
-Gauss and Newton in every round; then :math:`\mu` is the mean of the robots, and
-:math:`\Lambda` their scatter and uncertainty (Dempster, Laird and Rubin 1977). :math:`\Lambda` has
+Robot i has coordinates :math:`x_i \sim N(\mu, \Lambda)` (:mod:`fleet_coordinates
+<sysid_ros.estimation.regression.consistent.fleet_coordinates>`), of which its fits tell
+:math:`\hat\beta_i = K \theta(x_i) + \epsilon_i` with :math:`\epsilon_i \sim N(0, \Sigma_i)`. The
+posterior of each robot is that of Laplace, by steps of Gauss and Newton in every round; then
+:math:`\mu` is the mean of the robots, and :math:`\Lambda` their scatter and uncertainty (Dempster,
+Laird and Rubin 1977). :math:`\Lambda` has
 a block for each body and for each kind of term. A few robots cannot tell a block, so each is shrunk
 to a multiple of the unit matrix, which in these coordinates depends on no frame, as an inverse
 Wishart prior does.
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.fleet.coordinates import FleetCoordinates
+from sysid_ros.estimation.regression.consistent.fleet_coordinates import FleetCoordinates
+from sysid_ros.estimation.regression.consistent.fleet_prior import FleetPriorSettings
 from sysid_ros.fleet.observations import FleetObservations
 
 #: Fewest robots that make a distribution.
@@ -73,6 +75,29 @@ class FleetDistribution:
     def spread(self) -> np.ndarray:
         """Standard deviations of the coordinates, shape ``(c,)``: relative changes, or steps."""
         return np.sqrt(np.diag(self.covariance))
+
+    def as_prior(self, robots: int) -> FleetPriorSettings:
+        """The distribution around its mean as the ``fleet:`` section of a fit of a new robot.
+
+        Args:
+            robots: Number of robots that it was estimated with.
+        """
+        own, theta = self.coordinates, self.theta
+        names = own.reference.names
+        around = own.recentred(theta)
+        inertial = [own.reference.body_slice(body) for body in own.bodies]
+        rows = np.concatenate([*(np.arange(each.start, each.stop) for each in inertial), own.terms])
+        slopes = [coordinates.parameters(x[None])[1][0][rows] for coordinates, x in (
+            (around, np.zeros(own.count)), (own, self.mean))]
+        change = np.linalg.solve(*slopes)
+        covariance = change @ self.predictive @ change.T
+        return FleetPriorSettings(
+            robots=robots, bodies=own.bodies,
+            terms={names[k]: float(theta[k]) for k in own.terms},
+            steps={names[k]: float(own.steps[k]) for k in own.terms if own.steps[k]},
+            covariance=tuple(
+                tuple(float(f'{value:.9g}') for value in row[:k])
+                for k, row in enumerate(0.5 * (covariance + covariance.T), start=1)))
 
     def posterior(
         self, observed: FleetObservations, start: np.ndarray | None = None, steps: int = 30, *,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.regression.consistent.fleet_coordinates import FleetCoordinates
 from sysid_ros.fleet.anomalies import FALSE_ALARMS, PartScores, find_split, known_directions
-from sysid_ros.fleet.coordinates import FleetCoordinates
 from sysid_ros.fleet.distribution import (
     LEAST,
     FleetDistribution,

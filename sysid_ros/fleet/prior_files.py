@@ -14,6 +14,7 @@ import yaml
 from sysid_ros.errors import EstimationError, ReleaseError, listed, unreadable
 from sysid_ros.estimation.estimator import settings_of
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.regression.consistent.fleet_prior import FleetLeastSquares
 from sysid_ros.fleet.anomalies import FALSE_ALARMS
 from sysid_ros.fleet.prior import FleetCluster, FleetPrior, fleet_prior
 from sysid_ros.fleet.record import FitRecord
@@ -29,7 +30,7 @@ _DESCRIPTION = {'urdf': 'robot.urdf', 'mjcf': 'robot.xml'}
 _HEADER = """\
 # Prior of {count} robots of one type, for the next one: sysid fit BAG --settings this file, or a
 # row of sysid batch; for sysid fit of a CSV or NPZ file, add it as recording: file.
-# The description has the mean of the fleet, and prior_strength is the inverse of its variance.
+# The description has the mean of the fleet, {strength}.
 """
 # Names of robots that are shown.
 _MOST = 12
@@ -144,19 +145,32 @@ def _write_cluster(cluster: FleetCluster, setup: FitSetup, folder: Path) -> None
     exported = export_description(robot, parameters)
     for file, content in (files | {name: exported.xml}).items():
         write_atomically(folder / file, content)
-    text = _HEADER.format(count=len(cluster.robots)) + yaml.safe_dump(
-        _settings(cluster, setup, section), sort_keys=False, allow_unicode=True)
+    settings = _settings(cluster, setup, section)
+    strength = ('and fleet: how far its robots are from it' if 'fleet' in settings['fit'] else
+                'and prior_strength is the inverse of its variance')
+    # Rows of the covariance on a line each.
+    text = _HEADER.format(count=len(cluster.robots), strength=strength) + yaml.safe_dump(
+        settings, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10_000)
     write_atomically(folder / SETTINGS, text.encode())
+
 
 def _settings(
     cluster: FleetCluster, setup: FitSetup, robot: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Settings of the runs, with the fleet's description and the strength of its prior."""
+    """Settings of the runs, with the fleet's description and distribution.
+
+    Estimators that cannot take the distribution have the strength of a prior instead; and so has
+    the entropic one where a body is fixed in part.
+    """
     settings = setup.settings.model_dump(
         mode='json', exclude_unset=True, exclude={'folder', 'known'})
     settings['robot'] |= robot
     settings['recording'] = without_files(settings['recording'])
-    fit = settings.get('fit', {})
-    if 'prior_strength' in settings_of(setup.settings.fit.estimator):
+    fit = {key: value for key, value in settings.get('fit', {}).items() if key != 'prior_strength'}
+    estimator, distribution = setup.settings.fit.estimator, cluster.distribution
+    if estimator == FleetLeastSquares.name and distribution.coordinates.whole_bodies:
+        fleet = distribution.as_prior(len(cluster.robots))
+        fit = fit | {'fleet': fleet.model_dump(mode='json', exclude_defaults=True)}
+    elif 'prior_strength' in settings_of(estimator):
         fit = fit | {'prior_strength': float(f'{cluster.prior_strength:.3g}')}
     return settings | {'fit': fit}

@@ -12,7 +12,7 @@ import numpy as np
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
-from sysid_ros.fleet.coordinates import FleetCoordinates
+from sysid_ros.estimation.regression.consistent.fleet_coordinates import FleetCoordinates
 from sysid_ros.fleet.observations import FleetObservations
 from sysid_ros.fleet.record import FitRecord, FitStatus
 from sysid_ros.fleet.results import estimates_of

@@ -6,9 +6,11 @@ import shutil
 
 import numpy as np
 import pytest
+import yaml
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.regression.consistent.fleet_prior import FleetLeastSquares
 from sysid_ros.fleet.prior_files import read_prior, write_prior
 from sysid_ros.fleet.record import FitRecord, FitStatus
 from sysid_ros.fleet.sources import FitSources
@@ -43,14 +45,27 @@ def test_the_next_robot_gets_a_description_and_settings(batch, tmp_path):
     written = write_prior(records, runs, tmp_path)
     assert [folder.name for folder in written.folders] == ['prior_1']
     settings = load_without_recording(written.folders[0] / 'settings.yaml').settings
-    strength = written.prior.clusters[0].prior_strength
-    assert settings.fit.prior_strength == pytest.approx(strength, rel=0.01)
+    assert settings.fit.prior_strength is None
+    assert settings.fit.fleet == written.prior.clusters[0].distribution.as_prior(_ROBOTS)
+    assert isinstance(settings.fit.build().estimator, FleetLeastSquares)
     assert settings.recording.file is not None
     robot = RobotModel.from_description(written.folders[0] / 'robot.urdf')
     distribution = written.prior.clusters[0].distribution
     count = 10 * len(robot.body_names)
     np.testing.assert_allclose(
         np.concatenate(robot.inertial_prior), distribution.theta[:count], rtol=1e-9, atol=1e-12)
+
+
+def test_an_estimator_that_takes_no_distribution_gets_the_strength_of_a_prior(batch, tmp_path):
+    records, runs = batch
+    file = runs / records[0].run / 'settings.yaml'
+    settings = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump(settings | {'fit': {'estimator': 'log_cholesky'}}))
+    written = write_prior(records, runs, tmp_path)
+    fit = load_without_recording(written.folders[0] / 'settings.yaml').settings.fit
+    assert fit.fleet is None
+    strength = written.prior.clusters[0].prior_strength
+    assert fit.prior_strength == pytest.approx(strength, rel=0.01)
 
 
 def test_the_prior_comes_back_from_its_file(batch, tmp_path):

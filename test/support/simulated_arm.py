@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
 import numpy as np
@@ -62,6 +62,26 @@ class SimulatedArm:
             (amplitude * omega * np.cos(angle)).sum(axis=2),
             -(amplitude * omega**2 * np.sin(angle)).sum(axis=2),
         )
+
+    def moved_by(
+        self, theta: np.ndarray, scale: float = 1.0, still: tuple[int, ...] = ()
+    ) -> SimulatedArm:
+        """An arm with other parameters, and amplitudes and frequencies of its motion scaled.
+
+        Args:
+            theta: True parameters as :attr:`truth`, offsets not looked at, shape ``(p,)``.
+            scale: Of amplitudes and of frequencies.
+            still: Joints that do not move.
+        """
+        other, joints = replace(self), len(self.joint_names)
+        inertials, viscous, dry = np.split(theta[:-joints], [-2 * joints, -joints])
+        omega, phase, amplitude = self._waves
+        amplitude = scale * amplitude
+        amplitude[list(still)] = 0.0
+        object.__setattr__(other, '_inertials', inertials)
+        object.__setattr__(other, '_friction', (dry, viscous))
+        object.__setattr__(other, '_waves', (scale * omega, phase, amplitude))
+        return other
 
     def torque(self, t: np.ndarray) -> np.ndarray:
         """True joint torque, shape ``(T, n)``."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from support.simulated_arm import DESCRIPTION
-from sysid_ros.fleet.coordinates import FleetCoordinates
+from sysid_ros.estimation.regression.consistent.fleet_coordinates import FleetCoordinates
 from sysid_ros.fleet.distribution import FleetDistribution
 from sysid_ros.fleet.observations import FleetObservations
 from sysid_ros.mechanics.base_parameters import base_parameters

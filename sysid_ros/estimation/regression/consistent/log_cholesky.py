@@ -25,13 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.consistent.consistent import ConsistentLeastSquares, verified
 from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet
+from sysid_ros.estimation.regression.consistent.interior_point.program import (
+    ConstrainedLeastSquares,
+)
 from sysid_ros.estimation.regression.consistent.interior_point.state import MISFIT_TOLERANCE
 from sysid_ros.estimation.regression.consistent.log_det_objective import LogDetObjective
 from sysid_ros.estimation.regression.directions import DataDirections
@@ -41,6 +44,35 @@ _ARMIJO = 1e-4
 _SHORTEST_STEP = 1e-10
 # The inner problem is solved to this part of the accuracy, in so many iterations at most.
 _INNER_ACCURACY, _INNER_ITERATIONS = 0.1, 200
+
+
+class SmoothObjective(Protocol):
+    """What sequential quadratic programming minimises; see :class:`LogDetObjective`."""
+
+    strength: float
+
+    @property
+    def inside(self) -> np.ndarray:
+        """A point strictly inside of what is allowed, shape ``(f,)``."""
+
+    @property
+    def start(self) -> np.ndarray:
+        """Where the minimum is sought from, strictly inside, shape ``(f,)``."""
+
+    def misfit(self, z: np.ndarray) -> float:
+        """Half the squared weighted residual."""
+
+    def value(self, z: np.ndarray) -> float:
+        """The objective; infinite where it is not defined."""
+
+    def prior_curvature(self, z: np.ndarray) -> np.ndarray:
+        """Hessian of the weighted prior, shape ``(f, f)``."""
+
+    def predicted(self, z: np.ndarray, step: np.ndarray) -> tuple[float, float]:
+        """Slope of the objective along a step ``(f,)``, and the decrease its model predicts."""
+
+    def model(self, z: np.ndarray) -> ConstrainedLeastSquares:
+        """A strictly convex quadratic model of the objective at a point, with all constraints."""
 
 
 @dataclass(frozen=True)
@@ -71,35 +103,43 @@ class LogCholeskyLeastSquares(ConsistentLeastSquares):
         Raises:
             ConfigurationError: The prior is not strictly inside of what is allowed.
         """
-        start = allowed.require_interior()
-        return self._minimise_from(start, self._objective(directions, allowed, self.prior_strength))
+        objective = self.objective(directions, allowed, self.prior_strength)
+        return self._minimise_from(objective.start, objective)
 
     def minimise_each(
         self, directions: DataDirections, allowed: FeasibleSet, strengths: Sequence[float]
     ) -> Iterator[tuple[np.ndarray, Status]]:
         """Minima for falling strengths of the prior, each starting from the one before."""
-        z = allowed.require_interior()
+        z: np.ndarray | None = None
         for strength in strengths:
-            z, status, _ = self._minimise_from(z, self._objective(directions, allowed, strength))
+            objective = self.objective(directions, allowed, strength)
+            z, status, _ = self._minimise_from(objective.start if z is None else z, objective)
             yield verified(allowed, z, status)
 
     def prior_curvature(
         self, directions: DataDirections, allowed: FeasibleSet, z: np.ndarray
     ) -> np.ndarray:
         """Hessian of the weighted divergence, ``(f, f)``; see :class:`ConsistentLeastSquares`."""
-        return self._objective(directions, allowed, self.prior_strength).prior_curvature(z)
+        return self.objective(directions, allowed, self.prior_strength).prior_curvature(z)
 
     def describe(self) -> dict[str, Any]:
         """Settings as plain values."""
         return {**super().describe(), 'tolerance': self.tolerance}
 
-    def _objective(
+    def objective(
         self, directions: DataDirections, allowed: FeasibleSet, strength: float
-    ) -> LogDetObjective:
+    ) -> SmoothObjective:
+        """What is minimised inside of the constraints.
+
+        Args:
+            directions: What the weighted rows tell.
+            allowed: What physics allows.
+            strength: Weight of the prior.
+        """
         return LogDetObjective(directions, allowed, self.plausibility.margin, strength)
 
     def _minimise_from(
-        self, z: np.ndarray, objective: LogDetObjective
+        self, z: np.ndarray, objective: SmoothObjective
     ) -> tuple[np.ndarray, Status, int]:
         """Newton's method inside of the constraints, with a line search.
 

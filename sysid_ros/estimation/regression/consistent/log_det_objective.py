@@ -46,6 +46,11 @@ class LogDetObjective:
         """A point strictly inside of what is allowed, shape ``(f,)``."""
         return self.allowed.require_interior()
 
+    @property
+    def start(self) -> np.ndarray:
+        """Where the minimum is sought from, strictly inside, shape ``(f,)``."""
+        return self.inside
+
     def misfit(self, z: np.ndarray) -> float:
         """Half the squared weighted residual."""
         residual = self._residual(z)

@@ -60,6 +60,12 @@ class FleetCoordinates:
         known, free = self.reference, self.reference.free
         return tuple(body for body in known.bodies if free[known.body_slice(body)].any())
 
+    @property
+    def whole_bodies(self) -> bool:
+        """Whether all parameters of each of these bodies are free."""
+        known, free = self.reference, self.reference.free
+        return all(free[known.body_slice(body)].all() for body in self.bodies)
+
     @cached_property
     def terms(self) -> np.ndarray:
         """Indices of free parameters that belong to no body, shape ``(k,)``."""
@@ -135,6 +141,40 @@ class FleetCoordinates:
                 theta[:, index] *= np.exp(x[:, k])
                 slope[:, index, k] = theta[:, index]
         return theta, slope
+
+    def at(self, theta: np.ndarray) -> np.ndarray:
+        """Coordinates of parameters, the inverse of :meth:`parameters`.
+
+        Args:
+            theta: Parameters of one robot, shape ``(p,)``.
+
+        Returns:
+            Shape ``(c,)``; infinite entries where a body is not consistent or a parameter with a
+            logarithm is not positive.
+        """
+        x = np.full(self.count, np.inf)
+        for k, body in enumerate(self.bodies):
+            half = np.linalg.solve(
+                self._roots[k], pseudo_inertia(theta[self.reference.body_slice(body)]))
+            values, vectors = np.linalg.eigh(np.linalg.solve(self._roots[k], half.T))
+            if values[0] > 0.0:
+                logarithm = (vectors * np.log(values)) @ vectors.T
+                x[BODY * k:BODY * (k + 1)] = np.tensordot(_BASIS, logarithm, axes=2)
+        for k, index in enumerate(self.terms, start=BODY * len(self.bodies)):
+            value, reference = theta[index], self.reference.values[index]
+            if self.steps[index]:
+                x[k] = (value - reference) / self.steps[index]
+            elif value / reference > 0.0:
+                x[k] = np.log(value / reference)
+        return x
+
+    def recentred(self, theta: np.ndarray) -> FleetCoordinates:
+        """Coordinates of the same parameters around others, consistent and positive.
+
+        Args:
+            theta: The new reference, shape ``(p,)``.
+        """
+        return FleetCoordinates(self.reference.with_values(theta), self.steps)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

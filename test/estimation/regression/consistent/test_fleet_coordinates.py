@@ -5,7 +5,7 @@ import pytest
 
 from support.simulated_fleet import arm_model, coordinates_of
 from sysid_ros.errors import ParameterError
-from sysid_ros.fleet.coordinates import BODY, FleetCoordinates
+from sysid_ros.estimation.regression.consistent.fleet_coordinates import BODY, FleetCoordinates
 from sysid_ros.robot.inertia import is_consistent, log_det_divergence
 
 
@@ -67,3 +67,22 @@ def test_a_reference_that_is_no_real_body_is_refused(coordinates):
     broken = FleetCoordinates(coordinates.reference.with_values(values), coordinates.steps)
     with pytest.raises(ParameterError, match='not physically consistent'):
         broken.parameters(np.zeros((1, coordinates.count)))
+
+
+def test_coordinates_of_parameters_are_those_they_were_made_with(coordinates, rng):
+    for x in rng.normal(scale=0.5, size=(5, coordinates.count)):
+        theta = coordinates.parameters(x[None])[0][0]
+        np.testing.assert_allclose(coordinates.at(theta), x, atol=1e-9)
+        again = coordinates.recentred(theta)
+        np.testing.assert_allclose(again.at(theta), 0.0, atol=1e-9)
+
+
+def test_what_is_no_body_or_no_friction_has_no_coordinates(coordinates):
+    theta = coordinates.reference.values.copy()
+    body = coordinates.reference.body_slice(coordinates.bodies[1])
+    friction = coordinates.reference.index('base_yaw.viscous_friction')
+    theta[body.start], theta[friction] = -1.0, 0.0
+    x = coordinates.at(theta)
+    assert np.isinf(x[coordinates.parts[coordinates.bodies[1]]]).all()
+    assert np.isinf(x[coordinates.parts['joint base_yaw'][0]])
+    assert np.isfinite(x[coordinates.parts[coordinates.bodies[0]]]).all()
