@@ -62,14 +62,15 @@ def compare_parameters(estimates: Sequence[Estimate]) -> tuple[ComparedParameter
         raise ConfigurationError(
             'there is nothing to compare', found=f'{len(estimates)} run', allowed='two or more')
     names = [name for name in estimates[0].parameters.names if all(
-        name in estimate.parameters and 0.0 < _deviation(estimate, name) < np.inf
+        name in estimate.parameters and 0.0 < interval_deviation(estimate, name) < np.inf
         for estimate in estimates)]
     if not names:
         raise ConfigurationError(
             'no parameter has an interval in every run',
             fix='Compare runs of the same robot whose fits converged')
     values = np.array([[estimate.parameters[name] for estimate in estimates] for name in names])
-    sigma = np.array([[_deviation(estimate, name) for estimate in estimates] for name in names])
+    sigma = np.array([
+        [interval_deviation(estimate, name) for estimate in estimates] for name in names])
     agreement = np.array([_homogeneity(*pair) for pair in zip(values, sigma, strict=True)])
     slopes = [_slope(*pair) for pair in zip(values, sigma, strict=True)]
     differs, drifts = _holm(agreement), _holm(np.array([chance for _, chance in slopes]))
@@ -81,8 +82,13 @@ def compare_parameters(estimates: Sequence[Estimate]) -> tuple[ComparedParameter
         for k, name in enumerate(names))
 
 
-def _deviation(estimate: Estimate, name: str) -> float:
-    """Standard deviation of a parameter, scaled so that 1.96 of it make the 95 % interval."""
+def interval_deviation(estimate: Estimate, name: str) -> float:
+    """Standard deviation of a parameter, scaled so that 1.96 of it make the 95 % interval.
+
+    Args:
+        estimate: The estimate.
+        name: Name of the parameter.
+    """
     k = estimate.parameters.index(name)
     noise, between = float(estimate.standard_deviation[k]), estimate.between
     if between is None or not np.isfinite(between.standard_deviation[k]):

@@ -132,16 +132,22 @@ def _write_provenance(
         'base_revision': job.base_revision,
         'recordings': list(job.recordings),
         'recording_sha256': str(estimate.provenance.get('sha256', '')),
-        'recording_end': max(map(_end, fitted)),
+        'recording_end': max(map(recording_end, fitted)),
         'estimated': time.time_ns(),
     } | figures
     text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(job.folder / PROVENANCE, text.encode())
 
 
-def _end(identification: Identification) -> int:
-    """Time of the last message in [ns] since 1970; 0 where a damaged bag does not say."""
+def recording_end(identification: Identification) -> int:
+    """Time of a recording's last message in [ns] since 1970; 0 where it is no bag, or damaged.
+
+    Args:
+        identification: Settings of the recording.
+    """
     settings = identification.settings
+    if settings.recording.format != 'rosbag':
+        return 0
     try:
         with open_bag(identification.folder / str(settings.recording.file)) as bag:
             return int(bag.end_time) - 1

@@ -1,0 +1,257 @@
+r"""Change points of a series of estimates: steps and trends, at a stated rate of false alarms.
+
+Values :math:`y_i` at stamps :math:`t_i` are :math:`y_i = a + b\,r_i + e_i` with variances
+:math:`\sigma_i^2 + s^2`: what each fit says of itself, and what runs scatter beyond that, which
+successive differences tell whatever drifts (von Neumann 1941). With the regressor r of a step or of
+a trend that begins at run :math:`\tau`, the generalised likelihood ratio is
+:math:`\max_\tau z_\tau^2`, z the estimate of b in its standard deviations (Willsky and Jones
+1976). An alarm is the first run at which it exceeds a threshold. The threshold is the quantile of
+its largest value over series of independent normal errors at the same stamps, which are treated in
+the same way; beyond the samples its tail is that of the square of a Student's t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+#: Fewest runs in which a change is sought.
+LEAST = 6
+# Fewest runs before a step, and since a change; and runs after an alarm by which it is told what
+# kind of change it was.
+_BEFORE, _AFTER, _MORE = 3, 2, 6
+# Changes are sought in the last runs only: an older one was found when it was younger.
+_WINDOW = 120
+# Fewest and most series that the threshold is simulated with, and numbers in all of them.
+_SERIES, _MOST_SERIES, _NUMBERS = 1000, 20_000, 400_000
+# Upper part of them that tells the tail.
+_TAIL = 0.05
+# Neighbours on each side of a run, and standard deviations from their median that errors reach.
+_NEAR, _FAR = 2, 3.5
+# The median absolute deviation as a standard deviation.
+_NORMAL_MAD = 1.4826
+# Scatter below this part of the values is rounding.
+_ROUNDING = 1e-9
+
+
+class ChangeKind(StrEnum):
+    """How values change."""
+
+    STEP = 'step'
+    TREND = 'trend'
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a parameter.
+
+    Attributes:
+        kind: A step, or a trend from then on.
+        begin: Index of the first run after a step, or of the last before a trend.
+        found: Index of the run at which it was told from chance.
+        size: Size of the step, or slope of the trend per unit of time.
+        deviation: Standard deviation of that.
+    """
+
+    kind: ChangeKind
+    begin: int
+    found: int
+    size: float
+    deviation: float
+
+
+def without_bad_runs(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Values no further from the median of their neighbours than errors are: one bad run is none.
+
+    Args:
+        values: m series of n values, shape ``(m, n)``.
+        deviations: Standard deviations of each, shape ``(n,)``.
+
+    Returns:
+        Shape ``(m, n)``.
+    """
+    typical = _NORMAL_MAD * np.median(np.abs(np.diff(values, axis=1)), axis=1) / np.sqrt(2.0)
+    reach = _FAR * np.maximum(typical[:, None], deviations)
+    padded = np.pad(values, ((0, 0), (_NEAR, _NEAR)), constant_values=np.nan)
+    near = np.nanmedian(
+        np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEAR + 1, axis=1), axis=2)
+    return np.asarray(np.clip(values, near - reach, near + reach))
+
+
+def scatter(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Standard deviation of runs beyond what they say of themselves, from successive differences.
+
+    Args:
+        values: m series of n values, shape ``(m, n)``.
+        deviations: Standard deviations of each, shape ``(n,)``.
+
+    Returns:
+        Shape ``(m,)``; zero where the runs explain all of it.
+    """
+    differences = np.diff(values, axis=1) ** 2
+    own = deviations[1:] ** 2 + deviations[:-1] ** 2
+    return np.sqrt(np.maximum(0.5 * np.mean(differences - own, axis=1), 0.0))
+
+
+def find_changes(
+    t: np.ndarray, values: np.ndarray, deviations: np.ndarray, threshold: float
+) -> tuple[Change, ...]:
+    """Changes of one series in their order; after each one the series begins anew.
+
+    Another change in the direction of a trend belongs to the trend.
+
+    Args:
+        t: Times, shape ``(n,)``, increasing.
+        values: Shape ``(n,)``.
+        deviations: Standard deviations, scatter included, above zero, shape ``(n,)``.
+        threshold: See :func:`alarm_threshold`.
+    """
+    changes: list[Change] = []
+    first = 0
+    while len(t) - first >= LEAST:
+        own = slice(first, len(t))
+        change = _first_alarm(t[own], values[own], deviations[own], threshold)
+        if change is None:
+            break
+        begin, found = first + change.begin, first + change.found
+        before = changes[-1] if changes else None
+        # Few runs of a trend may look like a step.
+        goes_on = (
+            before is not None and before.kind is ChangeKind.TREND
+            and before.size * change.size > 0.0)
+        if not goes_on:
+            changes.append(Change(change.kind, begin, found, change.size, change.deviation))
+        first = begin if change.kind is ChangeKind.STEP else found
+    return tuple(changes)
+
+
+def trend_since(
+    t: np.ndarray, values: np.ndarray, deviations: np.ndarray, begin: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Level and slope of a weighted straight line through the runs since one of them.
+
+    Args:
+        t: Times, shape ``(n,)``.
+        values: Shape ``(n,)``.
+        deviations: Standard deviations, above zero, shape ``(n,)``.
+        begin: Index of the first run, two or more before the last.
+
+    Returns:
+        Level at the last run and slope, shape ``(2,)``, and their covariance, shape ``(2, 2)``.
+    """
+    rows = np.stack([np.ones(len(t) - begin), t[begin:] - t[-1]], axis=1)
+    weighted = rows / deviations[begin:, None]
+    covariance = np.linalg.inv(weighted.T @ weighted)
+    return covariance @ (weighted.T @ (values[begin:] / deviations[begin:])), covariance
+
+
+def alarm_threshold(t: np.ndarray, chance: float) -> float:
+    """Threshold that a series without a change exceeds with a probability, over all of its runs.
+
+    Args:
+        t: Times of the runs, shape ``(n,)``, :data:`LEAST` or more.
+        chance: Probability, between 0 and 1.
+    """
+    tail, excess = _largest_by_chance(tuple(((t - t[0]) / (t[-1] - t[0])).round(6).tolist()))
+    index = min(int((1.0 - chance) * len(tail)), len(tail) - 1)
+    if chance < _TAIL:
+        beyond = tail[int((1.0 - _TAIL) * len(tail))] + excess * np.log(_TAIL / chance)
+    else:
+        beyond = tail[index]
+    freedom = _freedom(len(t))
+    return float(freedom * np.expm1(beyond / freedom))
+
+
+@lru_cache(maxsize=64)
+def _largest_by_chance(times: tuple[float, ...]) -> tuple[np.ndarray, float]:
+    r"""Largest ratios of series without a change, in order, and the scale of their upper tail.
+
+    As :math:`\nu \log(1 + z^2/\nu)`, whose tail is exponential where z is a Student's t.
+    """
+    t = np.array(times)
+    count = min(max(_NUMBERS // len(t), _SERIES), _MOST_SERIES)
+    values = np.random.default_rng(len(t)).normal(size=(count, len(t)))
+    values = without_bad_runs(values, np.zeros(len(t)))
+    own = np.maximum(scatter(values, np.zeros(len(t))), _ROUNDING)
+    largest = np.zeros(count)
+    for end in range(LEAST, len(t) + 1):
+        ratios = _ratios(t[:end], values[:, :end], np.ones(end))[0]
+        largest = np.maximum(largest, ratios.max(axis=(0, 2)))
+    freedom = _freedom(len(t))
+    ordered = np.sort(freedom * np.log1p(largest / own**2 / freedom))
+    upper = ordered[int((1.0 - _TAIL) * len(ordered)):]
+    return ordered, float(np.mean(upper - upper[0]))
+
+
+def _freedom(count: int) -> float:
+    """Degrees of freedom of the scatter of so many runs by their successive differences."""
+    return 2.0 * (count - 1) ** 2 / (3.0 * count - 4.0)
+
+
+def _first_alarm(
+    t: np.ndarray, values: np.ndarray, deviations: np.ndarray, threshold: float
+) -> Change | None:
+    """The change at the first run whose ratio exceeds the threshold, sized by all runs."""
+    for end in range(LEAST, len(t) + 1):
+        ratios, _, _ = _ratios(t[:end], values[None, :end], deviations[:end])
+        if ratios.max() <= threshold:
+            continue
+        # Of what kind it is, the runs after the alarm tell better.
+        last = min(end + _MORE, len(t))
+        ratios, _, _ = _ratios(t[:last], values[None, :last], deviations[:last])
+        kind, _, place = np.unravel_index(int(ratios.argmax()), ratios.shape)
+        begin = _places(last)[place]
+        _, sizes, own = _ratios(t, values[None], deviations, begins=np.array([begin]))
+        step = kind == 0
+        return Change(
+            ChangeKind.STEP if step else ChangeKind.TREND, int(begin) if step else int(begin) - 1,
+            end - 1, float(sizes[kind, 0, 0]), float(own[kind, 0]))
+    return None
+
+
+def _places(count: int) -> np.ndarray:
+    """Indices of the first run after a change, among so many runs."""
+    return np.arange(max(1, count - _WINDOW), count)
+
+
+def _ratios(
+    t: np.ndarray, values: np.ndarray, deviations: np.ndarray, begins: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squared ratios of steps and trends to their deviations at the last of n runs.
+
+    Args:
+        t: Times, shape ``(n,)``.
+        values: m series, shape ``(m, n)``.
+        deviations: Shape ``(n,)``.
+        begins: Indices of the first run after a change, k of them; by default :func:`_places`.
+
+    Returns:
+        Ratios and sizes, shape ``(2, m, k)``, of steps and trends, and deviations of the sizes,
+        shape ``(2, k)``.
+    """
+    begins = _places(len(t)) if begins is None else begins
+    weights = deviations**-2.0
+    mean, time = values @ weights / weights.sum(), t - t[0]
+    sums = _since(np.stack([weights, weights * time, weights * time**2]), begins)
+    # Of what is before all beginnings no sum is needed.
+    first = int(begins.min())
+    weighted = weights[first:] * (values[:, first:] - mean[:, None])
+    products = _since(np.stack([weighted, time[first:] * weighted]), begins - first)
+    onset = time[begins - 1]
+    regressors = np.stack([sums[0], sums[1] - onset * sums[0]])
+    squares = np.stack([sums[0], sums[2] - 2.0 * onset * sums[1] + onset**2 * sums[0]])
+    known = squares - regressors**2 / weights.sum()
+    scores = np.stack([products[0], products[1] - onset * products[0]])
+    # Of too few runs nothing is said; a trend may be there from the first.
+    told = (len(t) - begins >= _AFTER) & ((begins >= _BEFORE) | np.array([[False], [True]]))
+    known = np.where((known > 0.0) & told, known, np.inf)
+    sizes = scores / known[:, None]
+    return sizes * scores, sizes, known**-0.5
+
+
+def _since(terms: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """Sums of terms ``(…, n)`` from each beginning to the last, shape ``(…, k)``."""
+    return np.asarray(np.cumsum(terms[..., ::-1], axis=-1)[..., ::-1][..., begins])
