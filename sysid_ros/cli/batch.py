@@ -15,6 +15,7 @@ from pathlib import Path
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import counting
 from sysid_ros.fleet.batch import ENGINES, batch, make_pool
+from sysid_ros.fleet.page import FLEET_PAGE, write_fleet_page
 from sysid_ros.fleet.prior_files import write_prior
 from sysid_ros.fleet.record import FitStatus
 
@@ -37,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--prior', action='store_true',
         help='estimate what the committable robots have in common: a prior for the next one, '
         'clusters and outliers')
+    parser.add_argument(
+        '--page', action='store_true',
+        help=f'write {FLEET_PAGE}: verdicts, changes over time, robots against the fleet')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -52,6 +56,9 @@ def run(options: argparse.Namespace) -> ExitCode:
         written = write_prior(result.records, result.runs, folder)
         print(written)
         print(f'Written to {", ".join(str(each) for each in written.folders)}')
+    if options.page:
+        note = write_fleet_page(result.records, result.runs, result.folder)
+        print(note or f'Written to {folder / FLEET_PAGE}', file=sys.stderr if note else sys.stdout)
     statuses = {record.status for record in result.records}
     if FitStatus.FAILED in statuses:
         print(f'{len(result.failed)} failed; the next call tries them again', file=sys.stderr)

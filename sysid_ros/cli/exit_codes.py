@@ -12,6 +12,7 @@ class ExitCode(IntEnum):
     NOT_COMMITTABLE = 1
     BAD_INPUT = 2
     NOT_CONVERGED = 3
+    CHANGED = 4
     INTERRUPTED = 130
 
     @property
@@ -22,5 +23,6 @@ class ExitCode(IntEnum):
             ExitCode.NOT_COMMITTABLE: 'done, but the verdict is "not committable"',
             ExitCode.BAD_INPUT: 'a file, value or argument cannot be used',
             ExitCode.NOT_CONVERGED: 'the fit did not converge',
+            ExitCode.CHANGED: 'done, and something has changed beyond chance',
             ExitCode.INTERRUPTED: 'stopped by the user',
         }[self]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Verbs, in the order of the workflow.
 VERBS = (
     'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view', 'compare', 'batch',
-    'pack', 'payload', 'export', 'replay', 'run', 'compile', 'demo')
+    'drift', 'pack', 'payload', 'export', 'replay', 'run', 'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})
 

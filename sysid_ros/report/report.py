@@ -26,11 +26,11 @@ from sysid_ros.report.sections.registry import (
 from sysid_ros.report.sections.section import ReportModel
 
 #: What a report can be of.
-ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration']
+ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration', 'fleet']
 _SUBJECTS: dict[ReportKind, str] = {
     'run': 'Identified dynamics of', 'comparison': 'Comparison of',
     'motion': 'Planned motion of', 'load': 'Identified load of',
-    'demonstration': 'Demonstration on'}
+    'demonstration': 'Demonstration on', 'fleet': 'Fits of'}
 #: The published schema.
 SCHEMA = Path(__file__).with_name('report.schema.json')
 
