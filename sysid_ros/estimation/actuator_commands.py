@@ -14,15 +14,17 @@ from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.driven import torques_along
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.noise import correlated_squares
+from sysid_ros.recording.checks.followed_commands import require_followed, unchanged_commands
 from sysid_ros.recording.recording import Channel, Recording
+from sysid_ros.robot.model import RobotModel
 
 # Positions that lie this near to later commands, in parts of what they are from those at the same
 # time, and what counts as motion in [rad] or [m].
 _NEARER, _MOVES = 0.9, 1e-2
 # Longest lag of a servo that is looked at in [s].
 _LAG = 0.3
-# Part of the samples at the torque limit from which that is said.
-_SATURATED = 0.2
+# Part of the samples at the torque limit from which that is said, and which counts as all of them.
+_SATURATED, _ALWAYS = 0.2, 0.98
 # What a torque per unit of angle is too small by where it is of degrees, and how well that shows.
 _DEGREES, _ABOUT = 180.0 / np.pi, 2.0
 # So many times the torque that links take no wrong description explains, told by so many standard
@@ -121,6 +123,8 @@ def with_actuator_torques(recording: Recording, model: TorqueModel) -> Recording
     for channel in recording.channels_of('position'):
         if any(name in drives.actuators.names for name in channel.names):
             _require_right_order(drives, channel, commands, recording)
+            warnings += _checked_commands(
+                drives, channel, commands, model.robot, recording.source)
             channels.append(_torques(drives, channel, commands, model, warnings))
     return replace(
         recording, channels=tuple(channels), warnings=(*recording.warnings, *warnings))
@@ -176,7 +180,7 @@ def _saturation(
         each = drives.actuators.actuator_of(name)
         assert each is not None
         part = float(np.mean(np.abs(column) >= each.torque_limit))
-        if part >= 1.0:
+        if part >= _ALWAYS:
             raise RecordingError(
                 f'the actuator of {name} is at its torque limit all the time, so that nothing of '
                 'its command shows', where='robot.actuators',
@@ -222,6 +226,32 @@ def _goes_before(t: np.ndarray, q: np.ndarray, u: np.ndarray) -> bool:
         for lag in range(-most, most + 1)}
     best = min(errors, key=lambda lag: errors[lag])
     return best < 0 and errors[best] < _NEARER**2 * errors[0]
+
+
+def _checked_commands(
+    drives: ActuatedModel, channel: Channel, commands: HeldCommand, robot: RobotModel, source: str
+) -> list[str]:
+    """What is said of servos by their commands; those of positions and of velocities apart.
+
+    Raises:
+        RecordingError: Commands never change, or are of another unit, sign or joint.
+    """
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for each in drives.actuators.joints:
+        if each.joint in channel.names and each.kind.regulates:
+            slides = robot.joint_types[robot.joint_index(each.joint)] == 'prismatic'
+            groups.setdefault((each.kind.feedback, 'm' if slides else 'rad'), []).append(each.joint)
+    warnings: list[str] = []
+    for (feedback, length), names in groups.items():
+        columns = [drives.joint_names.index(name) for name in names]
+        x = np.column_stack([channel.column(name) for name in names])
+        if not feedback:
+            x = np.asarray(np.gradient(x, channel.t, axis=0))
+        unit = length if feedback else f'{length}/s'
+        own = HeldCommand(commands.t, commands.values[:, columns])
+        require_followed(tuple(names), channel.t, x, own.at, unit, source)
+        warnings += unchanged_commands(tuple(names), x, own.at(channel.t), unit)
+    return warnings
 
 
 def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:

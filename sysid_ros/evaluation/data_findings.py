@@ -11,6 +11,7 @@ from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
+from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
@@ -38,6 +39,7 @@ class DataFindings:
         trusts_description: Whether the description counts where the rows tell nothing.
         departures: Where what was found leaves the description, and the rows cannot tell which
             is right.
+        supported: Last bodies of branches that something holds up.
         weightless: Whether gravity acts on no joint, wherever the robot is.
     """
 
@@ -51,6 +53,7 @@ class DataFindings:
     contradictions: tuple[Contradiction, ...] = ()
     trusts_description: bool = True
     departures: tuple[Departure, ...] = ()
+    supported: tuple[SupportedLink, ...] = ()
     weightless: bool = False
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:

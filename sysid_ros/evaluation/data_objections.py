@@ -11,6 +11,7 @@ from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
+from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.checks.quality import DataQuality
@@ -43,6 +44,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _delays(data.delays)
     yield from _load(data.load)
     yield from _undeclared_load(data.undeclared_load)
+    yield from _supported(data.supported)
 
 
 def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
@@ -161,6 +163,19 @@ def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:
         yield Objection(
             load.sentence,
             'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
+
+
+def _supported(links: Sequence[SupportedLink]) -> Iterator[Objection]:
+    """A robot that stands on something, and is simulated as if it was held."""
+    if links:
+        weights = ', '.join(
+            f'{link.body} ({link.weight:.3g} ± {link.deviation:.1g} kg)' for link in links)
+        yield Objection(
+            f'Something holds the robot up: by the torques of the drives less than nothing hangs '
+            f'from {weights}, and whatever pushes there is not simulated.',
+            'Record the robot with its base held and its links free of the ground and of '
+            'anything else; if it was, check that the description has gravity in the right '
+            'direction (robot: {gravity: [x, y, z]}).')
 
 
 def pattern_objections(patterns: Sequence[ResidualPattern]) -> Iterator[Objection]:

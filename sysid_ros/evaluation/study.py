@@ -53,6 +53,7 @@ from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.evaluation.motion_prediction import OpenLoop
 from sysid_ros.evaluation.study_checks import require_simulation, require_split
+from sysid_ros.evaluation.supported_links import supported_links
 from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.numerics.forked import Forked
 from sysid_ros.recording.checks.effort import EffortFinding
@@ -193,7 +194,8 @@ class Study:
             held_out=_held_out(choice, validation, holdout),
             data=DataFindings(
                 still=still_joints(measured.dataset, measured.model),
-                qualities=tuple(quality_of(part, (), None) for part in measured.parts)),
+                qualities=tuple(quality_of(part, (), None) for part in measured.parts),
+                supported=supported_links(rows)),
             choice=choice, trajectory=problem, fingerprints=measured.fingerprints,
             fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
             loop=loop)
