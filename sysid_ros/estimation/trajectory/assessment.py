@@ -91,8 +91,7 @@ def assess(
         estimator: Name of the estimator.
         settings: Its settings, as plain values.
         notes: What else to tell.
-        error: Of the base parameters by what residuals do not show, one standard deviation of all
-            together, shape ``(r,)``.
+        error: Covariance of the base parameters by what residuals do not show, ``(r, r)``.
 
     Returns:
         The estimate. Its residuals are those of the encoders, by joint, in [rad] or [m].
@@ -100,7 +99,7 @@ def assess(
     known = determined_parameters(problem, solution.information)
     covariance = base_covariance(problem, solution, known)
     if error is not None:
-        covariance = covariance + np.outer(error, error)
+        covariance = covariance + error
     deviation, knowledge = _deviations_and_knowledge(problem, known, covariance)
     if not solution.status.ok:
         covariance = np.full_like(covariance, np.inf)
@@ -137,10 +136,14 @@ def base_covariance(
     kept = np.flatnonzero(known.kept)
     if not len(kept):
         return np.zeros((0, 0))
-    ends = np.cumsum([0, *(len(segment.t) for segment in problem.segments)])
-    ranges = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
     return sandwich(
-        solution.information[np.ix_(kept, kept)], solution.scores[:, kept], ranges)
+        solution.information[np.ix_(kept, kept)], solution.scores[:, kept], node_ranges(problem))
+
+
+def node_ranges(problem: TrajectoryProblem) -> list[tuple[int, int]]:
+    """Half-open ranges of the nodes of each segment of a problem among all nodes."""
+    ends = np.cumsum([0, *(len(segment.t) for segment in problem.segments)])
+    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
 
 
 def _deviations_and_knowledge(

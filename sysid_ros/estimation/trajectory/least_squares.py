@@ -18,7 +18,7 @@ from sysid_ros.estimation.trajectory.assessment import (
 )
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
-from sysid_ros.estimation.trajectory.friction_law_error import friction_law_error
+from sysid_ros.estimation.trajectory.friction_law_error import friction_law_error, with_dry_friction
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
@@ -160,10 +160,10 @@ class TrajectoryLeastSquares(ABC):
         log = SearchLog(self.max_iterations)
         method, horizon, solution, words = self._solved(problem, log)
         whole, problem = problem, shorter_segments(problem, horizon)
-        estimate = assess(
+        error = friction_law_error(method.at, problem, solution) if self.smooths_friction else None
+        estimate = with_dry_friction(assess(
             problem, solution, estimator=self.name, settings=self.describe(), notes=words,
-            error=friction_law_error(
-                method.at, problem, solution) if self.smooths_friction else None)
+            error=None if error is None else error.covariance), problem, solution, error)
         more = (
             method.doubts(problem, solution, estimate) if solution.status.ok
             else self._advice(problem, solution, log))
