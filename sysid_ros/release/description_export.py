@@ -88,6 +88,9 @@ def export_description(
     terms = dict(_changed_terms(robot.opened, parameters, document, closest))
     if robot.description.format != 'mjcf':
         actuators = None
+    if actuators is not None and isinstance(document, MjcfDocument):
+        terms = document.with_hard_friction(terms, [
+            joint for joint in actuators.names if f'{joint}.coulomb_friction' in parameters])
     splices = [*document.splices(shares, terms)]
     if actuators is not None:
         splices += actuator_splices(robot.description.xml, actuators, parameters)

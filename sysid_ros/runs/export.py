@@ -14,6 +14,7 @@ from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.drive_formats import DRIVE_FORMATS
 from sysid_ros.release.drive_table import DriveTable
+from sysid_ros.release.dry_friction import dry_friction_parameters
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.runs.run_folder import RunFolder
 
@@ -50,17 +51,16 @@ def export_run(
     if (actuated_model := actuated(model)) is not None:
         actuators = actuated_model.actuators
     closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
-    notes: tuple[str, ...] = ()
+    simulated, notes = dry_friction_parameters(estimate)
     if description is not None:
-        notes = write_description(
-            description, robot, estimate.parameters, closest, actuators).notes
+        notes += write_description(description, robot, simulated, closest, actuators).notes
     if yaml is not None:
         provenance = {'estimator': estimate.estimator, 'run': run.path.name}
         write_atomically(yaml, export_yaml(
             robot, estimate.parameters, provenance, estimate.intervals()).encode())
     if drives:
         source = f'by the estimator {estimate.estimator}, run {run.path.resolve().name}'
-        table = DriveTable.of(robot, estimate.parameters, source, closest, actuators)
+        table = DriveTable.of(robot, simulated, source, closest, actuators)
         for name, path in drives.items():
             write_atomically(path, DRIVE_FORMATS[name](table).encode())
-    return notes
+    return notes if description is not None or drives else ()

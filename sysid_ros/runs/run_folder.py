@@ -33,6 +33,7 @@ from sysid_ros.mechanics.joint_terms.closest_friction import frictions_from_json
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
+from sysid_ros.release.dry_friction import dry_friction_parameters
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.evidence import comparison_section, friction_section
@@ -249,9 +250,10 @@ class RunFolder:
             file = self.path / _IDENTIFIED[robot.description.format]
             closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
             drives = actuated(model)
-            return write_description(
-                file, robot, parameters, closest,
-                None if drives is None else drives.actuators).notes
+            simulated, notes = dry_friction_parameters(estimate)
+            return (*notes, *write_description(
+                file, robot, simulated, closest,
+                None if drives is None else drives.actuators).notes)
         except ReleaseError as error:
             return (f'No {robot.description.format.upper()} was written: {error}',)
 

@@ -18,6 +18,7 @@ from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.judgement import judge_again
@@ -127,7 +128,10 @@ def test_drives_are_handed_over_to_isaac_lab_and_ros2_control(run, folder, capsy
     group = yaml.safe_load(files[0].read_text())['actuators']['identified']
     estimate = Estimate.load(run / 'estimate.json')
     assert group['stiffness'] == dict(zip(arm.JOINTS, arm.KP, strict=True))
-    assert group['armature']['elbow'] == estimate.parameters['elbow.armature']
+    # What simulates dry friction gets the values for it.
+    dry = estimate.provenance[DRY_FRICTION]
+    assert group['armature']['elbow'] == dry['elbow.armature']
+    assert group['friction']['elbow'] == dry['elbow.coulomb_friction']
     gains = yaml.safe_load(files[1].read_text())['/**']['ros__parameters']['gains']
     assert gains['shoulder'] == {'p': arm.KP[0], 'i': 0.0, 'd': arm.KD[0]}
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
-from sysid_ros.mechanics.actuators.kinds import KINDS
+from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
+from sysid_ros.mechanics.joint_terms.terms import CoulombFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.description_export import export_description
 from sysid_ros.robot.model import RobotModel
@@ -45,3 +46,32 @@ def test_mujoco_makes_the_torque_of_the_kind_within_its_limit(tmp_path, kind, de
     assert model.nu == len(robot.joint_names)
     assert {mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_ACTUATOR, k) for k in range(2)} == {
         'drive' if described else 'hinge', 'slide'}
+
+
+def exported(folder, softness, friction):
+    """The hinge of an arm under a servo in MuJoCo, with friction that was identified."""
+    text = ARM.format('').replace(
+        'axis="0 1 0"', f'axis="0 0 1" frictionloss="{friction}" {softness}')
+    (folder / 'arm.xml').write_text(text)
+    robot = RobotModel.from_description(folder / 'arm.xml')
+    servo = kind_named('position_servo')
+    actuators = Actuators(tuple(
+        JointActuator(joint, servo, (20.0, 1.0)) for joint in robot.joint_names))
+    parameters = TorqueModel(robot, [CoulombFriction(), actuators]).parameters
+    return mujoco.MjModel.from_xml_string(
+        export_description(robot, parameters, actuators=actuators).xml.decode())
+
+
+def test_dry_friction_holds_a_joint_against_less_torque_than_it_has(tmp_path):
+    model = exported(tmp_path, '', 0.5)
+    data = mujoco.MjData(model)
+    # 0.4 N·m of the drive, for 2 s; soft friction of MuJoCo's defaults gives way by 0.03 rad.
+    data.ctrl[0] = 0.4 / 20.0
+    mujoco.mj_step(model, data, round(2.0 / model.opt.timestep))
+    assert abs(data.qpos[0]) < 1e-3
+
+
+def test_softness_of_friction_that_is_described_stays(tmp_path):
+    model = exported(tmp_path, 'solreffriction="0.01 1"', 0.5)
+    np.testing.assert_array_equal(model.dof_solref[0, :2], [0.01, 1.0])
+    np.testing.assert_array_equal(model.dof_solimp[0, :2], [0.9, 0.95])
