@@ -39,7 +39,8 @@ def test_noise_of_any_colour_has_its_spectrum_found(rng, zeros):
     # White, blue as the noise of differentiated encoders, and red.
     x = scipy.signal.lfilter(zeros, [1.0], rng.normal(size=20_000))
     frequencies = np.linspace(0.02, 0.48, 24)
-    found = Autoregression.of(autocovariance(x), np.arange(len(x), 0.0, -1.0), 1).spectrum(frequencies)
+    pairs = np.arange(len(x), 0.0, -1.0)
+    found = Autoregression.of(autocovariance(x), pairs, 1).spectrum(frequencies)
     _, response = scipy.signal.freqz(zeros, worN=2 * np.pi * frequencies)
     exact = np.abs(response) ** 2
     np.testing.assert_allclose(found, exact, rtol=0.2, atol=0.02 * exact.max())
