@@ -8,7 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.mechanics.joint_terms.term import described_dynamics
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
+from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings
 
 FrictionModel = Literal[
@@ -76,3 +78,16 @@ def friction_candidate(terms: TermSettings, name: FrictionModel) -> TermSettings
     return TermSettings.model_validate(
         terms.model_dump(exclude_unset=True) | plain | dict(changes) | chosen
     )
+
+
+def leaves_out_described(name: FrictionModel, robot: RobotModel) -> bool:
+    """Whether a friction model is without a friction that the robot's description has.
+
+    Args:
+        name: The friction model.
+        robot: The robot.
+    """
+    without = [key for key, value in _CHANGES[name][0].items() if value == ()]
+    return any(
+        bool(described_dynamics(robot.opened, term.described).any()) for term in joint_terms()
+        if term.friction and term.described and set(term.keys) & set(without))

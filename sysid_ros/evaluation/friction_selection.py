@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from sysid_ros.estimation.friction_models import (
     FrictionModel,
     FrictionSelection,
     friction_candidate,
+    leaves_out_described,
 )
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.candidates import (
+    SAME,
     CandidateErrors,
     as_good_as_best,
     candidate_errors,
@@ -37,6 +39,9 @@ from sysid_ros.robot.model import RobotModel
 # Part of the speed below which rows are not fitted down to which they are predicted: a curve that
 # fits fast rows alone may go anywhere below.
 _SLOWER = 0.3
+# The model with viscous and dry friction, and standard errors from which on one that leaves out
+# what the description has is surely better.
+_PLAIN, _SURELY = 'coulomb', 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,8 @@ class FrictionChoice:
         excess: Mean logarithm of each candidate's errors over the best one's, and its standard
             error, shape ``(candidates, 2)``; infinite where a fit failed.
         faster: What to expect of the chosen one on faster motion, if that was tried.
+        lacking: Candidates that leave out friction which the description has, and are not surely
+            better than the chosen one that has it.
     """
 
     chosen: FrictionModel
@@ -57,6 +64,7 @@ class FrictionChoice:
     candidates: tuple[CandidateErrors, ...]
     excess: np.ndarray
     faster: FasterMotion | None = None
+    lacking: frozenset[str] = frozenset()
 
     @property
     def best(self) -> str:
@@ -67,14 +75,23 @@ class FrictionChoice:
         """Why a candidate was chosen or not, in words."""
         k = [each.name for each in self.candidates].index(name)
         if name == self.chosen:
-            if name == self.best:
-                return 'chosen: the best, and no simpler one is as good'
-            return f'chosen: the simplest that is as good as {self.best}'
+            return f'chosen: {self._merit}'
+        if name in self.lacking:
+            return 'not surely better than one with the friction that the description has'
         if name == self.best:
             return 'the best, but a simpler one is as good'
         if not np.isfinite(self.excess[k, 0]):
             return 'not fitted to every fold'
         return 'as good, but not the simplest' if as_good_as_best(self.excess)[k] else 'worse'
+
+    @property
+    def _merit(self) -> str:
+        if self.lacking:
+            return (f'{" and ".join(sorted(self.lacking))} leaves out friction that the '
+                    'description has, and is not surely better')
+        if self.chosen == self.best:
+            return 'the best, and no simpler one is as good'
+        return f'the simplest that is as good as {self.best}'
 
     @property
     def note(self) -> str:
@@ -194,7 +211,38 @@ def select_friction(
             'no friction model could be fitted to all folds', found=', '.join(settings.candidates),
             fix='Take fewer folds, or record longer',
         )
+    best, lacking = _with_described_friction(candidates, excess, best, robot)
     chosen = next(name for name in settings.candidates if name == candidates[best].name)
     return FrictionChoice(
         chosen, friction_candidate(terms, chosen), tuple(candidates), excess,
-        FasterMotion.of(candidates[best].faster, robot.joint_names, speeds, usable))
+        FasterMotion.of(candidates[best].faster, robot.joint_names, speeds, usable), lacking)
+
+
+def _with_described_friction(
+    candidates: Sequence[CandidateErrors], excess: np.ndarray, best: int, robot: RobotModel
+) -> tuple[int, frozenset[str]]:
+    """The candidate to choose in place of one that leaves out what the description has.
+
+    Under much noise a model with fewer terms is as good as any, or better by chance: that a robot
+    lacks friction which its description has takes more than that.
+
+    Args:
+        candidates: All of them.
+        excess: Their errors over the best one's, and standard errors, shape ``(candidates, 2)``.
+        best: Place of the one that errors alone choose.
+        robot: The robot.
+
+    Returns:
+        The place of the one to choose, and the names of those that are given up for it.
+    """
+    names = [each.name for each in candidates]
+    lacking = frozenset(
+        name for name in get_args(FrictionModel) if leaves_out_described(name, robot))
+    good = as_good_as_best(excess)
+    if names[best] not in lacking or _PLAIN not in names:
+        return best, frozenset()
+    plain = names.index(_PLAIN)
+    mean, error = excess[plain]
+    if not np.isfinite(mean) or mean - excess[best, 0] > max(_SURELY * error, SAME):
+        return best, frozenset()
+    return plain, lacking & {name for name, one in zip(names, good, strict=True) if one}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -85,6 +86,25 @@ def test_the_simplest_within_one_standard_error_is_chosen(choices):
         first = int(np.flatnonzero(mean <= np.maximum(error, 0.01))[0])
         assert choice.chosen == names[first]
     assert [each.parameters for each in choices['load'].candidates] == [9, 12, 15, 18]
+
+
+def test_friction_of_the_description_is_not_left_out_for_noise():
+    golden, candidates = plant('coulomb'), ('viscous', 'coulomb', 'stribeck')
+    urdf = ET.fromstring(simulated.arm_urdf())
+    for joint in urdf.iter('joint'):
+        ET.SubElement(joint, 'dynamics', friction='0.3')
+    described = RobotModel.from_urdf(ET.tostring(urdf, encoding='unicode'))
+    drowned = golden.dataset(2.0)
+    assert select(drowned, golden.model.robot, candidates=candidates).chosen == 'viscous'
+    kept = select(drowned, described, candidates=candidates)
+    assert kept.chosen == 'coulomb'
+    assert kept.reason('viscous') == (
+        'not surely better than one with the friction that the description has')
+    assert kept.reason('coulomb') == (
+        'chosen: viscous leaves out friction that the description has, and is not surely better')
+    clear = select(golden.dataset(0.01), described, candidates=candidates)
+    assert clear.chosen == 'coulomb'
+    assert clear.reason('viscous') == 'worse'
 
 
 def test_every_candidate_has_its_reason(choices):
