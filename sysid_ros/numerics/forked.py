@@ -84,8 +84,12 @@ class Forked:
         """Exit code of the process, negative after a signal."""
         if self._answer is not None:
             self._answer.close()
-        _, status = os.waitpid(self._child, 0)
-        self._child = 0
+        child, self._child = self._child, 0
+        try:
+            _, status = os.waitpid(child, 0)
+        except ChildProcessError:
+            # This is a later fork of the process that had it computed.
+            return -1
         return os.waitstatus_to_exitcode(status)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_EST
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.regression.conditioning import Conditioning
+from sysid_ros.estimation.regression.consistent.interior_point.program import compiling
+from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.robust.irls import ReweightedSemidefinite
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.study import Study
@@ -24,6 +29,9 @@ from sysid_ros.runs.stages import Stage, silent
 
 #: In place of an estimator's name: compare all, and take the one that is recommended.
 ALL = 'all'
+# Those that call the interior-point method.
+_INTERIOR_POINT = (
+    ALL, EntropicLeastSquares.name, SemidefiniteLeastSquares.name, ReweightedSemidefinite.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,7 @@ def fit_to_folder(
     run_folder = RunFolder.create(folder)
     if write_recordings is not None:
         write_recordings()
-    with drawing or Drawing() as drawing:
+    with drawing or Drawing() as drawing, _compiling(estimator):
         run_folder.write_inputs(setup)
         run_folder.write_others(others)
         run_folder.write_validation_settings(validation)
@@ -106,6 +114,11 @@ def fit_to_folder(
         evaluation, comparison = _evaluate(study, estimator, run_folder, drawing, stage)
         with stage('Writing URDF, summary, report and figures'):
             return _write(run_folder, study, evaluation, comparison, drawing, command)
+
+
+def _compiling(estimator: str) -> AbstractContextManager[None]:
+    """Compile what an estimator needs last, if that was never done, while data is read."""
+    return compiling() if estimator in _INTERIOR_POINT else nullcontext()
 
 
 def _evaluate(

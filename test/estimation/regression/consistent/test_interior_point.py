@@ -8,6 +8,7 @@ import importlib
 import inspect
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -15,11 +16,14 @@ import sysid_ros
 from support import golden_problems as simulated
 from support.compiled_parts import PartsOf
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.regression.consistent import interior_point
 from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
 from sysid_ros.estimation.regression.consistent.interior_point import path
+from sysid_ros.estimation.regression.consistent.interior_point.path import iterate
 from sysid_ros.estimation.regression.consistent.interior_point.program import (
     ConstrainedLeastSquares,
+    _smallest,
 )
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
@@ -198,3 +202,15 @@ def test_a_start_outside_is_a_failure():
     outside = 100.0 * np.ones(wanted.directions.shape[1])
     _, status, _ = wanted.minimise(outside, barrier=0.1, accuracy=1e-9, max_iterations=9)
     assert status is Status.FAILED
+
+
+def test_the_iteration_is_compiled_ahead_for_the_types_that_fits_call_it_with():
+    make_estimator('entropic').fit(simulated.golden('arm').problem(0.05))
+    ahead = tuple(map(numba.typeof, _smallest()))
+    assert path._iterate.signatures == [ahead]
+
+
+def test_the_smallest_problem_is_one_that_the_iteration_solves():
+    program, point, step, *numbers = _smallest()
+    status, _ = iterate(program, point, step, *numbers[:-1], 50)
+    assert status is Status.CONVERGED

@@ -32,6 +32,7 @@ from sysid_ros.estimation.regression.consistent.interior_point.state import (
 )
 from sysid_ros.numerics import dense, symmetric_4
 from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.compiled_beside import CompiledBeside
 from sysid_ros.numerics.jit import ENTRY, MAKES_ARRAYS, digest
 
 # Part of the way to the boundary that a step may go.
@@ -76,7 +77,7 @@ def iterate(
     Returns:
         How it ended, and the iterations used.
     """
-    ending, iterations = _iterate(program, point, step, weight, barrier, accuracy, most)
+    ending, iterations = compiled_iteration(program, point, step, weight, barrier, accuracy, most)
     return _ENDINGS[ending], iterations
 
 
@@ -180,3 +181,5 @@ def _advance(
 
 
 _iterate = _compiled(digest(*SOURCES))
+#: The iteration, which may be compiled beside other work.
+compiled_iteration = CompiledBeside(_iterate)

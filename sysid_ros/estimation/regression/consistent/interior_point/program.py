@@ -24,13 +24,18 @@ References:
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet
-from sysid_ros.estimation.regression.consistent.interior_point.path import iterate
+from sysid_ros.estimation.regression.consistent.interior_point.path import (
+    compiled_iteration,
+    iterate,
+)
 from sysid_ros.estimation.regression.consistent.interior_point.state import (
     BODY,
     Point,
@@ -120,3 +125,24 @@ class ConstrainedLeastSquares:
             residual=np.zeros(len(program.goal)),
         )
         return point, step
+
+
+def compiling() -> AbstractContextManager[None]:
+    """Compile the iteration in another process meanwhile.
+
+    See :meth:`~sysid_ros.numerics.compiled_beside.CompiledBeside.compiling`.
+    """
+    return compiled_iteration.compiling(_smallest)
+
+
+def _smallest() -> tuple[Any, ...]:
+    """Arguments of the iteration for a problem of one step without constraints."""
+    one, none = np.ones(1), np.zeros(0)
+    problem = ConstrainedLeastSquares(
+        weights=one, directions=np.ones((1, 1)), target=one, quadratic=one, linear=one,
+        allowed=FeasibleSet(
+            names=(), constant=none.reshape(0, 4, 4), slopes=none.reshape(0, 1, 4, 4),
+            matrix=none.reshape(0, 1), bound=none, labels=(),
+            steps=np.zeros((0, 2), dtype=np.int64)))
+    program = problem._program()
+    return program, *problem._workspace(program, np.zeros(1)), 1.0, 1.0, 1.0, 1
