@@ -9,7 +9,7 @@ next: with starts that are estimated the loss of information is small, and chaos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -38,7 +38,7 @@ Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 
 # Damping the search begins with and that a step counts as free below, and the part that it falls
 # to, at most, in a step.
-_FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.2
+_FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.01
 # Residuals below this part of the measured values, in root mean square, are rounding.
 _EXACT = 1e-13
 
@@ -170,7 +170,7 @@ class _Point:
         starts: Shape ``(P, 2, n)``.
         motions: One for every piece.
         residuals: One for every piece and observation.
-        equations: Normal equations.
+        equations: Their linear least squares.
         cost: Half the sum of squared weighted residuals; infinite where a piece ran away.
     """
 
@@ -276,21 +276,15 @@ class _Segments:
         motions = self.simulator.run(
             values, [p.trajectory(x) for p, x in zip(self._pieces, starts, strict=True)])
         robot, width = self._problem.model.robot, self.simulator.width
-        residuals, cost = [], 0.0
-        hessians = np.zeros((len(motions), width, width))
-        gradients = np.zeros((len(motions), width))
-        for k, (piece, motion) in enumerate(zip(self._pieces, motions, strict=True)):
+        residuals, rows = [], []
+        for piece, motion in zip(self._pieces, motions, strict=True):
             if not (np.isfinite(motion.states).all() and np.isfinite(motion.slopes).all()):
-                cost = np.inf
-                break
+                nothing = Bordered.of_rows([np.zeros((1, width + 1))], self.simulator.starts)
+                return _Point(self, values, starts, motions, residuals, nothing, np.inf)
             residuals.append(compare(robot, piece, motion))
-            for part in residuals[-1]:
-                right = part.weighted.reshape(-1)
-                rows = part.jacobian.reshape(len(right), width)
-                hessians[k] += rows.T @ rows
-                gradients[k] -= right @ rows
-                cost += 0.5 * float(right @ right)
-        equations = Bordered.of(hessians, gradients, self.simulator.starts)
+            rows.append(_rows(residuals[-1], width))
+        equations = Bordered.of_rows(rows, self.simulator.starts)
+        cost = 0.5 * sum(float(part[:, -1] @ part[:, -1]) for part in rows)
         return _Point(self, values, starts, motions, residuals, equations, cost)
 
     def solution(
@@ -323,3 +317,10 @@ class _Segments:
         slopes = part.jacobian[:, :, first:]
         slopes = slopes - part.jacobian[:, :, :first] @ point.equations.elimination[piece]
         return -np.einsum('Km,Kmk->Kk', part.weighted, slopes)
+
+
+def _rows(parts: Sequence[Residuals], width: int) -> np.ndarray:
+    """Derivatives of a piece's residuals by w quantities, then the residuals, ``(m, w + 1)``."""
+    return np.concatenate([
+        np.column_stack([part.jacobian.reshape(-1, width), -part.weighted.reshape(-1)])
+        for part in parts])

@@ -1,119 +1,153 @@
-r"""Normal equations of parameters that pieces share, and of starts that each has for itself.
+r"""Linear least squares of parameters that pieces share, and of starts that each has for itself.
 
-.. math:: \begin{pmatrix} A & B_1^\top & \cdots \\ B_1 & C_1 & \\ \vdots & & \ddots
-          \end{pmatrix} \begin{pmatrix} \delta\theta \\ \delta x_1 \\ \vdots \end{pmatrix}
-          = -\begin{pmatrix} g \\ g_1 \\ \vdots \end{pmatrix}
+.. math:: \min_{\delta\theta,\ \delta x_p} \tfrac12 \sum_p
+          \|X_p\, \delta x_p + \Theta_p\, \delta\theta + r_p\|^2
 
-The starts are eliminated piece by piece (Schur complement), which leaves k equations.
+The starts are eliminated piece by piece, by orthogonal factors :math:`[X_p\ \Theta_p\ r_p] = Q_p
+R_p`, whose lower rows are what is left for k parameters. Normal equations would not do: motion that
+is simulated for long depends on its start :math:`10^5` times more than at first, and what is left
+after subtracting squares of that is rounding (Golub and Van Loan 2013, section 5.3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from sysid_ros.numerics.decomposition import svd
 from sysid_ros.numerics.least_squares.damped import DampedStep, deviations_of
 
-# Eigenvalues below this part of the largest, of a matrix with a unit diagonal, are rounding.
-_RANK_TOLERANCE = 1e-14
+# Singular values below this part of the largest, of columns of unit length, are rounding.
+_RANK_TOLERANCE = 1e-7
+# Damping that holds starts which nothing determines, and no others.
+_HOLDING = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
 class Bordered:
-    """The equations of P pieces with z start values each and k shared parameters.
+    """The rows of P pieces with z start values each and k shared parameters.
 
     Attributes:
-        shared: The block A, shape ``(k, k)``.
-        mixed: The blocks B, shape ``(P, z, k)``.
-        own: The blocks C, shape ``(P, z, z)``.
-        gradient: Of the cost by the parameters, shape ``(k,)``.
-        gradients: By the starts, shape ``(P, z)``.
+        factors: Factors R of each piece, or any rows with the same squares: columns of its starts
+            before those of the parameters, and residuals last, shape ``(P, m, z + k + 1)``.
+        starts: How many start values z there are.
     """
 
-    shared: np.ndarray
-    mixed: np.ndarray
-    own: np.ndarray
-    gradient: np.ndarray
-    gradients: np.ndarray
+    factors: np.ndarray
+    starts: int
 
     @classmethod
     def of(cls, hessians: np.ndarray, gradients: np.ndarray, starts: int) -> Bordered:
-        """From the equations of every piece by itself.
+        """From the normal equations of every piece by itself.
 
         Args:
             hessians: Starts before parameters, shape ``(P, z + k, z + k)``.
-            gradients: Shape ``(P, z + k)``.
+            gradients: Of the cost, shape ``(P, z + k)``.
             starts: How many start values z there are.
         """
-        z = starts
-        return cls(
-            hessians[:, z:, z:].sum(axis=0), hessians[:, :z, z:], hessians[:, :z, :z],
-            gradients[:, z:].sum(axis=0), gradients[:, :z])
+        scale = np.sqrt(np.diagonal(hessians, axis1=1, axis2=2))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        values, vectors = np.linalg.eigh(hessians / (scale[:, :, None] * scale[:, None, :]))
+        root = np.sqrt(np.maximum(values, 0.0))
+        kept = root > _RANK_TOLERANCE * root.max(axis=1, initial=0.0, keepdims=True)
+        rows = root[:, :, None] * np.swapaxes(vectors, 1, 2) * scale[:, None, :]
+        along = np.einsum('pij,pi->pj', vectors, gradients / scale)
+        right = np.where(kept, along / np.where(kept, root, 1.0), 0.0)
+        return cls(np.concatenate([rows, right[:, :, None]], axis=2), starts)
 
-    def damped(self, damping: float) -> Bordered:
-        """With the diagonal times one plus the damping (Marquardt 1963)."""
-        shared, own = self.shared.copy(), self.own.copy()
-        for block, scale in ((shared, self.scale), (own, self.scales)):
-            k = np.arange(block.shape[-1])
-            block[..., k, k] += damping * scale**2
-        return replace(self, shared=shared, own=own)
+    @classmethod
+    def of_rows(cls, pieces: Iterable[np.ndarray], starts: int) -> Bordered:
+        """From the rows of every piece.
+
+        Args:
+            pieces: Derivatives by the starts, by the parameters, and residuals, shape
+                ``(m, z + k + 1)`` each, m as it comes.
+            starts: How many start values z there are.
+        """
+        return cls(np.stack([_triangle(rows) for rows in pieces]), starts)
 
     @cached_property
     def scale(self) -> np.ndarray:
-        """Root of the diagonal of A, one where it is zero, shape ``(k,)``."""
-        return _scale(self.shared)
+        """Lengths of the parameters' columns, one where it is zero, shape ``(k,)``."""
+        return _lengths(self.factors[:, :, self.starts:-1].reshape(-1, self._parameters))
 
     @cached_property
     def scales(self) -> np.ndarray:
-        """Root of the diagonals of the blocks C, one where it is zero, shape ``(P, z)``."""
-        return _scale(self.own)
+        """Lengths of the starts' columns, one where it is zero, shape ``(P, z)``."""
+        return _lengths(self.factors[:, :, :self.starts])
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """Gradient of the cost by the parameters, shape ``(k,)``."""
+        factors = self.factors
+        return np.einsum('pmk,pm->k', factors[:, :, self.starts:-1], factors[:, :, -1])
+
+    @property
+    def gradients(self) -> np.ndarray:
+        """Gradient of the cost by the starts, shape ``(P, z)``."""
+        factors = self.factors
+        return np.einsum('pmz,pm->pz', factors[:, :, :self.starts], factors[:, :, -1])
+
+    @property
+    def _parameters(self) -> int:
+        return self.factors.shape[2] - self.starts - 1
 
     @cached_property
     def elimination(self) -> np.ndarray:
-        r"""Elimination of the starts, :math:`C^{-1} B`, shape ``(P, z, k)``."""
-        return self._adapted(self.mixed)
-
-    def _adapted(self, right: np.ndarray) -> np.ndarray:
-        """Inverses of the blocks C times something, ``(P, z, ...)``; least where singular."""
-        scales = self.scales
-        unit = self.own / (scales[:, :, None] * scales[:, None, :])
-        inverse = np.linalg.pinv(unit, rcond=_RANK_TOLERANCE, hermitian=True)
-        return inverse @ (right / scales[:, :, None]) / scales[:, :, None]
+        r"""What starts adapt by, :math:`X^+ \Theta`, shape ``(P, z, k)``."""
+        factors = self._eliminated(0.0)
+        own = factors[:, :self.starts]
+        return np.linalg.solve(own[:, :, :self.starts], own[:, :, self.starts:-1])
 
     @cached_property
     def reduced(self) -> np.ndarray:
-        """Schur complement of A after elimination of the starts, shape ``(k, k)``."""
-        reduced = self.shared - np.einsum('pzk,pzl->kl', self.mixed, self.elimination)
-        return 0.5 * (reduced + reduced.T)
+        """Information of the parameters, starts adapted, shape ``(k, k)``."""
+        rows = self._left(self._eliminated(0.0))[:, :-1]
+        return rows.T @ rows
 
-    def step(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _eliminated(self, damping: float) -> np.ndarray:
+        """Factors with damped starts ahead of what is left of the parameters."""
+        pieces, _, width = self.factors.shape
+        held, k = np.zeros((pieces, self.starts, width)), np.arange(self.starts)
+        held[:, k, k] = np.sqrt(max(damping, _HOLDING)) * self.scales
+        return np.linalg.qr(np.concatenate([self.factors, held], axis=1), mode='r')
+
+    def _left(self, factors: np.ndarray) -> np.ndarray:
+        """Rows that are left of the parameters and residuals, shape ``(m, k + 1)``."""
+        left = factors[:, self.starts:, self.starts:]
+        return _triangle(left.reshape(-1, left.shape[2]))
+
+    def step(
+        self, lower: np.ndarray, upper: np.ndarray, damping: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Solve within bounds of the parameters' steps.
 
         Args:
             lower: Least steps, at most zero, shape ``(k,)``.
             upper: Largest steps, at least zero, shape ``(k,)``.
+            damping: Marquardt's parameter (1963), in squares of :attr:`scale` and :attr:`scales`.
 
         Returns:
             Steps of the parameters ``(k,)`` and of the starts ``(P, z)``.
         """
-        gradient = self.gradient - np.einsum('pzk,pz->k', self.elimination, self.gradients)
-        values, vectors = np.linalg.eigh(self.reduced / np.outer(self.scale, self.scale))
-        kept = values > _RANK_TOLERANCE * max(float(values.max(initial=0.0)), _RANK_TOLERANCE)
-        root = np.sqrt(values[kept])
-        right = -(vectors[:, kept].T @ (gradient / self.scale)) / root
-        shared = vectors[:, kept] @ (right / root) / self.scale
+        factors, z = self._eliminated(damping), self.starts
+        left = self._left(factors)
+        held = np.sqrt(damping) * np.diag(self.scale)
+        rows = np.concatenate([left[:, :-1], held])
+        right = -np.concatenate([left[:, -1], np.zeros(len(held))])
+        shared = _least(rows, right)
         if not ((shared >= lower) & (shared <= upper)).all():
-            rows = root[:, None] * vectors[:, kept].T
-            shared = _bounded(rows * self.scale, right, lower, upper)
-        own = -self._adapted(self.gradients[:, :, None])[:, :, 0] - self.elimination @ shared
-        return shared, own
+            shared = _bounded(rows, right, lower, upper)
+        own = factors[:, :z, z:-1] @ shared + factors[:, :z, -1]
+        return shared, -np.linalg.solve(factors[:, :z, :z], own[:, :, None])[:, :, 0]
 
     def damped_step(self, damping: float, lower: np.ndarray, upper: np.ndarray) -> DampedStep:
         """A damped step within bounds; see :meth:`step`."""
-        shared, own = self.damped(damping).step(lower, upper)
+        shared, own = self.step(lower, upper, damping)
         return DampedStep(
             own, shared, self.promised(shared, own), self.size(shared),
             deviations_of(self.reduced, shared), None)
@@ -125,11 +159,9 @@ class Bordered:
             shared: Steps of the parameters, shape ``(k,)``.
             own: Steps of the starts, shape ``(P, z)``.
         """
-        slope = self.gradient @ shared + np.sum(self.gradients * own)
-        second_derivative = shared @ self.shared @ shared + np.einsum('pz,pzy,py->', own, self.own,
-            own)
-        second_derivative += 2.0 * np.einsum('pz,pzk,k->', own, self.mixed, shared)
-        return float(-slope - 0.5 * second_derivative)
+        factors, z = self.factors, self.starts
+        change = np.einsum('pmz,pz->pm', factors[:, :, :z], own) + factors[:, :, z:-1] @ shared
+        return float(-np.sum(change * (factors[:, :, -1] + 0.5 * change)))
 
     def size(self, shared: np.ndarray) -> float:
         """Length of the parameters' step in units of their scale."""
@@ -142,22 +174,37 @@ class Bordered:
             lower: Least steps, zero where a parameter is at its bound, shape ``(k,)``.
             upper: Largest steps, zero where a parameter is at its bound, shape ``(k,)``.
         """
-        stuck = ((self.gradient > 0.0) & (lower >= 0.0)) | ((self.gradient < 0.0) & (upper <= 0.0))
-        parts = [np.abs(self.gradient / self.scale)[~stuck], np.abs(self.gradients / self.scales)]
+        gradient = self.gradient
+        stuck = ((gradient > 0.0) & (lower >= 0.0)) | ((gradient < 0.0) & (upper <= 0.0))
+        parts = [np.abs(gradient / self.scale)[~stuck], np.abs(self.gradients / self.scales)]
         return max(float(part.max(initial=0.0)) for part in parts)
 
 
-def _scale(blocks: np.ndarray) -> np.ndarray:
-    diagonal = np.diagonal(blocks, axis1=-2, axis2=-1)
-    return np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Lengths of columns, shape ``(..., m, n)``, one where it is zero."""
+    lengths = np.linalg.norm(rows, axis=-2)
+    return np.where(lengths > 0.0, lengths, 1.0)
+
+
+def _triangle(rows: np.ndarray) -> np.ndarray:
+    """Upper triangular factor of rows ``(m, n)``, with as many rows as columns."""
+    found = np.linalg.qr(rows, mode='r')
+    return np.concatenate([found, np.zeros((rows.shape[1] - len(found), rows.shape[1]))])
+
+
+def _least(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Least squares, nothing along what the rows do not determine."""
+    scale = _lengths(rows)
+    left, values, vectors = svd(rows / scale, full_matrices=False)
+    kept = values > _RANK_TOLERANCE * values.max(initial=0.0)
+    return np.asarray(vectors[kept].T @ ((left.T @ right)[kept] / values[kept]) / scale)
 
 
 def _bounded(
     rows: np.ndarray, right: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """Least squares within bounds, in units in which the columns are alike."""
-    scale = np.linalg.norm(rows, axis=0)
-    scale[scale == 0.0] = 1.0
+    scale = _lengths(rows)
     solution = np.zeros(len(lower))
     wide = lower < upper
     if not wide.any():

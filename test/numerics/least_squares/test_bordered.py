@@ -47,8 +47,53 @@ def test_eliminated_equations_within_bounds_give_the_step_of_the_dense_ones(rng)
 def test_damping_shortens_the_step_along_the_scale(rng):
     equations, dense, right = bordered(rng)
     bound = np.full(5, np.inf)
-    shared, own = equations.damped(0.7).step(-bound, bound)
+    shared, own = equations.step(-bound, bound, 0.7)
     square = dense.T @ dense
     square += 0.7 * np.diag(np.diag(square))
     expected = -np.linalg.solve(square, dense.T @ right)
     np.testing.assert_allclose(np.concatenate([shared, own.reshape(-1)]), expected, rtol=1e-8)
+
+
+def test_rows_of_pieces_give_the_step_of_their_normal_equations(rng):
+    equations, dense, right = bordered(rng)
+    pieces = [
+        np.column_stack([dense[part, 5 + 4 * p:9 + 4 * p], dense[part, :5], right[part]])
+        for p, part in enumerate(slice(30 * p, 30 * p + 30) for p in range(3))]
+    by_rows = Bordered.of_rows(pieces, 4)
+    bound = np.full(5, np.inf)
+    for damping in (0.0, 0.7):
+        for one, other in zip(
+                by_rows.step(-bound, bound, damping), equations.step(-bound, bound, damping),
+                strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+    np.testing.assert_allclose(by_rows.reduced, equations.reduced, rtol=1e-9)
+
+
+def test_starts_on_which_all_depends_leave_the_information_of_parameters_as_it_is(rng):
+    # Motion whose dependence on its start grows by 1e8: squares of that keep nothing else.
+    growth = 1e8
+    own, shared = rng.normal(size=(60, 2)), rng.normal(size=(60, 3))
+    own[:, 0] *= growth
+    shared = shared + own @ rng.normal(size=(2, 3))
+    right = rng.normal(size=60)
+    equations = Bordered.of_rows([np.column_stack([own, shared, right])], 2)
+    orthogonal = shared - own @ np.linalg.lstsq(own, shared, rcond=None)[0]
+    np.testing.assert_allclose(equations.reduced, orthogonal.T @ orthogonal, rtol=1e-5)
+    bound = np.full(3, np.inf)
+    expected = np.linalg.lstsq(np.column_stack([own, shared]), -right, rcond=None)[0]
+    found, start = equations.step(-bound, bound)
+    np.testing.assert_allclose(found, expected[2:], rtol=1e-5)
+    np.testing.assert_allclose(own @ start[0], own @ expected[:2], atol=1e-5 * growth)
+
+
+def test_a_start_that_nothing_tells_and_a_piece_of_few_rows_leave_all_else_as_it_is(rng):
+    rows = rng.normal(size=(30, 5))
+    silent, few = np.insert(rows, 1, 0.0, axis=1), np.zeros((1, 6))
+    equations = Bordered.of_rows([silent, few], 2)
+    bound = np.full(3, np.inf)
+    found, start = equations.step(-bound, bound)
+    expected = np.linalg.lstsq(rows[:, :4], -rows[:, 4], rcond=None)[0]
+    np.testing.assert_allclose(found, expected[1:], rtol=1e-9)
+    np.testing.assert_allclose(start, [[expected[0], 0.0], [0.0, 0.0]], rtol=1e-9, atol=1e-12)
+    none = Bordered.of_rows([rows], 0)
+    assert none.step(-np.full(4, np.inf), np.full(4, np.inf))[1].shape == (1, 0)
