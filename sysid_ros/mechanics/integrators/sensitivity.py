@@ -40,10 +40,13 @@ from sysid_ros.mechanics.tree.acceleration import (
     require_smooth,
 )
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, tree_values
+from sysid_ros.numerics.threads import in_threads
 
 # Friction is steep below so many times the velocity over which its sign is smoothed: beyond, its
 # slope is a hundredth of that at rest.
 _BAND = 3.0
+# Fewer steps in all are not worth another thread: they take as long as it takes to begin one.
+_FEW_STEPS = 500
 
 
 class InputTrajectory(NamedTuple):
@@ -232,13 +235,20 @@ class Simulator:
         motions: list[SimulatedMotion],
     ) -> None:
         known, (actuators, delay) = self._tree_values(arrays, values), self._actuators(values)
-        work, first = rollout_workspace(arrays, len(self.columns), self.width), self._first()
-        for trajectory, motion in zip(trajectories, motions, strict=True):
-            work.state[:], work.state_by[:] = trajectory.start, first
-            torque = np.ascontiguousarray(trajectory.torque, dtype=float)
-            simulate(
-                arrays, known, actuators, work, torque, self._lines(trajectory, delay),
-                float(trajectory.step), self.substeps, self._reversals, *motion)
+        first = self._first()
+
+        def run_some(numbers: Iterator[int]) -> None:
+            work = rollout_workspace(arrays, len(self.columns), self.width)
+            for number in numbers:
+                trajectory = trajectories[number]
+                work.state[:], work.state_by[:] = trajectory.start, first
+                torque = np.ascontiguousarray(trajectory.torque, dtype=float)
+                simulate(
+                    arrays, known, actuators, work, torque, self._lines(trajectory, delay),
+                    float(trajectory.step), self.substeps, self._reversals, *motions[number])
+
+        steps = self.substeps * sum(len(trajectory.torque) for trajectory in trajectories)
+        in_threads(run_some, len(trajectories), 1 if steps < _FEW_STEPS else None)
 
     def _tree_values(self, arrays: SampleModel, values: np.ndarray) -> TreeValues:
         coupled = bool(self.model.robot.tree.is_coupled)

@@ -185,7 +185,7 @@ def _set_command(commands: CommandLines, step: int, at: float, work: RolloutWork
 def _step(
     model: SampleModel, values: TreeValues, actuators: ActuatorArrays, work: RolloutWorkspace,
     before: np.ndarray, after: np.ndarray, commands: CommandLines, row: int, substeps: int,
-    begin: float, part: float, h: float,
+    begin: float, part: float, h: float, known: bool,
 ) -> bool:
     """A step of length h by the classical Runge-Kutta method.
 
@@ -202,25 +202,23 @@ def _step(
         begin: Part of that step after which it begins.
         part: How long it is in parts of that step.
         h: How long it is in [s].
+        known: Whether the rate of change where it begins is in the workspace.
     """
     q, v, k = work.stage[0], work.stage[1], row % substeps
-    # Not times zero: slopes may not be numbers yet.
-    for r in range(2):
-        for j in range(len(q)):
-            work.slope[r, j], work.change[r, j] = 0.0, work.state[r, j]
-            for c in range(work.slope_by.shape[2]):
-                work.slope_by[r, j, c], work.change_by[r, j, c] = 0.0, work.state_by[r, j, c]
+    _blend(work.state, work.state, 0.0, work.change)
+    _blend_by(work.state_by, work.state_by, 0.0, work.change_by)
     for share, weight in STAGES:
-        along_step = begin + share * part
-        at = (k + along_step) / substeps
-        for j in range(len(work.torque)):
-            work.torque[j] = before[j] + at * (after[j] - before[j])
-        if len(commands.value) > 0:
-            _set_command(commands, row, along_step, work)
-        _blend(work.state, work.slope, share * h, work.stage)
-        _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
-        if not _state_derivative(model, values, actuators, work, q, v):
-            return False
+        if share > 0.0 or not known:
+            along_step = begin + share * part
+            at = (k + along_step) / substeps
+            for j in range(len(work.torque)):
+                work.torque[j] = before[j] + at * (after[j] - before[j])
+            if len(commands.value) > 0:
+                _set_command(commands, row, along_step, work)
+            _blend(work.state, work.slope, share * h, work.stage)
+            _blend_by(work.state_by, work.slope_by, share * h, work.stage_by)
+            if not _state_derivative(model, values, actuators, work, q, v):
+                return False
         _blend(work.change, work.slope, weight * h / 6.0, work.change)
         _blend_by(work.change_by, work.slope_by, weight * h / 6.0, work.change_by)
     _blend(work.change, work.change, 0.0, work.state)
@@ -278,7 +276,8 @@ def _compiled(sources: str) -> Callable[..., bool]:
             what a function closes over, but not at other files.
     """
 
-    @njit(**ENTRY)
+    # Rollouts of other trajectories go on in other threads.
+    @njit(**ENTRY | {'nogil': True})
     def simulate(
         model: SampleModel, values: TreeValues, actuators: ActuatorArrays,
         work: RolloutWorkspace, torque: np.ndarray, commands: CommandLines, h: float,
@@ -307,7 +306,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
                 for i in range(pieces):
                     if not _step(model, values, actuators, work, torque[node], torque[node + 1],
                                  commands, node * substeps + k, substeps, i / pieces, 1.0 / pieces,
-                                 even / pieces):
+                                 even / pieces, k == 0 and i == 0):
                         return False
         return True
 
