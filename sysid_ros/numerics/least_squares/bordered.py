@@ -73,12 +73,12 @@ class Bordered:
     @cached_property
     def scale(self) -> np.ndarray:
         """Lengths of the parameters' columns, one where it is zero, shape ``(k,)``."""
-        return _lengths(self.factors[:, :, self.starts:-1].reshape(-1, self._parameters))
+        return _lengths(self.factors[:, :, self.starts:-1], (0, 1))
 
     @cached_property
     def scales(self) -> np.ndarray:
         """Lengths of the starts' columns, one where it is zero, shape ``(P, z)``."""
-        return _lengths(self.factors[:, :, :self.starts])
+        return _lengths(self.factors[:, :, :self.starts], 1)
 
     @property
     def gradient(self) -> np.ndarray:
@@ -91,10 +91,6 @@ class Bordered:
         """Gradient of the cost by the starts, shape ``(P, z)``."""
         factors = self.factors
         return np.einsum('pmz,pm->pz', factors[:, :, :self.starts], factors[:, :, -1])
-
-    @property
-    def _parameters(self) -> int:
-        return self.factors.shape[2] - self.starts - 1
 
     @cached_property
     def elimination(self) -> np.ndarray:
@@ -114,7 +110,7 @@ class Bordered:
         pieces, _, width = self.factors.shape
         held, k = np.zeros((pieces, self.starts, width)), np.arange(self.starts)
         held[:, k, k] = np.sqrt(max(damping, _HOLDING)) * self.scales
-        return np.linalg.qr(np.concatenate([self.factors, held], axis=1), mode='r')
+        return np.asarray(np.linalg.qr(np.concatenate([self.factors, held], axis=1), mode='r'))
 
     def _left(self, factors: np.ndarray) -> np.ndarray:
         """Rows that are left of the parameters and residuals, shape ``(m, k + 1)``."""
@@ -180,9 +176,9 @@ class Bordered:
         return max(float(part.max(initial=0.0)) for part in parts)
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
-    """Lengths of columns, shape ``(..., m, n)``, one where it is zero."""
-    lengths = np.linalg.norm(rows, axis=-2)
+def _lengths(columns: np.ndarray, along: int | tuple[int, ...] = 0) -> np.ndarray:
+    """Lengths of columns, whose entries are along some axes; one where it is zero."""
+    lengths = np.sqrt(np.square(columns).sum(axis=along))
     return np.where(lengths > 0.0, lengths, 1.0)
 
 
@@ -194,6 +190,8 @@ def _triangle(rows: np.ndarray) -> np.ndarray:
 
 def _least(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Least squares, nothing along what the rows do not determine."""
+    if not rows.shape[1]:
+        return np.zeros(0)
     scale = _lengths(rows)
     left, values, vectors = svd(rows / scale, full_matrices=False)
     kept = values > _RANK_TOLERANCE * values.max(initial=0.0)

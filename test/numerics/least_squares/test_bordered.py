@@ -97,3 +97,7 @@ def test_a_start_that_nothing_tells_and_a_piece_of_few_rows_leave_all_else_as_it
     np.testing.assert_allclose(start, [[expected[0], 0.0], [0.0, 0.0]], rtol=1e-9, atol=1e-12)
     none = Bordered.of_rows([rows], 0)
     assert none.step(-np.full(4, np.inf), np.full(4, np.inf))[1].shape == (1, 0)
+    alone = Bordered.of_rows([rows], 4)
+    found, start = alone.step(np.zeros(0), np.zeros(0))
+    np.testing.assert_allclose(start[0], expected, rtol=1e-9)
+    assert found.shape == (0,) and alone.damped_step(0.1, found, found).deviations == 0.0
