@@ -11,22 +11,17 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
-from sysid_ros.estimation.trajectory.assessment import (
-    assess,
-    determined_parameters,
-    lost_parameters,
-)
+from sysid_ros.estimation.trajectory.assessment import assess
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
 from sysid_ros.estimation.trajectory.friction_law_error import friction_law_error, with_dry_friction
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import Progress, SearchLog
+from sysid_ros.estimation.trajectory.search_start import search_start
 from sysid_ros.estimation.trajectory.sensor_levels import levels_from_residuals
 from sysid_ros.estimation.trajectory.shorter_segments import joined, shorter_segments
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.estimation.trajectory.uncertainty import Determined
 
 # Rounds of estimating noise, and the change of all levels that ends them.
 _ROUNDS, _SETTLED = 10, 1e-2
@@ -345,7 +340,7 @@ class TrajectoryLeastSquares(ABC):
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> TrajectorySolution:
         """Parameters and motion for noise as it is."""
-        start, known, problem = self._started(problem, motion, log)
+        start, known, problem = search_start(self, problem, motion, log)
         # What the data do not determine is held where it is, or it would drift.
         found = self.search(problem.with_fixed(known.held), start, log)
         # Bounds of all else hold in the search itself.
@@ -354,33 +349,6 @@ class TrajectoryLeastSquares(ABC):
             found = ConsistencyRounds(self, problem, known, log).run(found)
         return self.known_at(
             problem.with_values(found.values), found, bounded or len(known.held) > 0)
-
-    def _started(
-        self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
-    ) -> tuple[TrajectorySolution, Determined, TrajectoryProblem]:
-        """Where a search begins, what the data determine there, and the problem at its values."""
-        first, regressed = problem, False
-        if motion is None:
-            values = regression_start(problem)
-            regressed = values is not problem.parameters.values
-            problem = problem.with_values(values)
-        start = self.beginning(problem, motion)
-        known = determined_parameters(problem, start.information)
-        lost = lost_parameters(problem, known)
-        if regressed and lost.any():
-            # What these data do not tell stays at the prior, and all else goes with that.
-            kept = first.with_fixed(np.flatnonzero(lost))
-            problem = first.with_values(regression_start(kept))
-            start = self.beginning(problem, None)
-            known = determined_parameters(problem, start.information)
-        if motion is None and self.seeks_all_states:
-            pieces = problem.with_fixed(known.held)
-            values = pieces_start(pieces, log)
-            if values is not pieces.parameters.values:
-                problem = problem.with_values(values)
-                start = self.beginning(problem, None)
-                known = determined_parameters(problem, start.information)
-        return start, known, problem
 
 
 class _Fit(NamedTuple):

@@ -30,7 +30,12 @@ from sysid_ros.estimation.trajectory.solution import STATUS, TrajectorySolution
 from sysid_ros.mechanics.integrators.sensitivity import SimulatedMotion, Simulator
 from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
 from sysid_ros.numerics.least_squares.bordered import Bordered
-from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Iteration
+from sysid_ros.numerics.least_squares.damped import (
+    DampedGaussNewton,
+    DampedStep,
+    Ended,
+    Iteration,
+)
 from sysid_ros.numerics.noise import correlated_squares
 
 #: How segments are simulated.
@@ -39,6 +44,8 @@ Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 # Damping the search begins with and that a step counts as free below, and the part that it falls
 # to, at most, in a step.
 _FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.01
+# Steps after which a search may be given up.
+_FEW = 10
 # Residuals below this part of the measured values, in root mean square, are rounding.
 _EXACT = 1e-13
 
@@ -61,6 +68,7 @@ class Shooting:
             next step moves them by less. 0 for never.
         integrator: How segments are simulated: by the classical Runge-Kutta method, or by a
             variational integrator with the midpoint rule or the trapezoidal one.
+        hopeless: Cost above which a search is given up after a few steps.
 
     Raises:
         ConfigurationError: A setting is out of range, or pieces are asked for that start as
@@ -75,6 +83,7 @@ class Shooting:
     tolerance: float = 1e-8
     parameter_tolerance: float = 0.0
     integrator: Integrator = 'runge_kutta'
+    hopeless: float = np.inf
 
     def __post_init__(self) -> None:
         for name, good, allowed in (
@@ -150,12 +159,18 @@ class Shooting:
             RecordingError: A recorded start cannot be used.
         """
         fixed = _Segments(self, problem, motion)
+        most = self.max_iterations
         search = DampedGaussNewton(
-            fixed.first(), self.max_iterations, self.tolerance, self.tolerance, _FIRST, _RELIEF,
-            free=_FREE, confirmed=False, parameter_tolerance=self.parameter_tolerance,
+            fixed.first(), most if np.isinf(self.hopeless) else min(_FEW, most),
+            self.tolerance, self.tolerance, _FIRST, _RELIEF, free=_FREE, confirmed=False,
+            parameter_tolerance=self.parameter_tolerance,
             variance=_Point.variance, progress=progress)
-        status = STATUS[search.run()]
-        return fixed.solution(search.point, status, tuple(search.log))
+        ended = search.run()
+        if search.max_iterations < most and ended is Ended.ITERATION_LIMIT and (
+                search.point.cost <= self.hopeless):
+            search.max_iterations = most
+            ended = search.run()
+        return fixed.solution(search.point, STATUS[ended], tuple(search.log))
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +283,7 @@ class _Segments:
     def _lost(self, point: _Point) -> str:
         lost = [
             piece.segment for piece, motion in zip(self._pieces, point.motions, strict=True)
-            if not np.isfinite(motion.states).all()]
+            if not _is_finite(motion)]
         return f'stretches {", ".join(map(str, sorted(set(lost))))} ran away'
 
     def evaluate(self, values: np.ndarray, starts: np.ndarray) -> _Point:
@@ -276,9 +291,10 @@ class _Segments:
         motions = self.simulator.run(
             values, [p.trajectory(x) for p, x in zip(self._pieces, starts, strict=True)])
         robot, width = self._problem.model.robot, self.simulator.width
-        residuals, rows = [], []
+        residuals: list[tuple[Residuals, ...]] = []
+        rows = []
         for piece, motion in zip(self._pieces, motions, strict=True):
-            if not (np.isfinite(motion.states).all() and np.isfinite(motion.slopes).all()):
+            if not _is_finite(motion):
                 nothing = Bordered.of_rows([np.zeros((1, width + 1))], self.simulator.starts)
                 return _Point(self, values, starts, motions, residuals, nothing, np.inf)
             residuals.append(compare(robot, piece, motion))
@@ -317,6 +333,11 @@ class _Segments:
         slopes = part.jacobian[:, :, first:]
         slopes = slopes - part.jacobian[:, :, :first] @ point.equations.elimination[piece]
         return -np.einsum('Km,Kmk->Kk', part.weighted, slopes)
+
+
+def _is_finite(motion: SimulatedMotion) -> bool:
+    """Whether neither a motion nor its derivatives ran away."""
+    return bool(np.isfinite(motion.states).all() and np.isfinite(motion.slopes).all())
 
 
 def _rows(parts: Sequence[Residuals], width: int) -> np.ndarray:

@@ -15,10 +15,7 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.trajectory.actuator_constants import (
-    free_constants,
-    with_told_constants,
-)
+from sysid_ros.estimation.trajectory.actuator_constants import free_constants, with_told_constants
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.friction_smoothing import smooth_to_begin_with
@@ -44,6 +41,8 @@ _PART = 0.3
 # Accuracy and most iterations of a search that only begins the next; most iterations of any, or one
 # over this of those of all.
 _ROUGHLY, _ROUGH_ITERATIONS, _MOST, _SEARCHES = 1e-3, 30, 100, 6
+# Longer pieces whose cost stays so many times that of the last depend on starts too much to fit.
+_HOPELESS = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,6 +342,8 @@ class _Continuation:
         solver = (
             self._method.first_solver(problem, horizon) if rough
             else self._method.solver_for(problem, horizon))
+        if best is not None and best.iterations and horizon > best.horizon:
+            solver = replace(solver, hopeless=_HOPELESS * best.iterations[-1].cost)
         return solved_over(problem, solver, horizon, best, self._log)
 
 

@@ -11,7 +11,7 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory import shooting_estimator
+from sysid_ros.estimation.trajectory import search_start, shooting, shooting_estimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
@@ -78,6 +78,19 @@ def test_pieces_that_do_not_converge_are_said_and_shorter_ones_kept(monkeypatch)
     assert 'fit: {shooting: {horizon: 1.' in note
 
 
+def test_longer_pieces_whose_cost_stays_as_large_as_the_motion_are_given_up(monkeypatch):
+    problem, truth, _ = driven(0.9, nodes=401)
+    monkeypatch.setattr(shooting_estimator, '_HOPELESS', 1e-9)
+    monkeypatch.setattr(shooting, '_FEW', 1)
+    log = SearchLog(600)
+    estimator = SimulatedLeastSquares(prior_strength=None)
+    found = estimator.search(problem, estimator.at(problem, None), log)
+    # Whatever is longer than the first is given up after a step, and the first searched to its end.
+    assert found.status is Status.CONVERGED and found.horizon == pytest.approx(0.3)
+    assert [len(stage.iterations) for stage in log.stages[1:-1]] == [1] * (len(log.stages) - 2)
+    assert error_of(problem, found.values, truth) < 0.02
+
+
 def test_no_piece_is_longer_than_asked_for():
     problem, truth, _ = driven(0.8)
     found = SimulatedLeastSquares(horizon=0.7, prior_strength=None).solve(problem)
@@ -104,6 +117,18 @@ def test_regression_on_smoothed_motion_begins_near_the_truth():
     assert error_of(problem, values, truth) < 0.1
     fixed = ~problem.parameters.free
     np.testing.assert_array_equal(values[fixed], problem.parameters.values[fixed])
+
+
+def test_a_regression_whose_motion_runs_away_leaves_the_first_guess(monkeypatch):
+    problem, truth, _ = driven(0.9, nodes=101)
+    light = truth.copy()
+    light[problem.parameters.index('rod.inertia_yy')] = -0.03
+    monkeypatch.setattr(search_start, 'regression_start', lambda problem: light)
+    estimator = SimulatedLeastSquares()
+    with pytest.raises(EstimationError, match='stretches 0 ran away'):
+        estimator.beginning(problem.with_values(light), None)
+    found = search_start.search_start(estimator, problem, None, SearchLog(600))
+    np.testing.assert_array_equal(found.problem.parameters.values, problem.parameters.values)
 
 
 def test_motion_that_nothing_drives_has_no_regression():
