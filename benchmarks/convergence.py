@@ -112,7 +112,7 @@ def fitted(case: tuple[str, str, float, float | None, int]) -> Outcome:
     name, estimator, step, horizon, seed = case
     mechanism, begin = MECHANISMS[name], time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        first, *others = _written(Path(folder), mechanism, estimator, step, horizon, seed)
+        first, *others = written(Path(folder), mechanism, estimator, step, horizon, seed)
         try:
             study = Study.load(
                 FitSetup.of(Identification.load(first)),
@@ -151,11 +151,20 @@ def _failed(case: Any, seconds: float, said: str) -> Outcome:
     return Outcome(case, False, np.nan, np.nan, np.nan, 0, seconds, (said,))
 
 
-def _written(
+def written(
     folder: Path, mechanism: Mechanism, estimator: str, step: float, horizon: float | None,
     seed: int,
 ) -> list[Path]:
-    """Recordings of a mechanism and their settings as files."""
+    """Recordings of a mechanism and their settings as files.
+
+    Args:
+        folder: Where they are written to.
+        mechanism: The mechanism; each of its poses begins a recording.
+        estimator: The estimator.
+        step: Time from node to node in [s].
+        horizon: Longest piece in [s]; None for what the estimator takes.
+        seed: Of the torques, the noise and the description, which is off.
+    """
     (folder / 'robot.urdf').write_text(guessed(mechanism, seed, SPREAD))
     if mechanism.loop is not None:
         (folder / 'loops.yaml').write_text(yaml.safe_dump(loops(mechanism, mechanism.loop)))
