@@ -119,6 +119,7 @@ def validate(run: Run | str | Path, recording: Recording, *, name: str | None = 
 def export(
     run: Run | str | Path, path: str | Path | None = None, *, yaml: str | Path | None = None,
     isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
+    sdf: str | Path | None = None,
 ) -> tuple[str, ...]:
     """Write the parameters of a fit in the format of its description, or as YAML.
 
@@ -128,6 +129,7 @@ def export(
         yaml: See there.
         isaac_lab: See there.
         ros2_control: See there.
+        sdf: See there.
 
     Returns:
         Notes on what the description cannot hold.
@@ -136,7 +138,7 @@ def export(
         SysidError: The run cannot be used, or a file cannot be written.
     """
     return _opened(run).export(
-        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control)
+        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control, sdf=sdf)
 
 
 def payload(

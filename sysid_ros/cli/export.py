@@ -1,9 +1,9 @@
-"""Write the parameters of a run as URDF, MJCF or YAML.
+"""Write the parameters of a run as URDF, MJCF, SDF or YAML.
 
 The description is written in the format of the one that was identified, and differs from it
 only in inertias, friction and (MJCF) armature. It is reloaded and its torques are compared
-before it replaces anything. Files for Isaac Lab and ros2_control say in their heads what they
-cannot hold.
+before it replaces anything. Files for Isaac Lab, ros2_control and Gazebo (SDF) say in their heads
+what they cannot hold.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--ros2-control', type=Path, metavar='FILE',
         help='YAML to write with limits and gains of the joints, as parameters of ros2_control')
+    parser.add_argument(
+        '--sdf', type=Path, metavar='FILE',
+        help='SDF to write with inertias, joints, their friction and limits, as Gazebo reads it; '
+        'without shapes')
 
 
 def run(options: argparse.Namespace) -> ExitCode:

@@ -133,11 +133,19 @@ def commented(*paragraphs: str) -> str:
     Args:
         paragraphs: Text; lines of their own stay so.
     """
-    lines = [
-        line for paragraph in paragraphs for line in textwrap.wrap(
-            paragraph, _WIDTH - 2, subsequent_indent='  ' if paragraph.startswith('- ') else '',
-            break_on_hyphens=False)]
+    lines = [line for paragraph in paragraphs for line in wrapped(paragraph)]
     return ''.join(f'# {line}\n' for line in lines)
+
+
+def wrapped(paragraph: str) -> list[str]:
+    """The lines of a paragraph within the width of a comment, those of a list indented.
+
+    Args:
+        paragraph: Text.
+    """
+    return textwrap.wrap(
+        paragraph, _WIDTH - 2, subsequent_indent='  ' if paragraph.startswith('- ') else '',
+        break_on_hyphens=False)
 
 
 def _linear_law(

@@ -136,6 +136,15 @@ def test_drives_are_handed_over_to_isaac_lab_and_ros2_control(run, folder, capsy
     assert gains['shoulder'] == {'p': arm.KP[0], 'i': 0.0, 'd': arm.KD[0]}
 
 
+def test_a_model_for_gazebo_has_the_frictions_for_dry_friction(run, folder):
+    assert main(['export', str(run), '--sdf', str(folder / 'arm.sdf')]) == ExitCode.OK
+    dry = Estimate.load(run / 'estimate.json').provenance[DRY_FRICTION]
+    model = ElementTree.parse(folder / 'arm.sdf').getroot().find('model')
+    dynamics = model.find("joint[@name='elbow']/axis/dynamics")
+    assert float(dynamics.find('friction').text) == dry['elbow.coulomb_friction']
+    assert float(dynamics.find('damping').text) == dry['elbow.viscous_friction']
+
+
 def test_a_stiffness_that_is_sought_is_found_by_the_weight_of_the_links(folder):
     sought = {name: servo | {'kp': 1.3 * servo['kp'], 'sought': ['kp']}
               for name, servo in SERVOS.items()}
