@@ -31,8 +31,9 @@ _LAG, _LAGS, _ROWS = 0.3, 16, 4000
 _FOLLOWS, _DOES_NOT, _ALIKE = 0.9, 0.5, 0.7
 # Gains within so many times of one, or of that of a unit, are that.
 _ABOUT = 2.0
-# Part of the moving joints that show a mistake of all commands.
-_MOST = 0.5
+# Part of the moving joints that show a mistake of all commands; and part of the largest change from
+# which a command moves its joint more than loads do.
+_MOST, _LARGE = 0.5, 0.2
 # Units that commands are given in by mistake, with their size in the one that they are taken for.
 _SMALLER = {'rad': ('deg', DEGREE), 'm': ('mm', 1e-3), 'rad/s': ('deg/s', DEGREE),
             'm/s': ('mm/s', 1e-3)}
@@ -73,8 +74,8 @@ def require_followed(
         RecordingError: They are.
     """
     u = command_at(t)
-    moves, changes = np.ptp(x, axis=0) >= _MOVES, np.ptp(u, axis=0) >= _MOVES
-    if moves.any() and not np.ptp(u, axis=0).any():
+    moves, change = np.ptp(x, axis=0) >= _MOVES, np.ptp(u, axis=0)
+    if moves.any() and not change.any():
         raise RecordingError(
             'no command changes while joints move, so that nothing that was recorded drives them',
             where=source, found=', '.join(
@@ -82,7 +83,7 @@ def require_followed(
                 for name, size in zip(names, np.ptp(x, axis=0), strict=True) if size >= _MOVES),
             fix='Name the columns or the topic of what the drives are told in recording: '
             '{command: …}, and record while a controller commands them')
-    moving = moves & changes
+    moving = moves & (change >= max(_MOVES, _LARGE * float(change.max())))
     if not moving.any():
         return
     found = followed(t, x, command_at)

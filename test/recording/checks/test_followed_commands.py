@@ -91,6 +91,21 @@ def test_a_joint_that_is_held_while_others_move_is_not_accused(tmp_path):
     assert not read(tmp_path, command, leg.recording(command)[1]).warnings
 
 
+def test_drives_that_are_at_their_limit_all_the_time_are_refused(tmp_path, free):
+    assert not read(tmp_path, *free, SERVO | {'torque_limit': 23.7}).warnings
+    with pytest.raises(RecordingError, match='at its torque limit all the time.*torque_limit 0.02'):
+        read(tmp_path, *free, SERVO | {'torque_limit': 0.02})
+
+
+def test_a_joint_that_loads_push_against_a_small_command_is_not_accused(tmp_path):
+    command = leg.squats(SECONDS)
+    # Where the others ask for half a radian, this one sags against its own twentieth.
+    position = leg.recording(command)[1].copy()
+    command[:, 0] *= 0.1
+    position[:, 0] = -command[:, 0]
+    assert not read(tmp_path, command, position).warnings
+
+
 def test_velocities_that_are_held_are_compared_with_velocities(tmp_path, free):
     servo = {'kind': 'velocity_servo', 'kv': 5.0}
     v = np.gradient(free[1], 1.0 / leg.RATE, axis=0)
