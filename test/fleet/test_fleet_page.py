@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import pytest
 
+from support.browser import BROWSER, opened
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.fleet.drift import Drift, DriftChange, DriftRow
 from sysid_ros.fleet.page import FLEET_PAGE, drift_section, write_fleet_page
@@ -96,6 +98,16 @@ def test_changes_are_listed_with_their_size_and_drawn_with_their_forecast():
     figure, = section.figures().values()
     assert figure['data'][1]['x'] == ['2026-04-05T00:00:00'] * 2
     assert figure['layout']['shapes'][0]['x0'] == '2026-03-01T00:00:00'
+
+
+@pytest.mark.skipif(BROWSER is None, reason='no Chromium: apt-get install chromium')
+def test_a_browser_draws_every_figure_without_an_error_or_a_request(records, tmp_path):
+    change = DriftChange(
+        'step', '2026-03-01T00:00:00+00:00', '2026-03-08T00:00:00+00:00', 0.1, 0.04)
+    write_fleet_page(records, tmp_path / 'runs', tmp_path, drift_of(change))
+    document, errors = opened(tmp_path / FLEET_PAGE, tmp_path / 'profile')
+    assert errors == []
+    assert re.findall(r'data-drawn="(\w+)"', document) == ['yes'] * 3
 
 
 def test_without_changes_the_page_says_so():

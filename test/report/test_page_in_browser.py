@@ -2,11 +2,10 @@
 
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from support.browser import BROWSER, opened
 from support.report_runs import (
     HOSTILE,
     changed_report,
@@ -19,24 +18,8 @@ from sysid_ros.report.report import Report
 from sysid_ros.runs.report_files import write_page
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
-BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
-    'google-chrome')
 pytestmark = pytest.mark.skipif(
     BROWSER is None, reason='no Chromium: apt-get install chromium')
-
-
-def opened(page, profile, *arguments):
-    """The document after its figures are drawn, and what the console says of errors."""
-    done = subprocess.run(
-        [BROWSER, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
-         '--enable-unsafe-swiftshader', '--enable-logging=stderr', f'--user-data-dir={profile}',
-         '--disable-background-networking', '--disable-component-update', '--no-first-run',
-         '--virtual-time-budget=200000', '--dump-dom', *arguments, f'{page.as_uri()}#all'],
-        capture_output=True, text=True, timeout=540, check=True)
-    # A request against the policy of the page is an error on the console, too.
-    errors = [line for line in done.stderr.splitlines()
-              if 'CONSOLE' in line and 'GL Driver' not in line and 'willReadFrequently' not in line]
-    return done.stdout, errors
 
 
 def states(document):

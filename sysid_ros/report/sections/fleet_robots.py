@@ -88,7 +88,8 @@ class FleetRobotsSection(Section):
     def figures(self) -> dict[str, Figure]:
         """All robots along each parameter, those with one that is far away first."""
         count = len(self.robots)
-        rows = sorted(self.parameters, key=lambda each: -max(
+        apart = [each for each in self.parameters if each.spread > 0.0]
+        rows = sorted(apart, key=lambda each: -max(
             (abs(each.away(k) or 0.0) for k in range(count)), default=0.0))[:_ROWS]
         traces = []
         for name, colour, far in (
