@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from numba import typeof
@@ -58,13 +59,17 @@ class CompiledBeside:
                 self._other = None
 
     def _is_compiled(self, types: tuple[Any, ...]) -> bool:
-        """Whether it was compiled for some types, by this process or one before."""
-        if types in self._function.overloads:
+        """Whether it was compiled for some types by this process, or for any by one before.
+
+        Numba's cache answers which types only by loading them, which takes longer than to look
+        for files of the function's name that are newer than its source.
+        """
+        if types in self._function.signatures:
             return True
+        code = self._function.py_func.__code__
+        kept = Path(self._function.stats.cache_path or '.').glob(f'*{code.co_name}-*.nbc')
         try:
-            # The cache itself answers only by loading, which takes longer than to look.
-            cache = self._function._cache
-            key = cache._index_key(types, self._function.targetctx.codegen())
-            return key in cache._cache_file._load_index()
-        except Exception:  # private parts that have changed fail in any way
+            written = Path(code.co_filename).stat().st_mtime
+            return any(file.stat().st_mtime > written for file in kept)
+        except OSError:
             return False
