@@ -73,13 +73,7 @@ def fit(
         SysidError: Settings, robot or a recording cannot be used; what was found, what is
             allowed and what to do is said.
     """
-    recordings = _several(recording)
-    if validation is not None and holdout is not None:
-        raise ConfigurationError(
-            'a fit is judged by a part of its recordings or by another one', where='fit(…)',
-            found='holdout and validation', allowed='one of them')
-    if validation is None and not folds and holdout is None:
-        holdout = _HOLDOUT
+    recordings, kept = _several(recording), _kept_to_judge_by(holdout, validation, folds)
     others = {'preset': preset, 'automatic': automatic, 'processing': processing, 'known': known}
     with _run_folder(folder) as run, tempfile.TemporaryDirectory(prefix='sysid_robot_') as beside:
         sections = sections_of(
@@ -95,11 +89,24 @@ def fit(
 
         done = fit_to_folder(
             first, run, estimator=estimator or first.settings.fit.estimator, others=more,
-            validation=judge, holdout=holdout, folds=folds, write_recordings=write_recordings)
+            validation=judge, holdout=kept, folds=folds, write_recordings=write_recordings)
     result = Run(run, done.note)
     if folder is None:
         weakref.finalize(result, _remove, run.parent, os.getpid())
     return result
+
+
+def _kept_to_judge_by(
+    holdout: float | None, validation: Recording | None, folds: int
+) -> float | None:
+    """Last part of each recording to judge by; None where something else is there for it."""
+    if validation is not None and holdout is not None:
+        raise ConfigurationError(
+            'a fit is judged by a part of its recordings or by another one', where='fit(…)',
+            found='holdout and validation', allowed='one of them')
+    if validation is None and not folds and holdout is None:
+        return _HOLDOUT
+    return holdout
 
 
 def validate(run: Run | str | Path, recording: Recording, *, name: str | None = None) -> Validation:
