@@ -45,7 +45,7 @@ Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 # to, at most, in a step.
 _FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.01
 # Steps after which a search may be given up.
-_FEW = 10
+_FEW = 6
 # Residuals below this part of the measured values, in root mean square, are rounding.
 _EXACT = 1e-13
 
