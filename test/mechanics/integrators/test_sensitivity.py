@@ -29,6 +29,7 @@ from sysid_ros.mechanics.joint_terms.terms import (
 )
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations
+from sysid_ros.numerics import threads
 from sysid_ros.robot.model import RobotModel
 
 TREES = tuple(name for name in golden.NAMES if name != 'closed chain')
@@ -174,6 +175,18 @@ def test_the_compiled_and_the_general_way_agree(name, rng):
     for compiled, expected in pairs:
         for found, wanted in zip(compiled, expected, strict=True):
             np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_motions_are_the_same_however_many_threads_share_them(rng, monkeypatch):
+    model, values = smooth('arm')
+    columns, trajectories = columns_of(model, rng), trajectories_of(model, rng, (300, 200, 100))
+    alone, shared = [], []
+    for number, found in ((1, alone), (3, shared)):
+        monkeypatch.setattr(threads, 'usable_threads', lambda number=number: number)
+        found.extend(Simulator(model, columns).run(values, trajectories))
+    for one, other in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(one.states, other.states)
+        np.testing.assert_array_equal(one.slopes, other.slopes)
 
 
 def test_the_integration_is_of_fourth_order(rng):
