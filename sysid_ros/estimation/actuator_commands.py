@@ -30,6 +30,8 @@ _DEGREES, _ABOUT = 180.0 / np.pi, 2.0
 # So many times the torque that links take no wrong description explains, told by so many standard
 # deviations; and part of that torque beside friction and armature from which it tells anything.
 _TOO_LARGE, _CLEARLY, _SHOWN = 5.0, 5.0, 0.05
+# Part of it that the torque of the links has to explain.
+_ALIKE = 0.5
 
 
 def held_commands(drives: ActuatedModel, recording: Recording) -> HeldCommand:
@@ -255,7 +257,7 @@ def _checked_commands(
 
 
 def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
-    """What is said of gains whose torques are too small by the degrees of a radian, or too large.
+    """What is said of gains and constants whose torques have another size or sign than links take.
 
     Args:
         rows: Torques that the actuators make by the settings, and what the prior takes.
@@ -263,19 +265,27 @@ def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
     drives = actuated(rows.model)
     if drives is None:
         return ()
-    taken, small, large = rows.regressor @ rows.parameters.prior, [], {}
+    taken, small, large, open_loop = rows.regressor @ rows.parameters.prior, [], {}, {}
     for j, name in enumerate(drives.joint_names):
         each, usable = drives.actuators.actuator_of(name), rows.usable[:, j]
         made = rows.torque[usable, j]
-        if each is None or not each.kind.feedback or not made.any():
+        if each is None or not made.any():
+            continue
+        factor, deviation, alike = _times_the_links(rows, j)
+        if not each.kind.regulates:
+            # Noise of the motion makes a factor small, and what it explains, too.
+            if abs(factor) > _CLEARLY * deviation and alike > _ALIKE and not (
+                    1.0 / _TOO_LARGE <= factor <= _TOO_LARGE):
+                open_loop[name] = factor
+            continue
+        if not each.kind.feedback:
             continue
         slope = float(made @ taken[usable, j]) / float(made @ made)
-        factor, deviation = _times_the_links(rows, j)
         if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT:
             small.append(name)
         elif factor > max(_TOO_LARGE, _CLEARLY * deviation):
             large[name] = factor
-    return (*_too_small(small), *_too_large(large))
+    return (*_too_small(small), *_too_large(large), *_of_another_size(open_loop))
 
 
 def _too_small(names: list[str]) -> Iterator[str]:
@@ -296,13 +306,34 @@ def _too_large(factors: Mapping[str, float]) -> Iterator[str]:
             'that factor as a first guess.')
 
 
-def _times_the_links(rows: RegressionProblem, j: int) -> tuple[float, float]:
-    r"""Torque that an actuator makes in parts of that of the links, and its standard deviation.
+def _of_another_size(factors: Mapping[str, float]) -> Iterator[str]:
+    against = [name for name, factor in factors.items() if factor < 0.0]
+    if against:
+        yield (
+            f'The drives of {", ".join(against)} make torques against those that weight and '
+            'inertia of the links take: give their commands the sign -1, recording: {command: '
+            '{sign: …}}.')
+    others = {name: factor for name, factor in factors.items() if factor >= 0.0}
+    if others:
+        shown = ', '.join(f'{name} {factor:.2g}' for name, factor in others.items())
+        yield (
+            'Commands and constants of the drives make torques of another size than weight and '
+            f'inertia of the links take, friction and armature left out ({shown} times): check the '
+            'unit of the commands, whether torque constants are in N·m/A, and that a gear counts '
+            'once.')
+
+
+def _times_the_links(rows: RegressionProblem, j: int) -> tuple[float, float, float]:
+    r"""Torque that an actuator makes in parts of that of the links, and how well that is told.
 
     With the torque :math:`\tau_l` that the described links take at joint j, and columns T of its
     joint terms, :math:`\tau = \alpha\, \tau_l + T \theta` by least squares: friction and
     armature, of which descriptions say little, take no part. Zero where :math:`\tau_l` is hardly
     told from these.
+
+    Returns:
+        The factor, its standard deviation, and the part of the torque beside friction and armature
+        that it explains.
     """
     usable, bodies = rows.usable[:, j], 10 * len(rows.model.robot.body_names)
     own = rows.regressor[usable, j]
@@ -310,9 +341,11 @@ def _times_the_links(rows: RegressionProblem, j: int) -> tuple[float, float]:
     terms = own[:, bodies:][:, own[:, bodies:].any(axis=0)]
     basis = np.linalg.qr(terms / np.linalg.norm(terms, axis=0))[0]
     told, made = (x - basis @ (basis.T @ x) for x in (links, rows.torque[usable, j]))
-    size = float(told @ told)
-    if not size > _SHOWN**2 * float(links @ links):
-        return 0.0, np.inf
+    size, whole = float(told @ told), float(made @ made)
+    if not (size > _SHOWN**2 * float(links @ links) and whole > 0.0):
+        return 0.0, np.inf, 0.0
     factor = float(told @ made) / size
-    total, count = correlated_squares([(made - factor * told)[:, None]])
-    return factor, float(np.sqrt(total / max(count, 1) / size))
+    left = made - factor * told
+    total, count = correlated_squares([left[:, None]])
+    deviation = float(np.sqrt(total / max(count, 1) / size))
+    return factor, deviation, 1.0 - float(left @ left) / whole
