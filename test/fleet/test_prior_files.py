@@ -11,11 +11,14 @@ import yaml
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.regression.consistent.fleet_prior import FleetLeastSquares
+from sysid_ros.fleet.batch import batch as fit_table
+from sysid_ros.fleet.pool import SerialPool
 from sysid_ros.fleet.prior_files import read_prior, write_prior
 from sysid_ros.fleet.record import FitRecord, FitStatus
 from sysid_ros.fleet.sources import FitSources
 from sysid_ros.fleet.table import read_table
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_without_recording
 
 _ROBOTS = 5
@@ -91,6 +94,22 @@ def test_a_table_of_a_batch_may_name_the_settings_for_recordings_of_the_next_rob
     sources = FitSources.of(fit)
     assert sources.first.recording().channel('effort').values.any()
     assert len(sources.digest(fit)) == 64
+
+
+def test_the_next_robot_is_fitted_with_the_distribution_of_its_fleet(batch, tmp_path, fits):
+    records, runs = batch
+    settings = write_prior(records, runs, tmp_path).folders[0] / 'settings.yaml'
+    recording = fits.settings.parent / 'recording.npz'
+    table = tmp_path / 'next.csv'
+    table.write_text(f'robot,settings,recordings\nnext,{settings},{recording}\n')
+    result = fit_table(table, tmp_path / 'next', pool=SerialPool())
+    record, = result.records
+    estimate = Estimate.load(result.runs / record.run / 'estimate.json')
+    assert record.status is FitStatus.COMMITTABLE, record.reason
+    assert estimate.settings['fleet'] == _ROBOTS
+    # What is kept of a run makes it again.
+    again = RunFolder.open(result.runs / record.run).setup().settings.fit
+    assert again.fleet == load_without_recording(settings).settings.fit.fleet
 
 
 def test_settings_of_a_cluster_that_is_no_more_are_taken_away(batch, tmp_path):
