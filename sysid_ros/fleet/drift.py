@@ -226,7 +226,7 @@ def _row(
         tuple(map(_date, history.t)), tuple(map(float, shown)),
         tuple(map(float, _NORMAL * deviations * scale)), extra, per_degree,
         None if error is None else _NORMAL * error,
-        tuple(_told(change, history) for change in changes),
+        tuple(_drift_change(change, history) for change in changes),
         _forecast(weeks, kept, deviations, changes, horizon, history.relative),
         None)
 
@@ -280,7 +280,7 @@ def _forecast(
     return first, second, third
 
 
-def _told(change: Change, history: ParameterHistory) -> DriftChange:
+def _drift_change(change: Change, history: ParameterHistory) -> DriftChange:
     step = change.kind is ChangeKind.STEP
     size = math.expm1(change.size) if step and history.relative else change.size
     scale = math.exp(change.size) if step and history.relative else 1.0

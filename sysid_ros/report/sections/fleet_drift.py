@@ -36,7 +36,7 @@ class ChangedParameter(ReportModel):
     changes: list[ParameterChange]
     forecast: list[float]
 
-    def told(self, change: ParameterChange) -> str:
+    def size_text(self, change: ParameterChange) -> str:
         """The size of a change in words."""
         every = ' a week' if change.kind == 'trend' else ''
         if self.relative:
