@@ -2,7 +2,7 @@
 
 First a batch one after the other and by two worker processes, of which some are killed: the same
 table, the part of twice the speed that is reached, and memory. Then the prior of the fleet: the
-error of the torque of new arms with 5 s of motion, at the speed of the unseen motion and at a fifth
+error of the torque of new arms with 5 s of motion, at the speed of the unseen motion and at half
 of its speed and reach, on motion that was not seen and without noise, beside fits from the
 description; and how often intervals hold the truth. Then fleets of drawn estimates whose truth is
 known: false alarms where there is nothing to find, what is found of two clusters and three
@@ -47,13 +47,14 @@ from sysid_ros.fleet.pool import SerialPool
 from sysid_ros.fleet.prior import FleetPrior, fleet_prior
 from sysid_ros.fleet.prior_files import write_prior
 from sysid_ros.fleet.process_pool import ProcessPool
+from sysid_ros.fleet.record import FitStatus
 from sysid_ros.mechanics.base_parameters import base_parameters
 
 EFFICIENCY_BAR, MEMORY_BAR, ERROR_BAR, COVERAGE_BAR = 0.85, 1000.0, 0.6, (0.93, 0.97)
 DELAY_BAR = 28.0
 _SHORT, _UNSEEN = 5.0, 20.0
 # Speed and reach of the motions of new arms, and where their seeds begin.
-_MOTIONS, _NEW_SEEDS = {'full motion': 1.0, 'a fifth of speed and reach': 0.2}, 50_000
+_MOTIONS, _NEW_SEEDS = {'full motion': 1.0, 'half of speed and reach': 0.5}, 50_000
 _KILLED = 2
 
 
@@ -138,14 +139,20 @@ def _beside_description(folder: Path, prior: Path, fleet: SimulatedFleet) -> dic
     errors: dict[str, list[float]] = {'fleet': [], 'description': []}
     inside: list[bool] = []
     for k, record in enumerate(result.records):
+        if record.status is FitStatus.FAILED:
+            errors[record.robot].append(float('nan'))
+            continue
         arm = arm_of(fleet, k // 2, _NEW_SEEDS + 10_000 + k // 2)
         estimate = Estimate.load(result.runs / record.run / 'estimate.json')
         errors[record.robot].append(_true_error(estimate, arm))
         if record.robot == 'fleet':
             inside += _inside(estimate, arm)
     ratios = np.array(errors['fleet']) / errors['description']
-    return {'errors': errors, 'median_ratio': float(np.median(ratios)),
-            'statuses': [str(record.status) for record in result.records],
+    told = ratios[np.isfinite(ratios)]
+    return {'errors': {robot: [each if np.isfinite(each) else None for each in own]
+                       for robot, own in errors.items()},
+            'median_ratio': float(np.median(told)) if told.size else None,
+            'statuses': [f'{record.status}: {record.reason}' for record in result.records],
             'base_parameters_in_their_intervals': f'{sum(inside)} of {len(inside)}'}
 
 
