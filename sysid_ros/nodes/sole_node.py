@@ -17,7 +17,6 @@ import os
 import socket
 import struct
 import time
-import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,8 @@ _ALIVE = 1.0
 _LONGEST = 107
 # Process, user and group of whoever is bound: struct ucred of the kernel.
 _CREDENTIALS = struct.Struct('3i')
-_BOUND: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+# Sockets of nodes that are configured.
+_BOUND: set[socket.socket] = set()
 
 
 class SoleNode:
@@ -86,6 +86,7 @@ class SoleNode:
             self._node.destroy_subscription(self._beats.subscription)
             self._beats = None
         if self._socket is not None:
+            _BOUND.discard(self._socket)
             self._socket.close()
             self._socket = None
 
@@ -142,7 +143,7 @@ def _second(name: str, found: str) -> ConfigurationError:
 
 def _unbind_forked() -> None:
     """A process that was forked must not keep a name when the node has ended."""
-    for made in list(_BOUND):
+    for made in _BOUND:
         made.close()
 
 
