@@ -39,7 +39,7 @@ from sysid_ros.runs.live_recording import LiveRecording, Tally
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import StartIdentification, StopIdentification
 
-_POLL_PERIOD = 0.02
+_POLL_PERIOD = 0.05
 _LOAD_PERIOD = 0.1
 # Motion that the torques of the status are of, and time to ask again for a lost answer, in [s].
 _STATUS_WINDOW, _ASKED_AGAIN = 2.0, 10.0

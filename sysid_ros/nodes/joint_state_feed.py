@@ -60,7 +60,7 @@ class JointStateFeed:
         self.topic: str = self._polled.subscription.topic_name
 
     def poll(self) -> LiveJointStates:
-        """Decode what came since the last call. Call it from a timer, every 10 to 20 ms."""
+        """Decode what came since the last call. Call it from a timer, every 10 to 50 ms."""
         clock = self._node.get_clock().now().nanoseconds if self._simulated else None
         # Before simulated time has begun, nothing can be said to be received.
         taken = self._polled.take() if clock != 0 else []
