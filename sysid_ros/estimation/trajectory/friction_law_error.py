@@ -81,16 +81,18 @@ def friction_law_error(
     if smoother is None or not len(kept):
         return None
     try:
-        other = at(smoother.with_values(found.values), found)
+        # Both with the noise that the problem names, which the search may have found to be another.
+        here, other = (
+            at(each.with_values(found.values), found) for each in (problem, smoother))
     except EstimationError:
         return None
-    changes = (other.scores - found.scores)[:, kept]
+    changes = (other.scores - here.scores)[:, kept]
     information = other.information[np.ix_(kept, kept)]
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
     dry = scale * np.linalg.lstsq(
         information * np.outer(scale, scale), scale * changes.sum(axis=0), rcond=None)[0]
     scatter = sandwich(
-        found.information[np.ix_(kept, kept)], changes, node_ranges(problem))
+        here.information[np.ix_(kept, kept)], changes, node_ranges(problem))
     return FrictionLawError(dry, _SAFETY**2 * (np.outer(dry, dry) + scatter))
 
 

@@ -23,6 +23,8 @@ from sysid_ros.mechanics.integrators.sensitivity import Simulator
 _PIECES = (0.1, 0.3)
 # Accuracy and most iterations of each search.
 _ROUGHLY, _ITERATIONS = 1e-3, 30
+# Far from the solution a step that came true says less of the next one: damping falls by parts.
+_RELIEF = 0.2
 # Iterations that adapt the starts of pieces.
 _ADAPTED = 4
 # Residuals of simulated pieces, in root mean square over the noise, that no better start is for.
@@ -45,7 +47,8 @@ def pieces_start(problem: TrajectoryProblem, log: SearchLog) -> np.ndarray:
         if not (len(problem.free) and Simulator(problem.model, problem.free).is_compiled):
             return values
         solver = Shooting(
-            substeps=stable_steps(problem).taken, horizon=_PIECES[-1], tolerance=_ROUGHLY)
+            substeps=stable_steps(problem).taken, horizon=_PIECES[-1], tolerance=_ROUGHLY,
+            relief=_RELIEF)
         first = _misfit(problem, solver, values)
         if first <= _FITS:
             return values

@@ -41,9 +41,8 @@ from sysid_ros.numerics.noise import correlated_squares
 #: How segments are simulated.
 Integrator = Literal['runge_kutta', 'midpoint', 'trapezoidal']
 
-# Damping the search begins with and that a step counts as free below, and the part that it falls
-# to, at most, in a step.
-_FIRST, _FREE, _RELIEF = 1e-3, 1e-2, 0.01
+# Damping the search begins with, and that a step counts as free below.
+_FIRST, _FREE = 1e-3, 1e-2
 # Steps after which a search may be given up.
 _FEW = 6
 # Residuals below this part of the measured values, in root mean square, are rounding.
@@ -69,6 +68,7 @@ class Shooting:
         integrator: How segments are simulated: by the classical Runge-Kutta method, or by a
             variational integrator with the midpoint rule or the trapezoidal one.
         hopeless: Cost above which a search is given up after a few steps.
+        relief: Part that damping falls to, at most, after a step that came true.
 
     Raises:
         ConfigurationError: A setting is out of range, or pieces are asked for that start as
@@ -84,6 +84,7 @@ class Shooting:
     parameter_tolerance: float = 0.0
     integrator: Integrator = 'runge_kutta'
     hopeless: float = np.inf
+    relief: float = 0.01
 
     def __post_init__(self) -> None:
         for name, good, allowed in (
@@ -162,7 +163,7 @@ class Shooting:
         most = self.max_iterations
         search = DampedGaussNewton(
             fixed.first(), most if np.isinf(self.hopeless) else min(_FEW, most),
-            self.tolerance, self.tolerance, _FIRST, _RELIEF, free=_FREE, confirmed=False,
+            self.tolerance, self.tolerance, _FIRST, self.relief, free=_FREE, confirmed=False,
             parameter_tolerance=self.parameter_tolerance,
             variance=_Point.variance, progress=progress)
         ended = search.run()
@@ -343,5 +344,6 @@ def _is_finite(motion: SimulatedMotion) -> bool:
 def _rows(parts: Sequence[Residuals], width: int) -> np.ndarray:
     """Derivatives of a piece's residuals by w quantities, then the residuals, ``(m, w + 1)``."""
     return np.concatenate([
-        np.column_stack([part.jacobian.reshape(-1, width), -part.weighted.reshape(-1)])
+        np.column_stack([
+            part.jacobian.reshape(part.weighted.size, width), -part.weighted.reshape(-1)])
         for part in parts])
