@@ -73,11 +73,36 @@ def tell_progress(terminal: Terminal) -> Callable[[Any], None]:
     return show
 
 
-def _interrupt(number: int, _: FrameType | None) -> None:
-    # The stop that follows is brought to its end, whatever is pressed meanwhile.
-    for ignored in _SIGNALS:
-        signal.signal(ignored, signal.SIG_IGN)
-    raise KeyboardInterrupt(signal.Signals(number).name)
+class Interruption:
+    """Signals that end the run, at a moment when nothing is left in the middle.
+
+    Attributes:
+        operator: What talks to the nodes; None before there is one.
+    """
+
+    def __init__(self) -> None:
+        self.operator: Operator | None = None
+        self._signal = ''
+        for number in _SIGNALS:
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        # The stop that follows is brought to its end, whatever is pressed meanwhile.
+        for ignored in _SIGNALS:
+            signal.signal(ignored, signal.SIG_IGN)
+        self._signal = signal.Signals(number).name
+        if self.operator is None or not self.operator.spinning:
+            self.check()
+
+    def check(self) -> None:
+        """End the run if a signal has come.
+
+        Raises:
+            KeyboardInterrupt: One has, since the last look.
+        """
+        name, self._signal = self._signal, ''
+        if name:
+            raise KeyboardInterrupt(name)
 
 
 def _stop(operator: Operator, terminal: Terminal) -> None:
@@ -95,12 +120,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given, *ros = sys.argv[1:] if arguments is None else list(arguments)
     settings = GuidedRunSettings.model_validate_json(given)
-    for number in _SIGNALS:
-        signal.signal(number, _interrupt)
+    interruption = Interruption()
     rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
     terminal = Terminal(yes=settings.yes)
-    operator = Operator(
-        Node('operator'), settings.patience, feedback=tell_progress(terminal))
+    operator = interruption.operator = Operator(
+        Node('operator'), settings.patience, poll=interruption.check,
+        feedback=tell_progress(terminal))
     try:
         return guided_run(settings, operator, terminal)
     except SysidError as error:

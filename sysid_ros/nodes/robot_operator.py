@@ -59,6 +59,8 @@ class Operator:
 
     Attributes:
         exciting: Whether a motion was asked for whose end is not known.
+        spinning: Whether its executor is at work, which an exception of a signal would leave in the
+            middle of an answer.
         recording: Whether a recording is under way.
     """
 
@@ -69,6 +71,7 @@ class Operator:
         self._node, self._patience, self._again = node, patience, again
         self._poll, self._feedback = poll, feedback
         assert node.context is not None
+        self.spinning = False
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._clients: dict[str, Any] = {}
@@ -347,7 +350,11 @@ class Operator:
         """Hear what is said for a time in [s], once at least."""
         end = time.monotonic() + seconds
         while True:
-            self._executor.spin_once(timeout_sec=0.02)
+            self.spinning = True
+            try:
+                self._executor.spin_once(timeout_sec=0.02)
+            finally:
+                self.spinning = False
             self._poll()
             if time.monotonic() >= end:
                 return

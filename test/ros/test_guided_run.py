@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from sysid_ros.action import Excite, Identify
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.msg import ResultCode, RevisionInfo
-from sysid_ros.nodes.guided_run import guided_run
+from sysid_ros.nodes.guided_run import Interruption, guided_run
 from sysid_ros.nodes.guided_steps import GuidedRunSettings
 from sysid_ros.nodes.terminal import Terminal
 from sysid_ros.srv import CommitParameters, ListRevisions, StopIdentification
@@ -177,3 +179,32 @@ def test_a_commit_that_is_refused_says_whether_that_is_the_estimate(monkeypatch,
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         GuidedRunSettings(motion='first', **wrong)
+
+
+@pytest.fixture
+def handlers():
+    """What handles the signals that end a run, as before once the test is over."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_a_signal_never_breaks_off_the_executor_and_ends_the_run_after_it(handlers):
+    interruption = Interruption()
+    interruption.operator = SimpleNamespace(spinning=True)
+    signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt, match='SIGTERM'):
+        interruption.check()
+    # The stop that follows spins, too.
+    interruption.check()
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_a_signal_ends_what_waits_for_a_person_at_once(handlers):
+    interruption = Interruption()
+    interruption.operator = SimpleNamespace(spinning=False)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGHUP)
+    interruption.check()

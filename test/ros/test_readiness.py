@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -22,12 +23,22 @@ def setup(ros):
 
 def loading(setup):
     """The process that loads what fits need, held up until it is told to go on."""
-    setup.ros.wait(lambda: children(setup.process))
+    # Its node waits until it is another program than the one that was forked.
+    setup.ros.wait(lambda: any(b'fit_worker' in command(child)
+                               for child in children(setup.process)))
     (process,) = children(setup.process)
     os.kill(process, signal.SIGSTOP)
     # It answers when it is configured.
     setup.state()
     return process
+
+
+def command(process):
+    """Command line of a process; empty where it has ended."""
+    try:
+        return Path(f'/proc/{process}/cmdline').read_bytes()
+    except OSError:
+        return b''
 
 
 def go_on(process):
