@@ -11,13 +11,12 @@ from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import SysidNode
-from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
+from sysid_ros.nodes.refusal import RefusedError
 
 Result = TypeVar('Result')
 
@@ -70,37 +69,22 @@ class Background:
             name: Its name.
             grant: Fills the response from the request; raises as for ``SysidNode.serve``.
         """
-        async def answer(request: Any, response: Any) -> Any:
-            without_figures(response)
+        async def alone(request: Any, response: Any) -> None:
+            if self._busy:
+                raise RefusedError(ResultCode.BUSY, SysidError(
+                    'another request is being granted', fix='Try again when it is done'))
+            self._busy = True
             try:
-                self._require_ready()
-                require_short(request)
-                self._busy = True
-                try:
-                    await grant(request, response)
-                finally:
-                    self._busy = False
-                response.success, response.code = True, ResultCode.OK
-            except Exception as error:  # noqa: BLE001 (who asked gets an answer)
-                if not isinstance(error, SysidError):
-                    self._node.complain(error)
-                refused(response, error)
-            return response
+                await grant(request, response)
+            finally:
+                self._busy = False
 
-        service = self._node.create_service(
-            kind, name, answer, callback_group=ReentrantCallbackGroup())
-        self._node.keep(self._node.destroy_service, service)
+        self._node.serve(kind, name, alone)
 
     @property
     def busy(self) -> bool:
         """Whether a request is being granted."""
         return self._busy
-
-    def _require_ready(self) -> None:
-        self._node.require_active()
-        if self._busy:
-            raise RefusedError(ResultCode.BUSY, SysidError(
-                'another request is being granted', fix='Try again when it is done'))
 
     def _collect(self) -> None:
         """Wake coroutines whose work is done; futures are set in the executor's thread only."""

@@ -18,6 +18,7 @@ from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.acknowledgement import Acknowledgement
+from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.effort_topics import EffortTopics
 from sysid_ros.nodes.fit_server import FitServer
@@ -43,6 +44,8 @@ _POLL_PERIOD = 0.05
 _LOAD_PERIOD = 0.1
 # Motion that the torques of the status are of, and time to ask again for a lost answer, in [s].
 _STATUS_WINDOW, _ASKED_AGAIN = 2.0, 10.0
+# Longest wait for a bag to be complete, in [s].
+_COMPLETION = 30.0
 _EFFORT = ('effort',)
 _PARAMETERS = 'model_server/identified_parameters'
 # Longest time that one thread keeps the others waiting, in [s].
@@ -87,6 +90,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             self._setup, EffortTopics(self, self._model.robot.joint_names).publish)
         self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
         Acknowledgement(self, _PARAMETERS, lambda: self._revision_id)
+        self._disk = Background(self)
         self.serve(StartIdentification, '~/start', self._start)
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
         self._fits = FitServer(
@@ -135,6 +139,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         if self._fits is not None:
             self._fits.close()
             self._torques.close()
+            self._disk.close()
         for server in (self._payload, self._online):
             if server is not None:
                 server.close()
@@ -320,7 +325,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         simulated = bool(self.get_parameter('use_sim_time').value)
         return simulated and all(feed.live.first_stamp is None for feed in self._feeds)
 
-    def _stop(
+    async def _stop(
         self, _: StopIdentification.Request, response: StopIdentification.Response
     ) -> None:
         recording = self._recording
@@ -329,11 +334,17 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         if recording.running:
             self._poll()
         tally = recording.stop()
+        # Whoever has the answer may read the bag.
+        complete = await self._disk.run(recording.wait, _COMPLETION)
         response.recording, response.samples = recording.name, tally.samples
         response.dropped, response.duration = tally.dropped, tally.duration
         response.message = f'{tally.samples} joint states in {tally.duration:.3f} s'
         if recording.error:
             raise RefusedError(ResultCode.STORAGE, SysidError(recording.error))
+        if not complete:
+            raise RefusedError(ResultCode.STORAGE, SysidError(
+                f'{recording.name} is still being written after {_COMPLETION:g} s',
+                fix='Stop again to wait for it, and record to a faster disk'))
 
     @property
     def _records(self) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
@@ -228,7 +230,8 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         return entity
 
     def serve(
-        self, kind: type, name: str, grant: Callable[[Any, Any], None], *, always: bool = False
+        self, kind: type, name: str, grant: Callable[[Any, Any], Coroutine[Any, Any, None] | None],
+        *, always: bool = False,
     ) -> None:
         """Answer a service whose response has ``success``, ``code`` and ``message``.
 
@@ -236,24 +239,30 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             kind: The service's type.
             name: Its name.
             grant: Fills the response from the request; raises :class:`RefusedError` or another
-                ``SysidError``, which becomes the answer.
+                ``SysidError``, which becomes the answer. While a coroutine waits, other callbacks
+                of the node run, and other requests to this service too.
             always: Whether it is granted in every state, not in the active one only.
         """
-        def answer(request: Any, response: Any) -> Any:
+        async def answer(request: Any, response: Any) -> Any:
             without_figures(response)
             try:
                 if not always:
                     self.require_active()
                 require_short(request)
                 response.success, response.code = True, ResultCode.OK
-                grant(request, response)
+                waits = grant(request, response)
+                if waits is not None:
+                    await waits
             except Exception as error:  # noqa: BLE001 (who asked gets an answer)
                 if not isinstance(error, SysidError):
                     self.complain(error)
                 refused(response, error)
             return response
 
-        self.keep(self.destroy_service, self.create_service(kind, name, answer))
+        # A group of its own, for a coroutine that waits keeps its group from everything else.
+        group = ReentrantCallbackGroup() if inspect.iscoroutinefunction(grant) else None
+        self.keep(self.destroy_service, self.create_service(
+            kind, name, answer, callback_group=group))
 
     def report(self) -> None:
         """Publish what there is to say on ``/diagnostics``."""

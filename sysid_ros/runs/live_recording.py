@@ -88,6 +88,14 @@ class LiveRecording:
         """Whether its bag is complete, or given up."""
         return self._recorder.finished
 
+    def wait(self, seconds: float) -> bool:
+        """Wait until its bag is complete, or given up; whether it is.
+
+        Args:
+            seconds: Longest time to wait.
+        """
+        return self._recorder.wait(seconds)
+
     @property
     def error(self) -> str:
         """Why it ended by itself; empty when it did not."""

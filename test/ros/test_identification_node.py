@@ -100,9 +100,10 @@ def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
 def test_efforts_may_come_on_a_topic_of_their_own(setup):
     setup.node(effort_topic='efforts').robot('--efforts-apart')
     setup.record(3.0, 'apart')
+    # Whoever has the answer may read the bag.
+    assert (setup.data / 'recordings' / 'apart' / 'metadata.yaml').exists()
     setup.ros.wait(lambda: not any(map(math.isnan, setup.statuses[-1].torque_residual_rms)))
     bag = setup.data / 'recordings' / 'apart'
-    setup.ros.wait((bag / 'metadata.yaml').exists)
     recording = load_source(bag).recording()
     assert len(recording.channel('effort').t) > 500
     assert len(recording.channel('position').t) > 500

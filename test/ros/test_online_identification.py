@@ -64,6 +64,7 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     assert status.online_rows > 200
     assert status.online_consistency_margin > 0.0
     setup.ros.spin(5.0)
+    setup.ros.wait(lambda: payload(setup, duration=4.0).code != ResultCode.NOT_READY)
     empty = payload(setup, duration=4.0)
     assert empty.success, empty.message
     assert not empty.significant, empty.message
