@@ -243,7 +243,7 @@ def drift(series: int, scatter_of_runs: float, parameters: int = 30) -> dict[str
             values = np.log1p(growth * np.maximum(t - before, 0.0))
             values = without_bad_runs(
                 (values + scatter_of_runs * random.normal(size=length))[None], np.zeros(length))
-            deviations = np.full(length, scatter(values, np.zeros(length))[0])
+            deviations = np.full(length, scatter(values)[0])
             found = [each.found for each in find_changes(t, values[0], deviations, threshold)]
             days.append(min((day for day in found if day >= before or not growth), default=np.inf))
     growing, steady = np.array(days[:series]), np.array(days[series:])

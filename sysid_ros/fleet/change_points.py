@@ -1,13 +1,17 @@
 r"""Change points of a series of estimates: steps and trends, at a stated rate of false alarms.
 
-Values :math:`y_i` at stamps :math:`t_i` are :math:`y_i = a + b\,r_i + e_i` with variances
-:math:`\sigma_i^2 + s^2`: what each fit says of itself, and what runs scatter beyond that, which
-successive differences tell whatever drifts (von Neumann 1941). With the regressor r of a step or of
-a trend that begins at run :math:`\tau`, the generalised likelihood ratio is
-:math:`\max_\tau z_\tau^2`, z the estimate of b in its standard deviations (Willsky and Jones
-1976). An alarm is the first run at which it exceeds a threshold. The threshold is the quantile of
-its largest value over series of independent normal errors at the same stamps, which are treated in
-the same way; beyond the samples its tail is that of the square of a Student's t.
+Values :math:`y_i` at stamps :math:`t_i` are :math:`y_i = a + b\,r_i + e_i`. How far runs scatter,
+successive differences tell whatever drifts (von Neumann 1941), without the largest ones, which may
+be steps. Where it is more than the variances :math:`\sigma_i^2` that the fits say of themselves,
+the rest is added to all of them; where it is less, runs share a part of their errors (the motion,
+the settings, the prior), which no difference between them has, and all are scaled.
+
+With the regressor r of a step or of a trend that begins at run :math:`\tau`, the generalised
+likelihood ratio is :math:`\max_\tau z_\tau^2`, z the estimate of b in its standard deviations
+(Willsky and Jones 1976). An alarm is the first run at which it exceeds a threshold. The threshold
+is the quantile of its largest value over series of independent normal errors at the same stamps,
+which are treated in the same way; beyond the samples its tail is that of the square of a
+Student's t.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ _NEAR, _FAR = 2, 3.5
 _NORMAL_MAD = 1.4826
 # Scatter below this part of the values is rounding.
 _ROUNDING = 1e-9
+# Part of the successive differences that may be steps, and draws that tell what is left without.
+_STEPS, _DRAWS = 0.05, 4000
 
 
 class ChangeKind(StrEnum):
@@ -68,32 +74,67 @@ def without_bad_runs(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
 
     Args:
         values: m series of n values, shape ``(m, n)``.
-        deviations: Standard deviations of each, shape ``(n,)``.
+        deviations: Standard deviations of each, shape ``(n,)``, in any unit; zeros: all alike.
 
     Returns:
         Shape ``(m, n)``.
     """
     typical = _NORMAL_MAD * np.median(np.abs(np.diff(values, axis=1)), axis=1) / np.sqrt(2.0)
-    reach = _FAR * np.maximum(typical[:, None], deviations)
+    middle = float(np.median(deviations))
+    uncertain = np.maximum(deviations / middle, 1.0) if middle > 0.0 else np.ones(len(deviations))
+    reach = _FAR * typical[:, None] * uncertain
     padded = np.pad(values, ((0, 0), (_NEAR, _NEAR)), constant_values=np.nan)
     near = np.nanmedian(
         np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEAR + 1, axis=1), axis=2)
     return np.asarray(np.clip(values, near - reach, near + reach))
 
 
-def scatter(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Standard deviation of runs beyond what they say of themselves, from successive differences.
+def scatter(values: np.ndarray) -> np.ndarray:
+    """Standard deviation of runs about their own course, from successive differences.
 
     Args:
         values: m series of n values, shape ``(m, n)``.
-        deviations: Standard deviations of each, shape ``(n,)``.
 
     Returns:
-        Shape ``(m,)``; zero where the runs explain all of it.
+        Shape ``(m,)``.
     """
-    differences = np.diff(values, axis=1) ** 2
-    own = deviations[1:] ** 2 + deviations[:-1] ** 2
-    return np.sqrt(np.maximum(0.5 * np.mean(differences - own, axis=1), 0.0))
+    squares = np.sort(np.diff(values, axis=1) ** 2, axis=1)
+    part, _ = _without_steps(values.shape[1])
+    return np.sqrt(0.5 * np.mean(squares[:, :_kept(values.shape[1])], axis=1) / part)
+
+
+def run_deviations(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Standard deviations of runs beside one another: their own, and how far they scatter.
+
+    Args:
+        values: Shape ``(n,)``.
+        deviations: What the runs say of themselves, shape ``(n,)``.
+
+    Returns:
+        Shape ``(n,)``; together they are as large as the runs scatter.
+    """
+    whole = float(scatter(values[None])[0]) ** 2
+    order = np.argsort(np.diff(values) ** 2, kind='stable')[:_kept(len(values))]
+    own = 0.5 * float(np.mean(deviations[order] ** 2 + deviations[order + 1] ** 2))
+    if whole >= own:
+        return np.sqrt(deviations**2 + (whole - own))
+    return deviations * np.sqrt(whole / own)
+
+
+def _kept(count: int) -> int:
+    """How many of the differences of so many runs are no steps, for all one knows."""
+    return count - 1 - int(np.ceil(_STEPS * (count - 1)))
+
+
+@lru_cache(maxsize=64)
+def _without_steps(count: int) -> tuple[float, float]:
+    """Mean of the smaller squared differences as a part of all; degrees of freedom of that mean.
+
+    Of so many runs with independent normal errors.
+    """
+    values = np.random.default_rng(count).normal(size=(_DRAWS, count))
+    squares = np.sort(np.diff(values, axis=1) ** 2, axis=1)[:, :_kept(count)].mean(axis=1)
+    return 0.5 * float(squares.mean()), 2.0 * float(squares.mean() ** 2 / squares.var())
 
 
 def find_changes(
@@ -106,7 +147,7 @@ def find_changes(
     Args:
         t: Times, shape ``(n,)``, increasing.
         values: Shape ``(n,)``.
-        deviations: Standard deviations, scatter included, above zero, shape ``(n,)``.
+        deviations: As of :func:`run_deviations`, above zero, shape ``(n,)``.
         threshold: See :func:`alarm_threshold`.
     """
     changes: list[Change] = []
@@ -161,7 +202,7 @@ def alarm_threshold(t: np.ndarray, chance: float) -> float:
         beyond = tail[int((1.0 - _TAIL) * len(tail))] + excess * np.log(_TAIL / chance)
     else:
         beyond = tail[index]
-    freedom = _freedom(len(t))
+    _, freedom = _without_steps(len(t))
     return float(freedom * np.expm1(beyond / freedom))
 
 
@@ -175,20 +216,15 @@ def _largest_by_chance(times: tuple[float, ...]) -> tuple[np.ndarray, float]:
     count = min(max(_NUMBERS // len(t), _SERIES), _MOST_SERIES)
     values = np.random.default_rng(len(t)).normal(size=(count, len(t)))
     values = without_bad_runs(values, np.zeros(len(t)))
-    own = np.maximum(scatter(values, np.zeros(len(t))), _ROUNDING)
+    own = np.maximum(scatter(values), _ROUNDING)
     largest = np.zeros(count)
     for end in range(LEAST, len(t) + 1):
         ratios = _ratios(t[:end], values[:, :end], np.ones(end))[0]
         largest = np.maximum(largest, ratios.max(axis=(0, 2)))
-    freedom = _freedom(len(t))
+    _, freedom = _without_steps(len(t))
     ordered = np.sort(freedom * np.log1p(largest / own**2 / freedom))
     upper = ordered[int((1.0 - _TAIL) * len(ordered)):]
     return ordered, float(np.mean(upper - upper[0]))
-
-
-def _freedom(count: int) -> float:
-    """Degrees of freedom of the scatter of so many runs by their successive differences."""
-    return 2.0 * (count - 1) ** 2 / (3.0 * count - 4.0)
 
 
 def _first_alarm(

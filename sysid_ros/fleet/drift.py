@@ -20,7 +20,7 @@ from sysid_ros.fleet.change_points import (
     ChangeKind,
     alarm_threshold,
     find_changes,
-    scatter,
+    run_deviations,
     trend_since,
     without_bad_runs,
 )
@@ -38,6 +38,8 @@ FALSE_ALARMS = 1.0
 HORIZON = 4.0
 _WEEK, _YEAR = 7 * 86400.0, 365.25 * 86400.0
 _NORMAL = 1.96
+# Scatter below this part of the values is rounding.
+_ROUNDING = 1e-9
 # Level of all differences between two dates together.
 _LEVEL = 0.05
 # Runs whose reasons not to count are shown.
@@ -91,8 +93,9 @@ class DriftRow:
         relative: Whether changes are parts of the value.
         recorded: When the runs were recorded, in UTC.
         values: Value of each run, at the mean temperature where temperatures are known.
-        intervals: Half-widths of their 95 % intervals, with what runs scatter beyond their own.
-        scatter: Standard deviation of runs beyond what they say of themselves.
+        intervals: Half-widths of their 95 % intervals beside one another: errors that all runs
+            share show no change, and are not in them.
+        scatter: Standard deviation of a typical run beside the others.
         per_degree: Change with one degree; None without temperatures.
         per_degree_interval: Half-width of its 95 % interval.
         changes: Changes, in their order.
@@ -215,7 +218,7 @@ def _row(
     """The row of a history, one of so many of its robot."""
     values, per_degree, error = _at_mean_temperature(history)
     weeks = (history.t - history.t[0]) / _WEEK
-    kept, deviations, extra = _scattered(values, history.deviations)
+    kept, deviations = _beside_others(values, history.deviations)
     years = (history.t[-1] - history.t[0]) / _YEAR
     chance = -math.expm1(-false_alarms * years / parameters)
     changes = find_changes(weeks, kept, deviations, alarm_threshold(weeks, chance))
@@ -224,20 +227,20 @@ def _row(
     return DriftRow(
         history.robot, history.name, history.unit, history.relative,
         tuple(map(_date, history.t)), tuple(map(float, shown)),
-        tuple(map(float, _NORMAL * deviations * scale)), extra, per_degree,
+        tuple(map(float, _NORMAL * deviations * scale)), float(np.median(deviations)), per_degree,
         None if error is None else _NORMAL * error,
         tuple(_drift_change(change, history) for change in changes),
         _forecast(weeks, kept, deviations, changes, horizon, history.relative),
         None)
 
 
-def _scattered(
+def _beside_others(
     values: np.ndarray, deviations: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Values without bad runs, their deviations with scatter, and the scatter."""
-    kept = without_bad_runs(values[None], deviations)
-    extra = float(scatter(kept, deviations)[0])
-    return kept[0], np.hypot(deviations, extra), extra
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values without bad runs, and their standard deviations beside one another."""
+    kept = without_bad_runs(values[None], deviations)[0]
+    least = _ROUNDING * float(np.max(np.abs(kept), initial=np.finfo(float).tiny))
+    return kept, np.maximum(run_deviations(kept, deviations), least)
 
 
 def _at_mean_temperature(
@@ -294,7 +297,7 @@ def _between(
 ) -> tuple[Between, float] | None:
     """Difference of the runs on both sides of two dates, and its probability by chance."""
     values, _, _ = _at_mean_temperature(history)
-    values, deviations, _ = _scattered(values, history.deviations)
+    values, deviations = _beside_others(values, history.deviations)
     sides = history.t <= min(dates), history.t >= max(dates)
     if not all(side.any() for side in sides):
         return None

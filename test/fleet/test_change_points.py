@@ -8,6 +8,7 @@ from sysid_ros.fleet.change_points import (
     ChangeKind,
     alarm_threshold,
     find_changes,
+    run_deviations,
     scatter,
     trend_since,
     without_bad_runs,
@@ -21,7 +22,7 @@ _BEFORE, _AFTER, _GROWTH, _SCATTER = 90, 42, 0.01 / 7.0, 0.015
 
 def found_in(t, values, threshold):
     kept = without_bad_runs(values[None], np.zeros(len(t)))
-    deviations, values = np.full(len(t), scatter(kept, np.zeros(len(t)))[0]), kept[0]
+    deviations, values = np.full(len(t), scatter(kept)[0]), kept[0]
     return find_changes(t, values, deviations, threshold)
 
 
@@ -86,11 +87,33 @@ def test_one_bad_run_is_no_step(rng, threshold):
     assert found_in(t, values, threshold) == ()
 
 
-def test_scatter_beyond_what_runs_say_of_themselves(rng):
-    deviations = np.full(400, 0.3)
-    values = rng.normal(scale=0.5, size=(1, 400)) + np.linspace(0.0, 3.0, 400)
-    assert scatter(values, deviations)[0] == pytest.approx(0.4, abs=0.06)
-    assert scatter(0.1 * values, deviations)[0] == 0.0
+def test_runs_scatter_more_than_they_say(rng):
+    own = np.full(400, 0.3)
+    values = rng.normal(scale=0.5, size=400) + np.linspace(0.0, 3.0, 400)
+    np.testing.assert_allclose(run_deviations(values, own), 0.5, atol=0.06)
+
+
+def test_errors_that_all_runs_share_do_not_hide_a_change(rng):
+    """Seven runs, of which each says ± 15 %, while they scatter by 2.5 %: a step of 26 %."""
+    t, own = np.arange(7.0), np.full(7, 0.15)
+    threshold, found, alarms = alarm_threshold(t, 0.01), 0, 0
+    for _ in range(100):
+        runs = 0.3 + 0.025 * rng.normal(size=7)
+        deviations = run_deviations(runs, own)
+        alarms += bool(find_changes(t, runs, deviations, threshold))
+        changes = find_changes(t, runs + 0.26 * (t >= 4), run_deviations(
+            runs + 0.26 * (t >= 4), own), threshold)
+        found += [(each.kind, each.begin) for each in changes[:1]] == [(ChangeKind.STEP, 4)]
+    assert found > 80
+    assert alarms <= 5
+
+
+def test_a_run_that_knows_less_counts_less_whatever_all_of_them_share(rng):
+    own = np.where(np.arange(200) % 10, 0.2, 0.6)
+    values = 0.1 * own / 0.2 * rng.normal(size=200)
+    deviations = run_deviations(values, own)
+    np.testing.assert_allclose(deviations[1::10] / deviations[::10], 1.0 / 3.0)
+    assert deviations[1] == pytest.approx(0.1, rel=0.3)
 
 
 def test_of_too_few_runs_nothing_is_said():
