@@ -169,6 +169,19 @@ def find_changes(
     return tuple(changes)
 
 
+def strongest_evidence(t: np.ndarray, values: np.ndarray, deviations: np.ndarray) -> float:
+    """Largest generalised likelihood ratio of a change at any run, as of :func:`alarm_threshold`.
+
+    Args:
+        t: Times, shape ``(n,)``, increasing, :data:`LEAST` or more.
+        values: Shape ``(n,)``.
+        deviations: As of :func:`run_deviations`, above zero, shape ``(n,)``.
+    """
+    return max(
+        float(_ratios(t[:end], values[None, :end], deviations[:end])[0].max())
+        for end in range(LEAST, len(t) + 1))
+
+
 def trend_since(
     t: np.ndarray, values: np.ndarray, deviations: np.ndarray, begin: int
 ) -> tuple[np.ndarray, np.ndarray]:

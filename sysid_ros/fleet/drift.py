@@ -21,6 +21,7 @@ from sysid_ros.fleet.change_points import (
     alarm_threshold,
     find_changes,
     run_deviations,
+    strongest_evidence,
     trend_since,
     without_bad_runs,
 )
@@ -30,7 +31,7 @@ from sysid_ros.fleet.history import (
     histories,
     recorded_runs,
 )
-from sysid_ros.report.tables import number, table
+from sysid_ros.report.tables import counted, number, table
 
 #: Alarms of a robot in a year in which nothing changes.
 FALSE_ALARMS = 1.0
@@ -99,6 +100,8 @@ class DriftRow:
         per_degree: Change with one degree; None without temperatures.
         per_degree_interval: Half-width of its 95 % interval.
         changes: Changes, in their order.
+        evidence: Size of the plainest change at any time, in its standard deviations.
+        threshold: Size in standard deviations at which a change is told from chance.
         forecast: Value of a run at the horizon, lower and upper end of its 95 % interval.
         between: What changed between two dates; None where that was not asked, or there are no
             runs on both sides.
@@ -115,6 +118,8 @@ class DriftRow:
     per_degree: float | None
     per_degree_interval: float | None
     changes: tuple[DriftChange, ...]
+    evidence: float
+    threshold: float
     forecast: tuple[float, float, float]
     between: Between | None
 
@@ -130,13 +135,19 @@ class DriftRow:
             return 0.0
         return abs(self.changes[-1].size) / max(self.changes[-1].interval, 1e-300)
 
+    @property
+    def nearness(self) -> float:
+        """Evidence of a change over that at which one is told; above 1 where there is one."""
+        return self.evidence / self.threshold
+
 
 @dataclass(frozen=True)
 class Drift:
     """What changed in a fleet.
 
     Attributes:
-        rows: A row for each parameter of each robot, the plainest changes first.
+        rows: A row for each parameter of each robot, the plainest changes first, then those that
+            came nearest to one.
         runs: Number of runs that count.
         skipped: Runs that do not, with the reason.
         false_alarms: Alarms of a robot in a year in which nothing changes.
@@ -161,14 +172,15 @@ class Drift:
 
     def __str__(self) -> str:
         robots = len({row.robot for row in self.rows})
-        lines = [f'{self.runs} runs of {robots} robots, {len(self.rows)} parameters over time']
+        lines = [f'{counted(self.runs, "run")} of {counted(robots, "robot")}, '
+                 f'{counted(len(self.rows), "parameter")} over time']
         if self.changed:
             lines += ['', _table(self.changed, self.horizon), '']
         else:
-            lines.append('Nothing has changed beyond chance')
-        lines.append(f'at {self.false_alarms:g} false alarms of a robot and year')
+            lines.append(f'Nothing has changed beyond chance; {_nearest(self.rows[0])}')
+        lines.append(f'at {counted(self.false_alarms, "false alarm")} of a robot and year')
         reasons = Counter(reason for _, reason in self.skipped)
-        lines += [f'{count} runs do not count: {reason}'
+        lines += [f'{counted(count, "run")} {"does" if count == 1 else "do"} not count: {reason}'
                   for reason, count in reasons.most_common(_MOST)]
         return '\n'.join(lines)
 
@@ -208,7 +220,7 @@ def find_drift(
     rows = [_row(each, counts[each.robot], false_alarms, horizon) for each in found]
     if dates is not None:
         rows = _holm(rows, [_between(each, dates) for each in found])
-    rows.sort(key=lambda row: -row.rank)
+    rows.sort(key=lambda row: (-row.rank, -row.nearness))
     return Drift(tuple(rows), len(runs), tuple(skipped), false_alarms, horizon)
 
 
@@ -221,7 +233,8 @@ def _row(
     kept, deviations = _beside_others(values, history.deviations)
     years = (history.t[-1] - history.t[0]) / _YEAR
     chance = -math.expm1(-false_alarms * years / parameters)
-    changes = find_changes(weeks, kept, deviations, alarm_threshold(weeks, chance))
+    threshold = alarm_threshold(weeks, chance)
+    changes = find_changes(weeks, kept, deviations, threshold)
     shown = np.exp(values) if history.relative else values
     scale = shown if history.relative else np.ones(len(shown))
     return DriftRow(
@@ -230,6 +243,7 @@ def _row(
         tuple(map(float, _NORMAL * deviations * scale)), float(np.median(deviations)), per_degree,
         None if error is None else _NORMAL * error,
         tuple(_drift_change(change, history) for change in changes),
+        math.sqrt(strongest_evidence(weeks, kept, deviations)), math.sqrt(threshold),
         _forecast(weeks, kept, deviations, changes, horizon, history.relative),
         None)
 
@@ -323,6 +337,12 @@ def _holm(
     return [
         row if each is None else replace(row, between=replace(each[0], differs=k in differs))
         for k, (row, each) in enumerate(zip(rows, found, strict=True))]
+
+
+def _nearest(row: DriftRow) -> str:
+    """How far the parameter that came nearest to a change is from one, in words."""
+    return (f'nearest is {row.parameter} of {row.robot}, with {number(row.evidence, 2)} of the '
+            f'{number(row.threshold, 2)} standard deviations that tell a change')
 
 
 def _table(rows: Sequence[DriftRow], horizon: float) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.fleet.drift import Drift, find_drift
+from sysid_ros.fleet.drift import Drift, DriftRow, find_drift
 from sysid_ros.fleet.record import FitRecord, FitStatus
 from sysid_ros.fleet.results import estimates_of
 from sysid_ros.report.report import Report
@@ -16,10 +16,13 @@ from sysid_ros.report.sections.fleet_drift import ChangedParameter, FleetDriftSe
 from sysid_ros.report.sections.fleet_robots import FleetRobotsSection
 from sysid_ros.report.sections.fleet_runs import FleetRun, FleetRunsSection
 from sysid_ros.report.sections.section import Section
+from sysid_ros.report.tables import counted
 from sysid_ros.runs.report_files import PAGE, write_page
 
 #: Name of the page in the folder of a batch.
 FLEET_PAGE = 'fleet.html'
+# Histories that are drawn where nothing has changed.
+_NEAREST = 4
 
 
 def write_fleet_page(
@@ -49,7 +52,7 @@ def write_fleet_page(
         sections.append(robots)
     return write_page(folder / FLEET_PAGE, Report.model_construct(
         kind='fleet', name=f'Fleet {folder.resolve().name}',
-        robot=f'{len({record.robot for record in records})} robots', sections=sections))
+        robot=counted(len({record.robot for record in records}), 'robot'), sections=sections))
 
 
 def drift_section(drift: Drift) -> FleetDriftSection:
@@ -58,14 +61,18 @@ def drift_section(drift: Drift) -> FleetDriftSection:
     Args:
         drift: What changed.
     """
-    kept = set(ChangedParameter.model_fields)
+    changed = [_over_time(row) for row in drift.rows if row.changes]
     return FleetDriftSection(
-        parameters=[
-            ChangedParameter.model_validate(
-                {name: value for name, value in asdict(row).items() if name in kept})
-            for row in drift.rows if row.changes],
+        parameters=changed,
+        nearest=[] if changed else [_over_time(row) for row in drift.rows[:_NEAREST]],
         series=len(drift.rows), runs=drift.runs, false_alarms=drift.false_alarms,
         horizon=drift.horizon)
+
+
+def _over_time(row: DriftRow) -> ChangedParameter:
+    kept = set(ChangedParameter.model_fields)
+    return ChangedParameter.model_validate(
+        {name: value for name, value in asdict(row).items() if name in kept})
 
 
 def _verdicts(records: Sequence[FitRecord], runs: Path, folder: Path) -> FleetRunsSection:

@@ -26,7 +26,7 @@ from sysid_ros.report.player import Player
 from sysid_ros.report.plots import Figure
 from sysid_ros.report.report import Report
 from sysid_ros.report.sections.section import Section
-from sysid_ros.report.tables import number
+from sysid_ros.report.tables import counted, number
 
 _HERE = Path(__file__).parent
 _NONE = '–'
@@ -99,6 +99,7 @@ def _environment(folder: Path = _HERE) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True)
+    environment.filters['counted'] = counted
     environment.filters['number'] = _number
     environment.filters['percent'] = _percent
     return environment

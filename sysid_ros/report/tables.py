@@ -36,3 +36,13 @@ def number(value: float, digits: int = 3) -> str:
         return '-'
     rounded = f'{value:.{digits}g}'
     return f'{float(rounded):.0f}' if 'e+0' in rounded and abs(value) < 1e6 else rounded
+
+
+def counted(count: float, what: str) -> str:
+    """A number of things: ``1 robot``, ``2 robots``, ``0.5 robots``.
+
+    Args:
+        count: How many.
+        what: One of them.
+    """
+    return f'{count:g} {what}{"" if count == 1 else "s"}'

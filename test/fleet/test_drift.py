@@ -74,6 +74,7 @@ def row_of(drift, name):
 def test_a_friction_that_grows_is_the_only_change_and_comes_first(drift):
     assert [row.parameter for row in drift.rows if row.changes] == [_WORN]
     row = drift.rows[0]
+    assert row.nearness > 1.0
     assert (row.parameter, row.relative, row.drifts) == (_WORN, True, True)
     assert row.changes[0].kind is ChangeKind.TREND
     assert row.changes[0].size == pytest.approx(7.0 * _GROWTH, rel=0.25)
@@ -110,6 +111,8 @@ def test_stamps_come_from_what_is_noted_beside_a_run(tmp_path, fits):
     assert found.runs == _RUNS
     # By the rate of false alarms one such month in twelve has one.
     assert found.changed == ()
+    near = [row.nearness for row in found.rows]
+    assert near == sorted(near, reverse=True) and 0.0 < near[0] <= 1.0
     assert found.rows[0].recorded[0] == '2026-03-01T00:00:00+00:00'
     assert found.rows[0].per_degree is None
 
@@ -135,7 +138,7 @@ def test_the_verb_prints_a_table_and_its_exit_code_says_that_something_changed(w
     arguments = ['drift', str(folder), '--conditions', str(table)]
     assert main(arguments) == ExitCode.CHANGED
     printed = capsys.readouterr().out
-    assert f'{_RUNS} runs of 1 robots' in printed
+    assert f'{_RUNS} runs of 1 robot,' in printed
     assert _WORN in printed
     assert '% a week' in printed
     assert main([*arguments, '--json', '--between', '2026-03-05', '2026-03-20']) == (

@@ -52,7 +52,7 @@ def drift_of(*changes):
         robot='arm_1', parameter='elbow.coulomb_friction', unit='N·m', relative=True,
         recorded=('2026-03-01T00:00:00+00:00', '2026-03-08T00:00:00+00:00'), values=(1.0, 1.1),
         intervals=(0.1, 0.1), scatter=0.05, per_degree=None, per_degree_interval=None,
-        changes=changes, forecast=(1.4, 1.2, 1.6), between=None)
+        changes=changes, evidence=2.5, threshold=3.8, forecast=(1.4, 1.2, 1.6), between=None)
     return Drift((row,), 2, (), 1.0, 4.0)
 
 
@@ -93,7 +93,7 @@ def test_changes_are_listed_with_their_size_and_drawn_with_their_forecast():
     section = drift_section(drift_of(change))
     page = render_page(Report.model_construct(
         kind='fleet', name='fleet', robot='1 robot', sections=[section])).decode()
-    assert '1 of 1 parameters have changed' in page
+    assert '1 of 1 parameter has changed' in page
     assert '+1.3 ± 0.4 % a week' in page
     figure, = section.figures().values()
     assert figure['data'][1]['x'] == ['2026-04-05T00:00:00'] * 2
@@ -110,7 +110,18 @@ def test_a_browser_draws_every_figure_without_an_error_or_a_request(records, tmp
     assert re.findall(r'data-drawn="(\w+)"', document) == ['yes'] * 3
 
 
-def test_without_changes_the_page_says_so():
+def test_without_changes_the_page_says_so_and_draws_what_came_nearest_to_one():
     page = render_page(Report.model_construct(
         kind='fleet', name='fleet', robot='1 robot', sections=[drift_section(drift_of())])).decode()
     assert 'Nothing has changed beyond chance' in page
+    assert '1 parameter over 2 runs, at 1 false alarm of a robot and year' in page
+    assert '<td>2.5</td><td>3.8</td>' in page
+    assert 'data-figure="fleet_drift-history_0"' in page
+    assert 'dotted lines' not in page
+
+
+def test_without_changes_the_terminal_names_what_came_nearest_to_one():
+    printed = str(drift_of())
+    assert printed.startswith('2 runs of 1 robot, 1 parameter over time')
+    assert 'nearest is elbow.coulomb_friction of arm_1, with 2.5 of the 3.8' in printed
+    assert 'at 1 false alarm of a robot and year' in printed

@@ -8,6 +8,7 @@ import numpy as np
 
 from sysid_ros.report.plots import COLOURS, IDENTIFIED, INK, Figure, axis, dots, figure, line
 from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.series import Number
 
 # Histories that are drawn.
 _DRAWN = 12
@@ -35,6 +36,8 @@ class ChangedParameter(ReportModel):
     intervals: list[float]
     changes: list[ParameterChange]
     forecast: list[float]
+    evidence: Number = None
+    threshold: Number = None
 
     def size_text(self, change: ParameterChange) -> str:
         """The size of a change in words."""
@@ -49,6 +52,7 @@ class FleetDriftSection(Section):
 
     Attributes:
         parameters: Those that changed.
+        nearest: Where none has, those that came nearest to a change, the nearest first.
         series: How many parameters of robots were looked at.
         runs: Runs that count.
         false_alarms: Alarms of a robot in a year in which nothing changes.
@@ -62,14 +66,15 @@ class FleetDriftSection(Section):
     runs: int
     false_alarms: float
     horizon: float
+    nearest: list[ChangedParameter] = []
 
     @property
     def drawn(self) -> list[ChangedParameter]:
         """Parameters whose history is drawn."""
-        return self.parameters[:_DRAWN]
+        return self.parameters[:_DRAWN] or self.nearest
 
     def figures(self) -> dict[str, Figure]:
-        """Histories of the plainest changes, with where they go."""
+        """Histories of the plainest changes, or of what came nearest to one, with where they go."""
         return {f'history_{k}': self._history(row) for k, row in enumerate(self.drawn)}
 
     def _history(self, row: ChangedParameter) -> Figure:
