@@ -13,6 +13,8 @@ from sysid_ros.report.tables import number
 
 # A joint with less torque than this part of the largest carries nothing.
 _CARRIES = 0.01
+# Gains nearer to one would be rounded to it.
+_ALIKE = 0.05
 
 
 def gain(prediction: TorquePrediction) -> float:
@@ -58,11 +60,18 @@ def _gain(rows: str, prediction: TorquePrediction) -> str:
     times = gain(prediction)
     compared = ''
     if np.isfinite(times):
-        compared = (f', {number(times, 2)} times less' if times >= 1.0 else
-                    f', {number(1.0 / times, 2)} times more' if times > 0.0 else '')
-        compared = f'{compared} than the description before the fit ({percent(prior)})'
+        compared = f', {_beside(times)} the description before the fit ({percent(prior)})'
     said = f'the simulated {prediction.what}' if prediction.what == 'motion' else 'the torque'
     return f'{motion} {said} is {percent(own)} off{compared}.'
+
+
+def _beside(times: float) -> str:
+    """A gain in words that go before what it is a gain over."""
+    if abs(times - 1.0) < _ALIKE:
+        return 'as far as'
+    if times > 1.0:
+        return f'{number(times, 2)} times less than'
+    return f'{number(1.0 / times, 2)} times more than' if times > 0.0 else 'more than'
 
 
 def _worst(prediction: TorquePrediction) -> str:

@@ -77,7 +77,7 @@ def axis(title: str = '', **more: Any) -> dict[str, Any]:
     """
     return {
         'title': {'text': title, 'standoff': 6}, 'gridcolor': GRID, 'zerolinecolor': '#999999',
-        'linecolor': '#999999', 'automargin': True, **more}
+        'linecolor': '#999999', 'automargin': True, 'exponentformat': 'power', **more}
 
 
 def figure(

@@ -43,6 +43,12 @@ def test_a_model_that_is_worse_than_the_description_is_said_to_be():
     assert '2 times more than the description' in headline({'training': worse}, estimate)[0]
 
 
+def test_a_model_that_is_as_good_as_the_description_is_not_said_to_be_one_time_better():
+    alike = prediction([0.5], [1.0], overall=0.0088, prior_overall=0.0087)
+    estimate = Estimate.load(finished_run() / 'estimate.json')
+    assert '0.88 % off, as far as the description' in headline({'training': alike}, estimate)[0]
+
+
 def test_without_torque_nothing_is_claimed():
     none = prediction([np.nan], [1.0], overall=np.nan, prior_overall=np.nan)
     estimate = Estimate.load(finished_run() / 'estimate.json')

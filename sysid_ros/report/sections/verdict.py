@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
+from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.report.headline import gain, headline, worst_joint
 from sysid_ros.report.report_source import HELD_OUT, ReportSource
 from sysid_ros.report.sections.section import ReportModel, Section
 from sysid_ros.report.series import Number
+
+# Motions, and names of parameters for each, on the first page.
+_MOTIONS, _NAMES = 2, 4
+# A parameter is unknown above this part of what the prior left open; a motion tells it that leaves
+# less than this part of that.
+_OPEN, _TOLD = 0.5, 0.5
 
 
 class Reason(ReportModel):
@@ -15,6 +22,14 @@ class Reason(ReportModel):
 
     reason: str
     next_step: str
+
+
+class Unknown(ReportModel):
+    """Parameters that the data left open, and the motion that would tell them."""
+
+    names: list[str]
+    more: int
+    motion: str
 
 
 class VerdictSection(Section):
@@ -27,6 +42,7 @@ class VerdictSection(Section):
         reasons: What speaks against it.
         rows: ``'held-out'`` or ``'training'``: what errors are of.
         error: Relative error on them, of torque or of simulated motion.
+        unknown: What the data left open and a motion would tell, the most parameters first.
         simulated: Whether errors are of simulated motion; otherwise of torque.
         prior_error: That of the description.
         gain: How many times smaller the error is.
@@ -53,6 +69,7 @@ class VerdictSection(Section):
     status: str
     estimator: str
     simulated: bool = False
+    unknown: list[Unknown] = []
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
@@ -73,9 +90,26 @@ class VerdictSection(Section):
             else prediction.candidate.relative_per_joint[joint],
             consistent=estimate.consistent, status=estimate.status.value,
             estimator=estimate.estimator, simulated=prediction.what == 'motion',
+            unknown=unknown_parameters(estimate.identifiability),
         )
 
     @property
     def unseen(self) -> bool:
         """Whether the errors are of rows that were not fitted."""
         return self.rows == HELD_OUT
+
+
+def unknown_parameters(found: Identifiability | None) -> list[Unknown]:
+    """Parameters that the data left open and a motion would tell, the most of them first.
+
+    Args:
+        found: What the data leaves open; None where that was not looked for.
+    """
+    by_motion: dict[str, list[str]] = {}
+    for entry in () if found is None else found.weak:
+        if entry.motion is not None and entry.left >= _OPEN and entry.then < _TOLD * entry.left:
+            by_motion.setdefault(entry.motion, []).append(entry.name)
+    ordered = sorted(by_motion.items(), key=lambda item: -len(item[1]))
+    return [
+        Unknown(names=names[:_NAMES], more=max(len(names) - _NAMES, 0), motion=motion)
+        for motion, names in ordered[:_MOTIONS]]
