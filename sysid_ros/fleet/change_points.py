@@ -100,7 +100,7 @@ def scatter(values: np.ndarray) -> np.ndarray:
     """
     squares = np.sort(np.diff(values, axis=1) ** 2, axis=1)
     part, _ = _without_steps(values.shape[1])
-    return np.sqrt(0.5 * np.mean(squares[:, :_kept(values.shape[1])], axis=1) / part)
+    return np.sqrt(0.5 * np.mean(squares[:, :_retained(values.shape[1])], axis=1) / part)
 
 
 def run_deviations(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -114,14 +114,14 @@ def run_deviations(values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         Shape ``(n,)``; together they are as large as the runs scatter.
     """
     whole = float(scatter(values[None])[0]) ** 2
-    order = np.argsort(np.diff(values) ** 2, kind='stable')[:_kept(len(values))]
+    order = np.argsort(np.diff(values) ** 2, kind='stable')[:_retained(len(values))]
     own = 0.5 * float(np.mean(deviations[order] ** 2 + deviations[order + 1] ** 2))
     if whole >= own:
         return np.sqrt(deviations**2 + (whole - own))
     return deviations * np.sqrt(whole / own)
 
 
-def _kept(count: int) -> int:
+def _retained(count: int) -> int:
     """How many of the differences of so many runs are no steps, for all one knows."""
     return count - 1 - int(np.ceil(_STEPS * (count - 1)))
 
@@ -133,7 +133,7 @@ def _without_steps(count: int) -> tuple[float, float]:
     Of so many runs with independent normal errors.
     """
     values = np.random.default_rng(count).normal(size=(_DRAWS, count))
-    squares = np.sort(np.diff(values, axis=1) ** 2, axis=1)[:, :_kept(count)].mean(axis=1)
+    squares = np.sort(np.diff(values, axis=1) ** 2, axis=1)[:, :_retained(count)].mean(axis=1)
     return 0.5 * float(squares.mean()), 2.0 * float(squares.mean() ** 2 / squares.var())
 
 
