@@ -58,7 +58,8 @@ def _printed(browser: str, page: Path, scratch: Path) -> bytes:
         '--headless=new', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
         '--disable-background-networking', '--disable-component-update',
         f'--user-data-dir={scratch / "profile"}', f'--virtual-time-budget={_BUDGET}',
-        '--no-pdf-header-footer', f'--print-to-pdf={output}']
+        # Figures are drawn for a window and scaled to paper, their text with them.
+        '--window-size=900,1200', '--no-pdf-header-footer', f'--print-to-pdf={output}']
     if os.geteuid() == 0:
         # Chromium has no sandbox for root, as in containers. The page asks nobody for anything.
         options.append('--no-sandbox')
