@@ -7,6 +7,11 @@ BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil
     'google-chrome')
 
 
+# What is no fault of a page: the browser's own drivers, a hint about speed, and Plotly's remark
+# that margins of a narrow figure with long names did not settle, after which it is drawn as it is.
+_REMARKS = ('GL Driver', 'willReadFrequently', 'WARN: Too many auto-margin redraws')
+
+
 def opened(page, profile, *arguments):
     """The document after its figures are drawn, and what the console says of errors."""
     done = subprocess.run(
@@ -17,5 +22,5 @@ def opened(page, profile, *arguments):
         capture_output=True, text=True, timeout=540, check=True)
     # A request against the policy of the page is an error on the console, too.
     errors = [line for line in done.stderr.splitlines()
-              if 'CONSOLE' in line and 'GL Driver' not in line and 'willReadFrequently' not in line]
+              if 'CONSOLE' in line and not any(remark in line for remark in _REMARKS)]
     return done.stdout, errors
