@@ -107,6 +107,16 @@ def test_a_page_is_short_enough_to_be_mailed():
     assert (finished_run() / 'report.html').stat().st_size < 5e6
 
 
+@pytest.mark.parametrize(('count', 'said'), [(1, '1 stretch of'), (3, '3 stretches of')])
+def test_one_simulated_stretch_is_one(count, said):
+    def simulate(data):
+        for section in data['sections']:
+            if section['section'] == 'simulation':
+                section['stretches'] = count
+
+    assert said in ' '.join(render(changed_report(simulate)).words)
+
+
 def forget_later_entries(data):
     """What reports had not when the format was new."""
     del data['kind']
