@@ -71,14 +71,18 @@ class FleetPriorSettings(StrictSettings):
         if not values[:1].all() or values.min(initial=1.0) <= 0.0:
             raise ConfigurationError(
                 'is no covariance', where='covariance', found=f'an eigenvalue {values[0]:.3g}',
-                allowed='a positive definite matrix')
+                allowed='a positive definite matrix',
+                fix='Make the settings again: sysid batch --prior')
         bad = [name for name, mean in self.terms.items() if mean <= 0.0 and name not in self.steps]
         strange = [name for name in self.steps if name not in self.terms]
         if bad or strange:
+            name = (bad + strange)[0]
             raise ConfigurationError(
                 'a logarithm needs a positive mean, and a step a mean',
-                where=f'terms.{(bad + strange)[0]}', found=self.terms.get((bad + strange)[0]),
-                allowed='a number above 0, or any number and an entry in steps')
+                where=f'terms.{name}', found=self.terms.get(name, 'nothing'),
+                allowed='a number above 0, or any number and an entry in steps',
+                fix=f'Write terms: {{{name}: 0.1}} with its mean' if name in strange else
+                f'Correct the mean, or give the size of a step: steps: {{{name}: 0.1}}')
         return self
 
     @property

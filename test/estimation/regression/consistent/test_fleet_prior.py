@@ -150,16 +150,18 @@ def test_what_is_fixed_leaves_the_prior_of_the_rest(section, distribution):
     assert estimate.parameters.values[k] == distribution.theta[k]
 
 
-@pytest.mark.parametrize(('change', 'reason'), [
-    ({'covariance': ((1.0,), (0.5,))}, 'no lower triangle'),
-    ({'covariance': ((1.0,), (2.0, 1.0))}, 'no covariance'),
-    ({'terms': {'a.viscous_friction': 0.0, 'b.viscous_friction': 1.0}}, 'positive mean'),
-    ({'steps': {'c.torque_offset': 1.0}}, 'a step a mean'),
+@pytest.mark.parametrize(('change', 'reason', 'advice'), [
+    ({'covariance': ((1.0,), (0.5,))}, 'no lower triangle', 'sysid batch --prior.'),
+    ({'covariance': ((1.0,), (2.0, 1.0))}, 'no covariance', 'sysid batch --prior.'),
+    ({'terms': {'a.viscous_friction': 0.0, 'b.viscous_friction': 1.0}}, 'positive mean',
+     'steps: {a.viscous_friction: 0.1}.'),
+    ({'steps': {'c.torque_offset': 1.0}}, 'a step a mean', 'with its mean.'),
 ])
-def test_a_section_that_is_no_distribution_is_refused(change, reason):
+def test_a_section_that_is_no_distribution_is_refused(change, reason, advice):
     good = {
         'robots': 3, 'terms': {'a.viscous_friction': 1.0, 'b.viscous_friction': 2.0},
         'covariance': ((1.0,), (0.5, 1.0))}
     assert FleetPriorSettings(**good).matrix[0, 1] == 0.5
-    with pytest.raises(ConfigurationError, match=reason):
+    with pytest.raises(ConfigurationError, match=reason) as refused:
         FleetPriorSettings(**good | change)
+    assert str(refused.value).endswith(advice)
