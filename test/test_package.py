@@ -30,6 +30,7 @@ EXECUTABLES = dict(ENTRY_POINTS['console_scripts'])
 PROVIDERS = {
     'ament_index_python': (None, 'ament_index_python'),
     'annotated_types': ('pydantic', 'python3-pydantic'),
+    'argcomplete': ('argcomplete', 'python3-argcomplete'),
     'coal': ('pin', 'coal'),
     'control_msgs': (None, 'control_msgs'),
     'cvxpy': ('cvxpy', None),
@@ -173,6 +174,7 @@ def test_every_import_is_a_declared_dependency():
     pip = {
         **requirements('options', 'install_requires'),
         **requirements('options.extras_require', 'demo'),
+        **requirements('options.extras_require', 'completion'),
     }
     wheels = requirements('ros_wheels', 'runtime')
     rosdep = dependencies('depend', 'exec_depend')
@@ -196,7 +198,7 @@ def test_every_declared_dependency_is_imported():
     pip = {requirement for requirement, _ in providers}
     keys = {key for _, key in providers} | imported | RUN
     declared = {*requirements('options', 'install_requires')}
-    for extra in ('mjcf', 'demo'):
+    for extra in ('mjcf', 'demo', 'completion'):
         declared |= requirements('options.extras_require', extra).keys()
     assert declared <= pip
     assert {name for name, _ in listed_for_ros()} <= pip

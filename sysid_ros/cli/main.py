@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK (for activate-global-python-argcomplete, which reads no more of this file)
 """The command ``sysid``: one verb per step of the workflow."""
 
 from __future__ import annotations
@@ -74,6 +75,15 @@ def named_verbs(words: Sequence[str]) -> Sequence[str]:
     return verb if verb and verb[0] in VERBS and not asks else VERBS
 
 
+def _complete() -> None:
+    """Answer a shell that completes a command line: verbs, their options, files."""
+    import argcomplete
+
+    line, point = os.environ.get('COMP_LINE', ''), os.environ.get('COMP_POINT', '')
+    words = line[:int(point) if point.isdigit() else None].split()[1:]
+    argcomplete.autocomplete(parser(named_verbs(words)))
+
+
 def _docstring(verb: str) -> str:
     """What a verb says of itself, without importing it."""
     source = Path(__file__).with_name(f'{verb}.py').read_text(encoding='utf-8')
@@ -112,6 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cause outside of the program are one line on standard error.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    if '_ARGCOMPLETE' in os.environ:
+        _complete()
     drawing = _early_drawing(given)
     try:
         _require_verb(given)
@@ -123,6 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SysidError as error:
         print(f'sysid: {error}', file=sys.stderr)
         return int(ExitCode.BAD_INPUT)
+    except KeyboardInterrupt:
+        # Before the verb runs: while what it needs is imported.
+        print('sysid: stopped', file=sys.stderr)
+        return int(ExitCode.INTERRUPTED)
     finally:
         if drawing is not None:
             drawing.end()

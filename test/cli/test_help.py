@@ -1,10 +1,12 @@
 """``sysid --help`` names every verb and imports none; a verb's help has its arguments."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import VERBS, main
 
 LIBRARIES = ('numpy', 'pydantic', 'scipy', 'numba', 'pinocchio', 'matplotlib')
@@ -51,3 +53,30 @@ def test_a_look_at_a_recording_loads_no_statistics():
         '"matplotlib") if name in sys.modules])\n')
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
     assert done.stdout == '[]\n', done.stderr
+
+
+@pytest.mark.parametrize(('line', 'expected'), [
+    ('sysid compa', {'compare'}),
+    ('sysid fit --hold', {'--holdout'}),
+    ('sysid fit fir', {'first.yaml'}),
+])
+def test_a_shell_is_told_how_a_command_line_may_go_on(tmp_path, line, expected):
+    pytest.importorskip('argcomplete')
+    (tmp_path / 'first.yaml').touch()
+    answer = tmp_path / 'answer'
+    subprocess.run(
+        [sys.executable, '-m', 'sysid_ros.cli.main'], cwd=tmp_path, capture_output=True, env={
+            **os.environ, '_ARGCOMPLETE': '1', 'COMP_LINE': line, 'COMP_POINT': str(len(line)),
+            '_ARGCOMPLETE_STDOUT_FILENAME': str(answer), '_ARGCOMPLETE_SUPPRESS_SPACE': '1',
+            'IFS': '\v', '_ARGCOMPLETE_IFS': '\v',
+            'PYTHONPATH': os.pathsep.join(filter(None, sys.path))})
+    assert set(map(str.strip, answer.read_text().split('\v'))) == expected
+
+
+def test_control_c_before_a_verb_runs_is_one_line(monkeypatch, capsys):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('sysid_ros.cli.main.parser', stopped)
+    assert main(['model', 'robot.urdf']) == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == 'sysid: stopped\n'
