@@ -138,11 +138,12 @@ def _check_events(text: str, where: str) -> None:
                 None, None, f'more than {MAX_YAML_DEPTH} levels of nesting', event.start_mark)
 
 
-def load_yaml(path: str | Path) -> dict[str, Any]:
+def load_yaml(path: str | Path, *, missing: str = 'Correct the path') -> dict[str, Any]:
     """Read one YAML mapping with the safe loader.
 
     Args:
         path: File to read, at most 1 MB.
+        missing: What to do where there is no file of that name or a similar one.
 
     Returns:
         The mapping as plain Python values.
@@ -156,7 +157,8 @@ def load_yaml(path: str | Path) -> dict[str, Any]:
         size = path.stat().st_size
         text = path.read_text(encoding='utf-8') if size <= MAX_YAML_BYTES else ''
     except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(ConfigurationError, path, error) from error
+        fix = missing if isinstance(error, FileNotFoundError) else None
+        raise unreadable(ConfigurationError, path, error, fix) from error
     if size > MAX_YAML_BYTES:
         raise ConfigurationError(
             'the file is too large', where=str(path), found=f'{size} bytes',

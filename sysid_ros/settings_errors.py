@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
@@ -146,17 +147,29 @@ def _value_fix(
     """What to write in the place of a value, where that can be told from it."""
     name = errors[0]['type']
     if not isinstance(value, str):
-        return None
+        return _example_fix(kind, path, errors[0])
     if name == 'float_parsing':
         number, comma = _NUMBER_AND_MORE.fullmatch(value), _DECIMAL_COMMA.fullmatch(value)
         if comma:
             return f'Write a decimal point: {comma[1]}.{comma[2]}'
         unit = _unit(kind, path) or ' without a unit'
-        return f'Write the number alone,{unit}' if number else None
+        return f'Write the number alone,{unit}' if number else _example_fix(kind, path, errors[0])
     if len(errors) == 1 and name == 'literal_error':
         return did_you_mean(value, re.findall(r"'([^']*)'", errors[0]['ctx']['expected']))
     is_list = len(errors) == 1 and name in ('tuple_type', 'list_type')
     return f'Write {path[-1]}: [{value}]' if is_list else None
+
+
+def _example_fix(kind: type, path: KeyPath, error: Mapping[str, Any]) -> str | None:
+    """A value of the right type and within its limits, where its type is one of few."""
+    name, example = error['type'], _example(kind, path)
+    if name in _LIMITS:
+        key = _LIMITS[name][0]
+        fits = 'length' not in key and getattr(operator, key)(float(example), error['ctx'][key])
+    else:
+        fits = name.startswith('float') or name == 'string_type'
+        example = 'a name' if name == 'string_type' else example
+    return f'Write {path[-1]}: {example}, for example' if fits and path else None
 
 
 def _unit(kind: type, path: KeyPath) -> str:

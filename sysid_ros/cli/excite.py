@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         if not 0 < getattr(options, name) <= most:
             raise ConfigurationError(
                 'cannot be used', where=f'--{name}', found=getattr(options, name),
-                allowed=f'above 0, at most {most:g}',
+                allowed=f'above 0, at most {most:g}', fix=f'Say a number, as --{name} 1',
             )
     plan = ExcitationPlan.load(options.settings)
     given = {name: value for name in _CHOICES if (value := getattr(options, name)) is not None}

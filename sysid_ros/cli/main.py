@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import sysid_ros
 from sysid_ros.cli.exit_codes import ExitCode
@@ -33,6 +33,18 @@ VERBS = (
 _ASKS = frozenset({'-h', '--help', '--version'})
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, as all others, and not its usage as well."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse a command line.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        raise ConfigurationError(message, where=self.prog, fix=f'See {self.prog} --help')
+
+
 def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     """The argument parser.
 
@@ -40,7 +52,7 @@ def parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
         verbs: Verbs that it knows. Only what a single one needs is imported; where there are
             several, they are named with what they do, and without their arguments.
     """
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog='sysid',
         description='Identify the dynamics of a robot from recordings.',
         epilog='Exit codes: ' + '; '.join(f'{code.value} {code.meaning}' for code in ExitCode),
@@ -133,7 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _require_known(options, unknown)
         return _run(options)
     except SysidError as error:
-        print(f'sysid: {error}', file=sys.stderr)
+        said = str(error)
+        print(said if said.startswith('sysid') else f'sysid: {said}', file=sys.stderr)
         return int(ExitCode.BAD_INPUT)
     except KeyboardInterrupt:
         # Before the verb runs: while what it needs is imported.

@@ -142,5 +142,6 @@ def _position(text: str) -> float:
         return float(text)
     except ValueError:
         raise ConfigurationError(
-            'is not a position', where='--lock', found=repr(text), allowed='a number in rad or m'
+            'is not a position', where='--lock', found=repr(text), allowed='a number in rad or m',
+            fix='Write the number alone, as --lock joint_1=0.5',
         ) from None

@@ -20,7 +20,8 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
         name, equals, value = text.replace(':=', '=').partition('=')
         if not (name and equals):
             raise ConfigurationError(
-                'is not a pair', where=option, found=repr(text), allowed='NAME=VALUE'
+                'is not a pair', where=option, found=repr(text), allowed='NAME=VALUE',
+                fix=f'Write name and value, as {option} {name or "name"}=0'
             )
         pairs.append((name, value))
     return pairs

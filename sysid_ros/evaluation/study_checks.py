@@ -39,7 +39,8 @@ def require_split(holdout: float | None, folds: int, by_states: bool) -> None:
         raise ConfigurationError(
             'is not a part of the recording', where='--holdout', found=holdout,
             allowed='a number between 0 and 1',
-            fix=f'For {holdout:g} % say {holdout / 100.0:g}' if 1.0 < holdout < 100.0 else None,
+            fix=f'For {holdout:g} % say {holdout / 100.0:g}' if 1.0 < holdout < 100.0 else
+            'For its last 30 % say 0.3',
         )
     if folds < 0 or folds == 1:
         raise ConfigurationError(

@@ -162,7 +162,8 @@ def _csv_rows(path: Path) -> list[tuple[str, Any]]:
         with path.open(encoding='utf-8-sig', newline='') as file:
             table = list(csv.reader(file, skipinitialspace=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise unreadable(ConfigurationError, path, error) from error
+        fix = 'Correct the path' if isinstance(error, FileNotFoundError) else None
+        raise unreadable(ConfigurationError, path, error, fix) from error
     header = [name.strip() for name in table[0]] if table else []
     _require_columns(header, path)
     return [

@@ -65,10 +65,10 @@ def load_settings_file(path: Path) -> dict[str, Any]:
             f'sysid init {_INIT.get(path.suffix.lower(), "ROBOT.urdf {0}").format(path.name)} '
             'writes one')
     try:
-        return load_yaml(path)
+        return load_yaml(path, missing='Give the path of a settings file')
     except ConfigurationError as error:
         usual = ('Begin with the robot, as robot: {urdf: robot.urdf}; all keys are in the '
-                 'examples in config/') if path.is_file() else 'Give the path of a settings file'
+                 'examples in config/') if path.is_file() else None
         raise ConfigurationError(
             error.problem, where=error.where, found=error.found, allowed=error.allowed,
             fix=error.fix or usual) from error

@@ -244,7 +244,9 @@ class RecordingSettings(StrictSettings):
                 'separator and decimal mark are the same', where='decimal', found=self.decimal,
                 fix="Set delimiter: ';', or what stands between the cells")
         if len(set(self.joints)) != len(self.joints):
-            raise ConfigurationError('a joint is named twice', where='joints', found=self.joints)
+            raise ConfigurationError(
+                'a joint is named twice', where='joints', found=', '.join(self.joints),
+                fix='Name the joint of each column, once')
         for quantity, settings in self.quantities.items():
             _check_quantity(self, quantity, settings)
         if self.transmission is not None:
@@ -371,7 +373,7 @@ def _check_time(recording: RecordingSettings, time: TimeSettings | None) -> None
     if time.rate is None and getattr(time, key) is None:
         raise ConfigurationError(
             f'the time of the format {recording.format!r} comes from a rate or {key}',
-            where='recording.time',
+            where='recording.time', fix=f'Write time: {{{key}: t}}, or time: {{rate: 500}} in Hz',
         )
     if time.rate is None and (time.file or recording.file) is None:
         raise ConfigurationError("the key 'file' is missing", where='recording.time', fix='Add it')

@@ -5,11 +5,14 @@ import re
 import pytest
 
 from support.two_joint_robot import write_recording
+from support.wrong_input import FILES, MORE_WORDS, replaced
 from sysid_ros.cli.main import main
 
 FIT = ('fit', 'first.yaml', '--holdout', '0.3', '-q')
 # Two lines of a wide terminal, without the folder of the test.
 LONGEST = 440
+# Joints without limits, three more, have a test of their own.
+LIMITS, TRIED = 3, 97
 ONE_JOINT = """\
 robot: {urdf: robot.urdf}
 recording: {format: csv, file: first.csv, joints: [swing], time: {column: t},
@@ -41,13 +44,6 @@ def answer(recorded, tmp_path, monkeypatch, capsys):
         return said[0].replace(str(tmp_path), 'FOLDER')
 
     return run
-
-
-def replaced(old, new):
-    def change(text):
-        assert old in text
-        return text.replace(old, new)
-    return change
 
 
 def stamped(text):
@@ -169,7 +165,15 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(('words', 'what', 'advice'), WORDS)
+@pytest.mark.parametrize(('file', 'change', 'what', 'advice'), FILES)
+def test_files_that_are_wrong(answer, file, change, what, advice):
+    said = answer(FIT, file, change)
+    assert said.startswith('sysid fit: ')
+    assert what in said
+    assert advice in said.split(what)[1]
+
+
+@pytest.mark.parametrize(('words', 'what', 'advice'), [*WORDS, *MORE_WORDS])
 def test_words_of_the_command_line_that_are_wrong(answer, words, what, advice):
     said = answer(words)
     assert what in said
@@ -196,3 +200,7 @@ def test_a_header_behind_a_hash_is_used(recorded, tmp_path, monkeypatch):
         (tmp_path / name).write_text('# ' + text if name == 'first.csv' else text)
     assert main([*FIT, '--estimator', 'ols', '-o', 'run']) in (0, 1)
     assert (tmp_path / 'run' / 'summary.txt').is_file()
+
+
+def test_as_many_wrong_inputs_are_listed_as_were_tried():
+    assert len([*TABLES, *SETTINGS, *FILES, *WORDS, *MORE_WORDS]) + LIMITS >= TRIED

@@ -47,7 +47,8 @@ def bag_files(path: Path) -> tuple[Path, ...]:
     if not storage:
         raise RecordingError(
             'there is no bag', where=str(path), found=_instead_of_bag(path),
-            allowed='a rosbag2 folder, or one .mcap or .db3 file', fix=_fix_for_no_bag(path),
+            allowed='a rosbag2 folder, or one .mcap or .db3 file',
+            fix=_fix_for_no_bag(path) or 'Name the folder that ros2 bag record wrote',
         )
     metadata = path / METADATA
     return (*storage, metadata) if metadata.is_file() else tuple(storage)

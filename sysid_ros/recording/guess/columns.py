@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sysid_ros.errors import RecordingError, listed
+from sysid_ros.errors import RecordingError, did_you_mean, listed
 from sysid_ros.recording.guess.column_names import (
     ColumnName,
     column_names,
@@ -274,7 +274,8 @@ class _Search:
                 f'{len(self._head.names)} columns without a header')
             raise RecordingError(
                 f'--{quantity} names no column: {text}', where=str(self._head.path), found=there,
-                allowed='names, patterns such as q_*, or numbers from 0 on such as 1-6')
+                allowed='names, patterns such as q_*, or numbers from 0 on such as 1-6',
+                fix=did_you_mean(text, self._head.names) or f'Name columns, as --{quantity} 1-6')
         return found
 
     def _question(
@@ -319,7 +320,9 @@ def _known_joints(text: str, moving: Sequence[str]) -> tuple[str, ...]:
     if unknown or not joints:
         raise RecordingError(
             '--joints names no moving joint of the robot', found=listed(unknown) or 'nothing',
-            allowed=listed(moving, 20))
+            allowed=listed(moving, 20),
+            fix=(did_you_mean(unknown[0], moving) if unknown else None)
+            or 'Name joints of the robot, in the order of the columns')
     return joints
 
 

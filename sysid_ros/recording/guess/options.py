@@ -45,7 +45,8 @@ def positive_number(text: str, option: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 < value < math.inf:
-        raise RecordingError(f'--{option} is no number above 0', found=text)
+        raise RecordingError(
+            f'--{option} is no number above 0', found=text, fix=f'Say a number, as --{option} 100')
     return value
 
 

@@ -154,7 +154,8 @@ def _find_column(column: str | int, header: list[str] | None, count: int, where:
         raise RecordingError(
             f'there is no column {column!r}' if not matches else f'column {column!r} is there '
             f'{len(matches)} times', where=where, found=exists,
-            fix=did_you_mean(column, header or ()) or 'Name one of the columns, or give its index',
+            fix=f'Give the index of the one that is meant, as {matches[0]}' if matches else
+            did_you_mean(column, header or ()) or 'Name one of the columns, or give its index',
         )
     return matches[0]
 

@@ -52,6 +52,7 @@ def check_xml(data: bytes, where: str) -> None:
         raise ModelError(
             f'is not well-formed XML: {expat.errors.messages[error.code]}',
             where=f'{where}, line {error.lineno}, column {error.offset + 1}',
+            fix='Mend the file there in a text editor; it may have broken off',
         ) from error
     except (LookupError, ValueError) as error:
         raise ModelError(

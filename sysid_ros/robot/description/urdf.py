@@ -119,6 +119,7 @@ def load_description(
         raise ModelError(
             'is neither a URDF nor an MJCF', where=description.where,
             found=f'root element <{tag}>', allowed='<robot> or <mujoco>',
+            fix='Give the file of the description',
         )
     return _with_includes(description) if tag == 'mujoco' else description
 
