@@ -5,8 +5,8 @@ started and by parameters follow :math:`\dot X = \partial(v, a)/\partial(q, v)\,
 + \partial(v, a)/\partial\theta`. Both go through the same steps of the classical Runge-Kutta
 method of fourth order, so that the derivatives are those of the computed motion itself.
 
-Trees with joint terms that are linear in their parameters are compiled; closed loops and other
-terms take one NumPy step for all trajectories at a time. Dry friction whose sign is smoothed is
+Trees with joint terms that are by laws are compiled; closed loops and other terms take one NumPy
+step for all trajectories at a time. Dry friction whose sign is smoothed is
 steep near reversals only, where compiled steps may be cut into shorter ones.
 """
 
@@ -31,8 +31,11 @@ from sysid_ros.mechanics.integrators.sensitivity_kernels import (
     rollout_workspace,
     simulate,
 )
-from sysid_ros.mechanics.joint_terms.dispatch import columns_by_laws
-from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, sample_model
+from sysid_ros.mechanics.regressor.sample_regressor import (
+    SampleModel,
+    ShapedModel,
+    shaped_model,
+)
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import (
     Acceleration,
@@ -118,26 +121,6 @@ def _commands(
     return found[0], found[1]
 
 
-def smoothing_velocities(model: TorqueModel) -> np.ndarray:
-    """Velocities over which joint terms smooth the sign of friction, in [rad/s] or [m/s], ``(t,)``.
-
-    Args:
-        model: Torque model whose terms are all by laws, with t columns.
-
-    Returns:
-        By column, -1 for one that is not dry friction.
-    """
-    found = []
-    for term in model.terms:
-        parts = columns_by_laws(term, model.robot) or []
-        own = np.full(sum(len(part.place) for part in parts), -1.0)
-        for part in parts:
-            if part.law.smoothing is not None:
-                own[part.place] = part.shape[part.law.smoothing]
-        found.append(own)
-    return np.concatenate([np.zeros(0), *found])
-
-
 @dataclass(frozen=True, eq=False)
 class Simulator:
     """Simulates trajectories with sensitivities.
@@ -213,12 +196,8 @@ class Simulator:
         return self._arrays is not None
 
     @cached_property
-    def _arrays(self) -> SampleModel | None:
-        return sample_model(self.model)
-
-    @cached_property
-    def _reversals(self) -> ReversalSteps:
-        return ReversalSteps(self.near_reversals, _BAND * smoothing_velocities(self.model))
+    def _arrays(self) -> ShapedModel | None:
+        return shaped_model(self.model)
 
     def _workspace(self, nodes: int) -> SimulatedMotion:
         shape = (nodes, 3, len(self.model.robot.joint_names))
@@ -231,11 +210,13 @@ class Simulator:
         return np.eye(2 * joints, self.width).reshape(2, joints, -1) * float(self.by_start)
 
     def _run_compiled(
-        self, arrays: SampleModel, values: np.ndarray, trajectories: Sequence[InputTrajectory],
+        self, model: ShapedModel, values: np.ndarray, trajectories: Sequence[InputTrajectory],
         motions: list[SimulatedMotion],
     ) -> None:
-        known, (actuators, delay) = self._tree_values(arrays, values), self._actuators(values)
-        first = self._first()
+        arrays, linear = model.at(values)
+        known, (actuators, delay) = self._tree_values(arrays, linear), self._actuators(values)
+        first, reversals = self._first(), ReversalSteps(
+            self.near_reversals, _BAND * model.constants.smoothing_velocities(arrays.terms))
 
         def run_some(numbers: Iterator[int]) -> None:
             work = rollout_workspace(arrays, len(self.columns), self.width)
@@ -245,7 +226,7 @@ class Simulator:
                 torque = np.ascontiguousarray(trajectory.torque, dtype=float)
                 simulate(
                     arrays, known, actuators, work, torque, self._lines(trajectory, delay),
-                    float(trajectory.step), self.substeps, self._reversals, *motions[number])
+                    float(trajectory.step), self.substeps, reversals, *motions[number])
 
         steps = self.substeps * sum(len(trajectory.torque) for trajectory in trajectories)
         in_threads(run_some, len(trajectories), 1 if steps < _FEW_STEPS else None)

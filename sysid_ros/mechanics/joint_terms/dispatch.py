@@ -21,10 +21,11 @@ from sysid_ros.mechanics.joint_terms.law import (
     MOST_SHAPES,
     Law,
     LawColumns,
+    Shape,
     proportional,
     unit_slope,
 )
-from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm
+from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm, ShapedFriction
 from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.numerics.jit import COMPILED, INSIDE
@@ -55,7 +56,7 @@ class LawArrays(NamedTuple):
         code: Of each the :data:`VARIABLE` and :data:`NUMBER`, the addresses :data:`VALUE_AT` and
             :data:`SLOPE_AT`, and of a joint term the :data:`FIRST` joint that it acts on and the
             one after the last, :data:`END`, shape ``(t, 6)``.
-        shape: Constants, shape ``(t, 3)``.
+        shape: Constants, shape ``(t, 4)``.
     """
 
     code: np.ndarray
@@ -72,6 +73,42 @@ class TermArrays(NamedTuple):
 
     laws: LawArrays
     weights: np.ndarray
+
+
+class IdentifiedConstants(NamedTuple):
+    """Which parameters of joint terms the constants of their t columns are.
+
+    Attributes:
+        source: Index of the parameter, -1 of a constant that is given, shape ``(t, 4)``.
+        derivative: Whether a column is a derivative by a constant, and no torque, shape ``(t,)``.
+        smoothing: Place of the constant over which the sign of dry friction is smoothed, -1 of
+            what is no dry friction, shape ``(t,)``.
+    """
+
+    source: np.ndarray
+    derivative: np.ndarray
+    smoothing: np.ndarray
+
+    def at(self, terms: TermArrays, parameters: np.ndarray) -> tuple[TermArrays, np.ndarray]:
+        """Columns and their amplitudes where parameters ``(t,)`` of the joint terms stand."""
+        shape = np.where(self.source >= 0, parameters[self.source], terms.laws.shape)
+        amplitudes = np.where(self.derivative, 0.0, parameters)
+        return terms._replace(laws=terms.laws._replace(shape=shape)), amplitudes
+
+    def smoothing_velocities(self, terms: TermArrays) -> np.ndarray:
+        """Velocities over which signs are smoothed, -1 of what is no dry friction, ``(t,)``."""
+        own = terms.laws.shape[np.arange(len(self.smoothing)), self.smoothing]
+        return np.where(self.smoothing >= 0, own, -1.0)
+
+
+class _Column(NamedTuple):
+    """One column of a joint term: by which law, along which direction, with which parameters."""
+
+    law: Law
+    shape: Shape
+    direction: np.ndarray
+    sources: tuple[str, ...]
+    derivative: bool
 
 
 def law_arrays(columns: Sequence[tuple[Law, Sequence[float]]]) -> LawArrays:
@@ -105,26 +142,72 @@ def term_arrays(terms: Sequence[JointTerm], robot: RobotModel) -> TermArrays | N
     Returns:
         None where the columns of a term are not by laws, or it is not linear in its parameters.
     """
-    parts: list[tuple[int, LawColumns, int]] = []
-    first = 0
+    if any(isinstance(term, NonlinearTerm) for term in terms):
+        return None
+    found = term_arrays_with_constants(terms, robot)
+    return None if found is None else found[0]
+
+
+def term_arrays_with_constants(
+    terms: Sequence[JointTerm], robot: RobotModel
+) -> tuple[TermArrays, IdentifiedConstants] | None:
+    """Joint terms as arrays, whose laws may have constants that are identified.
+
+    Each of these has a column, too: the derivative of the torque by it.
+
+    Args:
+        terms: The terms.
+        robot: The robot.
+
+    Returns:
+        None where the columns of a term are not by laws, or a constant is one of two terms.
+    """
+    columns: list[_Column] = []
     for term in terms:
-        columns = columns_by_laws(term, robot)
-        if columns is None:
+        own = _columns(term, robot)
+        if own is None:
             return None
-        parts += [
-            (first + int(place), part, row)
-            for part in columns for row, place in enumerate(part.place)]
-        first = len(parts)
-    parts.sort(key=lambda part: part[0])
-    weights = np.array([part.directions[row] for _, part, row in parts], dtype=float).reshape(
+        columns += own
+    weights = np.array([column.direction for column in columns], dtype=float).reshape(
         -1, len(robot.joint_names))
-    laws = law_arrays([(part.law, part.shape) for _, part, _ in parts])
+    laws = law_arrays([(column.law, column.shape) for column in columns])
     for code, row in zip(laws.code, weights, strict=True):
         joints = np.flatnonzero(row)
         # A column without a direction acts on no joint.
         if len(joints):
             code[FIRST], code[END] = joints[0], joints[-1] + 1
-    return TermArrays(laws, weights)
+    return TermArrays(laws, weights), _identified_constants(columns, terms, robot)
+
+
+def _identified_constants(
+    columns: Sequence[_Column], terms: Sequence[JointTerm], robot: RobotModel
+) -> IdentifiedConstants:
+    names = [each.name for term in terms for each in term.parameters(robot)]
+    source = np.full((len(columns), MOST_SHAPES), -1)
+    for row, column in zip(source, columns, strict=True):
+        for k, name in enumerate(column.sources):
+            row[k] = names.index(name) if name else -1
+    return IdentifiedConstants(
+        source, np.array([column.derivative for column in columns], dtype=bool),
+        np.array([-1 if column.law.smoothing is None else column.law.smoothing
+                  for column in columns], dtype=int))
+
+
+def _columns(term: JointTerm, robot: RobotModel) -> list[_Column] | None:
+    """Columns of a term in the order of its parameters; None where laws do not say them."""
+    if isinstance(term, ShapedFriction) and term.says_all():
+        parts = term.constant_columns(robot)
+    else:
+        by_laws = columns_by_laws(term, robot)
+        parts = None if by_laws is None else [(part, ()) for part in by_laws]
+    if parts is None:
+        return None
+    found = [
+        (int(place), _Column(
+            part.law, part.shape, part.directions[row], sources,
+            len(sources) == MOST_SHAPES))
+        for part, sources in parts for row, place in enumerate(part.place)]
+    return [column for _, column in sorted(found, key=lambda one: one[0])]
 
 
 def columns_by_laws(term: JointTerm, robot: RobotModel) -> list[LawColumns] | None:
@@ -137,19 +220,21 @@ def columns_by_laws(term: JointTerm, robot: RobotModel) -> list[LawColumns] | No
 @njit(**INSIDE)
 def law_value(laws: LawArrays, k: int, x: float) -> float:
     """Value of the law of column k where its motion variable is x."""
-    shape = (laws.shape[k, 0], laws.shape[k, 1], laws.shape[k, 2])
+    shape = (laws.shape[k, 0], laws.shape[k, 1], laws.shape[k, 2], laws.shape[k, 3])
     return _value(laws.code[k, NUMBER], laws.code[k, VALUE_AT], x, 0.0, shape)
 
 
 @njit(**INSIDE)
 def law_slope(laws: LawArrays, k: int, x: float, value: float) -> float:
     """Derivative of the law of column k by x, where its value is known."""
-    shape = (laws.shape[k, 0], laws.shape[k, 1], laws.shape[k, 2])
+    shape = (laws.shape[k, 0], laws.shape[k, 1], laws.shape[k, 2], laws.shape[k, 3])
     return _slope(laws.code[k, NUMBER], laws.code[k, SLOPE_AT], x, value, shape)
 
 
 @intrinsic
-def _call(context: Any, address: Any, x: Any, value: Any, a: Any, b: Any, c: Any) -> Any:
+def _call(
+    context: Any, address: Any, x: Any, value: Any, a: Any, b: Any, c: Any, d: Any
+) -> Any:
     """Call a function of a law by its address."""
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = ir.DoubleType()
@@ -163,17 +248,17 @@ def _call(context: Any, address: Any, x: Any, value: Any, a: Any, b: Any, c: Any
 
 @njit(**INSIDE)
 def _called(
-    number: int, address: int, x: float, value: float, shape: tuple[float, float, float]
+    number: int, address: int, x: float, value: float, shape: tuple[float, float, float, float]
 ) -> float:
     """What a function of a law at an address gives."""
-    return _call(address, x, value, shape[0], shape[1], shape[2])
+    return _call(address, x, value, shape[0], shape[1], shape[2], shape[3])
 
 
 def _value_or(code: int, function: Callable[..., Any], other: Callable[..., Any]) -> Any:
     """The value of one law, or what others give."""
     @njit(**INSIDE)
     def choose(
-        number: int, address: int, x: float, value: float, shape: tuple[float, float, float]
+        number: int, address: int, x: float, value: float, shape: tuple[float, float, float, float]
     ) -> float:
         if number == code:
             return function(x, shape)
@@ -186,7 +271,7 @@ def _slope_or(code: int, function: Callable[..., Any], other: Callable[..., Any]
     """The slope of one law, or what others give."""
     @njit(**INSIDE)
     def choose(
-        number: int, address: int, x: float, value: float, shape: tuple[float, float, float]
+        number: int, address: int, x: float, value: float, shape: tuple[float, float, float, float]
     ) -> float:
         if number == code:
             return function(x, value, shape)
@@ -205,10 +290,11 @@ _NUMBERS = types.float64(*[types.float64] * (2 + MOST_SHAPES))
 @cache
 def _value_at(function: Callable[..., Any]) -> Any:
     """A law's value compiled by itself, kept so that its address stays good."""
-    return cfunc(_NUMBERS, **COMPILED)(lambda x, value, a, b, c: function(x, (a, b, c)))
+    return cfunc(_NUMBERS, **COMPILED)(lambda x, value, a, b, c, d: function(x, (a, b, c, d)))
 
 
 @cache
 def _slope_at(function: Callable[..., Any]) -> Any:
     """A law's slope, in the same way."""
-    return cfunc(_NUMBERS, **COMPILED)(lambda x, value, a, b, c: function(x, value, (a, b, c)))
+    return cfunc(_NUMBERS, **COMPILED)(
+        lambda x, value, a, b, c, d: function(x, value, (a, b, c, d)))

@@ -13,6 +13,7 @@ them on whole motions, and compiled kernels call what the compiler makes of them
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ from sysid_ros.robot.model import RobotModel
 
 #: The motion variable x of a law; the first three are places in (q, v, a).
 POSITION, VELOCITY, ACCELERATION, CONSTANT = range(4)
-#: Most constants s that a law has.
-MOST_SHAPES = 3
+#: Most constants s that a law has, and behind them the amplitude where they are identified.
+MOST_SHAPES = 4
 
 #: Constants s of a law.
 Shape = tuple[float, ...]
@@ -70,6 +71,32 @@ class Law(NamedTuple):
     def jumps(self, shape: Shape) -> bool:
         """Whether c jumps with the sign of the velocity."""
         return self.smoothing is not None and shape[self.smoothing] == 0.0
+
+
+@cache
+def law_by_constant(law: Law, number: int) -> Law:
+    r"""The law of the torque by one of the constants of a law, :math:`A\,\partial c/\partial s`.
+
+    Args:
+        law: The law.
+        number: Place of the constant.
+
+    Returns:
+        Its constants are those of the law, and the amplitude A at the last place there is.
+    """
+    value, slope = law.value, law.by_shape[number]
+
+    @law_function
+    def by_constant(x: Any, shape: Shape) -> Any:
+        return shape[MOST_SHAPES - 1] * slope(x, value(x, shape), shape)
+
+    return Law(law.variable, by_constant, no_slope)
+
+
+@law_function
+def no_slope(x: Any, value: Any, shape: Shape) -> Any:
+    """Zero: a column of derivatives makes no torque that could change."""
+    return 0.0
 
 
 class LawColumns(NamedTuple):

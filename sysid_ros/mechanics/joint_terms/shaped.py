@@ -13,7 +13,13 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from sysid_ros.mechanics.joint_terms.law import Law, LawColumns, Shape
+from sysid_ros.mechanics.joint_terms.law import (
+    MOST_SHAPES,
+    Law,
+    LawColumns,
+    Shape,
+    law_by_constant,
+)
 from sysid_ros.mechanics.joint_terms.term import (
     DescribedTerm,
     JointTerm,
@@ -160,6 +166,34 @@ class ShapedFriction(LawTerm, NonlinearTerm):
             alone = np.flatnonzero(w) if name in robot.joint_names else None
             columns.append(LawColumns(self.law, self._shape(name), np.array([k]), w[None], alone))
         return columns
+
+    def constant_columns(
+        self, robot: RobotModel
+    ) -> list[tuple[LawColumns, tuple[str, ...]]] | None:
+        """Columns by laws, and columns of derivatives by the constants that are identified.
+
+        Each with the names of the parameters that its constants are, empty for one that is given.
+        None where a constant is a parameter of another term, too.
+        """
+        found, derivatives = [], []
+        place = len(self.directions(robot))
+        for part, (name, _) in zip(self.law_columns(robot), self.directions(robot), strict=True):
+            names = tuple(
+                '' if one.field in self.given else f'{name}.{one.field}'
+                for one in self.shape_parameters)
+            if any(one.field in self.shared and own
+                   for one, own in zip(self.shape_parameters, names, strict=True)):
+                return None
+            found.append((part, names))
+            unused = ('',) * (MOST_SHAPES - 1 - len(names))
+            for number, own in enumerate(names):
+                if own:
+                    derivatives.append((
+                        part._replace(
+                            law=law_by_constant(self.law, number), place=np.array([place])),
+                        (*names, *unused, f'{name}.{self.amplitude}')))
+                    place += 1
+        return found + derivatives
 
     def curves(self, robot: RobotModel, v: np.ndarray) -> np.ndarray:
         """The curve along every joint and axis, shape ``(T, k)``, with k amplitudes."""

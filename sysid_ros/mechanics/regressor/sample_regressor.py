@@ -14,7 +14,13 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.mechanics.joint_terms import dispatch
-from sysid_ros.mechanics.joint_terms.dispatch import TermArrays, law_value, term_arrays
+from sysid_ros.mechanics.joint_terms.dispatch import (
+    IdentifiedConstants,
+    TermArrays,
+    law_value,
+    term_arrays,
+    term_arrays_with_constants,
+)
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree import forward_kinematics, tree_terms
 from sysid_ros.mechanics.tree.forward_kinematics import (
@@ -25,6 +31,7 @@ from sysid_ros.mechanics.tree.tree_terms import add_direction, motion_variable
 from sysid_ros.numerics import jit as compiled
 from sysid_ros.numerics import spatial_vectors
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
+from sysid_ros.robot.model import RobotModel
 
 #: Files that are compiled into :func:`fill_samples`.
 SOURCES = (compiled, *dispatch.SOURCES, forward_kinematics, spatial_vectors, tree_terms)
@@ -77,8 +84,34 @@ class SampleWorkspace(NamedTuple):
     ten: np.ndarray
 
 
+class ShapedModel(NamedTuple):
+    """A torque model as arrays, whose laws may have constants that are identified.
+
+    Attributes:
+        tree: The arrays.
+        constants: Which parameters the constants of laws are.
+    """
+
+    tree: SampleModel
+    constants: IdentifiedConstants
+
+    def at(self, values: np.ndarray) -> tuple[SampleModel, np.ndarray]:
+        """The arrays where parameters stand, and values that torques are linear in there.
+
+        Args:
+            values: All parameters, bodies before joint terms, shape ``(p,)``.
+
+        Returns:
+            The arrays, and the parameters with zero for constants, whose columns are derivatives.
+        """
+        values = np.asarray(values, dtype=float)
+        first = len(values) - len(self.tree.terms.weights)
+        terms, amplitudes = self.constants.at(self.tree.terms, values[first:])
+        return self.tree._replace(terms=terms), np.concatenate([values[:first], amplitudes])
+
+
 def sample_model(model: TorqueModel) -> SampleModel | None:
-    """The arrays of a torque model.
+    """The arrays of a torque model that is linear in its parameters.
 
     Args:
         model: The model.
@@ -88,12 +121,34 @@ def sample_model(model: TorqueModel) -> SampleModel | None:
         that is not known here, or is not linear: then the rows have to come from the model's
         own ``regressor``.
     """
-    robot = model.robot
-    if robot.free_joint or robot.loops is not None:
+    terms = term_arrays(model.terms, model.robot) if _is_tree(model.robot) else None
+    return None if terms is None else _arrays(model, terms)
+
+
+def shaped_model(model: TorqueModel) -> ShapedModel | None:
+    """The arrays of a torque model whose laws may have constants that are identified.
+
+    Args:
+        model: The model.
+
+    Returns:
+        None for a robot with a free base or closed loops, and where a joint term is of a kind
+        that is not known here.
+    """
+    if not _is_tree(model.robot):
         return None
-    tree, terms = robot.tree, term_arrays(model.terms, robot)
-    if terms is None:
-        return None
+    found = term_arrays_with_constants(model.terms, model.robot)
+    return None if found is None else ShapedModel(_arrays(model, found[0]), found[1])
+
+
+def _is_tree(robot: RobotModel) -> bool:
+    """Whether the base is fixed and no loop is closed."""
+    return not robot.free_joint and robot.loops is None
+
+
+def _arrays(model: TorqueModel, terms: TermArrays) -> SampleModel:
+    """The arrays of a tree with those of the joint terms."""
+    robot, tree = model.robot, model.robot.tree
     with_parameters = np.cumsum(~tree.massless) - 1
     return SampleModel(
         parent=tree.parent, rotation=tree.rotation, translation=tree.translation,

@@ -21,7 +21,7 @@ from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.closures.closure_arrays import closures_of_joints
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.mechanics.joint_terms.term import LawTerm
-from sysid_ros.mechanics.regressor.sample_regressor import sample_model
+from sysid_ros.mechanics.regressor.sample_regressor import ShapedModel, shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.driven_kernels import (
     STUCK,
@@ -196,22 +196,23 @@ def _torque_derivatives(
     return derivatives
 
 
-def _driven_system(model: TorqueModel) -> DrivenSystem | None:
+def _driven_system(model: TorqueModel) -> tuple[ShapedModel, DrivenSystem] | None:
     """The model as arrays; None where it has to be worked on by its regressor."""
     robot = model.robot
-    tree = sample_model(TorqueModel(robot.opened, model.terms))
-    if tree is None:
+    shaped = shaped_model(TorqueModel(robot.opened, model.terms))
+    if shaped is None:
         return None
     if robot.loops is None:
         joints = np.arange(len(robot.joint_names))
-        return DrivenSystem(tree, closures_of_joints(robot, ()), joints, joints[:0])
-    return DrivenSystem(
-        tree, closures_of_joints(robot, robot.loops.closures), np.array(robot.loops.actuated),
-        robot.loops.passive)
+        return shaped, DrivenSystem(
+            shaped.tree, closures_of_joints(robot, ()), joints, joints[:0])
+    return shaped, DrivenSystem(
+        shaped.tree, closures_of_joints(robot, robot.loops.closures),
+        np.array(robot.loops.actuated), robot.loops.passive)
 
 
 def _compiled(
-    model: TorqueModel, system: DrivenSystem, values: np.ndarray,
+    model: TorqueModel, arrays: tuple[ShapedModel, DrivenSystem], values: np.ndarray,
     motion: tuple[np.ndarray, np.ndarray, np.ndarray], columns: np.ndarray | None,
 ) -> Acceleration:
     """Accelerations, with derivatives where columns of parameters are given."""
@@ -226,7 +227,9 @@ def _compiled(
         np.empty((samples, joints)), np.empty(square), np.empty(square), np.empty(square),
         np.empty((wanted, joints, len(free))))
     closed = q if robot.loops is None else closed_chain(robot).positions(q)
-    known = tree_values(system.tree, values, slots, bool(robot.opened.tree.is_coupled))
+    tree, linear = arrays[0].at(values)
+    system = arrays[1]._replace(tree=tree)
+    known = tree_values(tree, linear, slots, bool(robot.opened.tree.is_coupled))
     done, ended = accelerate_driven(
         system, known, driven_workspace(system, len(free)), closed, v, torque, found.value,
         found.by_position, found.by_velocity, found.by_torque, found.by_parameters)

@@ -11,17 +11,15 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.kinds import kind_named
-from sysid_ros.mechanics.integrators.sensitivity import (
-    InputTrajectory,
-    Simulator,
-    smoothing_velocities,
-)
+from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 from sysid_ros.mechanics.joint_terms.terms import (
     Armature,
     CoulombFriction,
-    PowerLawFriction,
+    SmoothCoulombFriction,
+    StribeckFriction,
     ViscousFriction,
 )
+from sysid_ros.mechanics.regressor.sample_regressor import shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
@@ -71,7 +69,8 @@ def test_motion_with_short_steps_near_reversals_is_that_with_short_steps_everywh
 
 
 def test_only_dry_friction_has_a_velocity_of_smoothing(model):
-    velocities = smoothing_velocities(model)
+    shaped = shaped_model(model)
+    velocities = shaped.constants.smoothing_velocities(shaped.tree.terms)
     # Columns of terms come behind those of bodies.
     names = model.parameters.names[-len(velocities):]
     assert {name for name, v in zip(names, velocities, strict=True) if v == SMOOTHING} == {
@@ -80,7 +79,10 @@ def test_only_dry_friction_has_a_velocity_of_smoothing(model):
 
 
 def test_steps_that_are_not_compiled_are_short_everywhere(model, trajectory):
-    general = replace(model, terms=(*model.terms, PowerLawFriction(('hinge',))))
+    # A smoothing that two terms share is no constant of one law.
+    general = replace(model, terms=(
+        ViscousFriction(), SmoothCoulombFriction(), StribeckFriction(smoothing=None),
+        *model.terms[2:]))
     none, values = np.zeros(0, dtype=int), general.parameters.prior
     short = trajectory._replace(torque=trajectory.torque[:9])
     simulators = [

@@ -109,7 +109,7 @@ def test_the_mass_matrix_is_that_of_pinocchio_and_the_start_is_its_momentum(rng)
     integrator = VariationalIntegrator(model)
     q, v = rng.uniform(-1.0, 1.0, (2, 3))
     values = model.parameters.values
-    mass = constraints(integrator.system, integrator.known(values), q).mass
+    mass = constraints(*integrator.at(values), q).mass
     data = model.robot.pinocchio_model.createData()
     expected = np.triu(pin.crba(model.robot.pinocchio_model, data, q))
     np.testing.assert_allclose(np.triu(mass), expected, rtol=1e-12, atol=1e-13)
@@ -278,12 +278,12 @@ CRITICAL = 2.0 / np.sqrt(2.0 * PULL / BEAD)
 def test_geometric_stiffness_limits_the_step_where_the_closed_form_says():
     model, rods, q, _, _ = bead_on_a_string()
     integrator = VariationalIntegrator(model, rods, q)
-    known = integrator.known(model.parameters.values)
+    here = integrator.at(model.parameters.values)
     # An impulse of one newton second in each rod, over a second: tensions of one newton.
-    ratio = geometric_ratio(integrator.system, known, q, -np.ones(2), CRITICAL, 1.0 / PULL)
+    ratio = geometric_ratio(*here, q, -np.ones(2), CRITICAL, 1.0 / PULL)
     assert ratio == pytest.approx(1.0, rel=1e-9)
     assert geometric_ratio(
-        integrator.system, known, q, np.ones(2), CRITICAL, 1.0 / PULL) == pytest.approx(-1.0)
+        *here, q, np.ones(2), CRITICAL, 1.0 / PULL) == pytest.approx(-1.0)
 
 
 def test_beyond_the_criterion_steps_are_cut_or_the_motion_is_refused():

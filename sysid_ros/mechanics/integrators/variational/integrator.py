@@ -32,6 +32,7 @@ from sysid_ros.mechanics.integrators.variational.system import (
     discrete_system,
     with_rows,
 )
+from sysid_ros.mechanics.regressor.sample_regressor import ShapedModel, shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, tree_values
 from sysid_ros.numerics.by_reference import Referred, referred
@@ -45,6 +46,9 @@ Forces = Literal['symmetric', 'one_sided']
 _PLACES = {'midpoint': (0.5,), 'trapezoidal': (0.0, 1.0)}
 # Part of what geometric stiffness may be that is used.
 _MARGIN = 0.8
+
+#: A system where parameters stand, and these as its kernels take them.
+Here = tuple[DiscreteSystem, TreeValues]
 
 
 class Readings(NamedTuple):
@@ -75,7 +79,6 @@ class Gradient(NamedTuple):
     values: np.ndarray
     by_torque: np.ndarray
     by_interval_torque: np.ndarray
-
 
 @dataclass(frozen=True, eq=False)
 class VariationalIntegrator:
@@ -145,6 +148,12 @@ class VariationalIntegrator:
         return self.starts + len(self.free_parameters)
 
     @cached_property
+    def _shaped(self) -> ShapedModel:
+        shaped = shaped_model(self.model)
+        assert shaped is not None  # the system was made of it
+        return shaped
+
+    @cached_property
     def _slots(self) -> np.ndarray:
         slots = np.full(len(self.model.parameters), -1)
         for slot, group in enumerate(self.free_parameters):
@@ -160,10 +169,11 @@ class VariationalIntegrator:
             1.0 - point if symmetric else np.ones(len(point)),
             point if symmetric else np.zeros(len(point)))
 
-    def known(self, values: np.ndarray) -> TreeValues:
-        """Parameter values ``(p,)`` as the kernels take them."""
-        return tree_values(
-            self.system.tree, values, self._slots, self.system.coupled)
+    def at(self, values: np.ndarray) -> Here:
+        """The system where parameters ``(p,)`` stand, and these as the kernels take them."""
+        tree, linear = self._shaped.at(values)
+        system = self.system._replace(tree=tree, terms=tree.terms)
+        return system, tree_values(tree, linear, self._slots, system.coupled)
 
     def _workspace(self) -> StepWorkspace:
         return step_workspace(self.system, len(self.free_parameters), self.width)
@@ -196,12 +206,12 @@ class VariationalIntegrator:
         self, values: np.ndarray, trajectory: DrivenTrajectory, work: StepWorkspace,
         least: np.ndarray, width: int,
     ) -> DiscreteMotion:
-        known = self.known(values)
-        self._begin(known, trajectory, work, width > 0)
-        return self._rollout(known, trajectory, work, least, width)
+        here = self.at(values)
+        self._begin(here, trajectory, work, width > 0)
+        return self._rollout(here, trajectory, work, least, width)
 
     def _begin(
-        self, known: TreeValues, trajectory: DrivenTrajectory, work: StepWorkspace,
+        self, here: Here, trajectory: DrivenTrajectory, work: StepWorkspace,
         derivatives: bool
     ) -> None:
         """Fill the workspace with the state where a trajectory starts, and its derivatives."""
@@ -213,19 +223,19 @@ class VariationalIntegrator:
             raise RecordingError(
                 'the course does not say how its start depends on what is differentiated by',
                 found=None if slopes is None else slopes.shape, allowed=shape)
-        self._set_state(known, start, work)
+        self._set_state(here, start, work)
         tables, by_parameters = work.lagrangian.tree.tables, work.lagrangian.by_parameters
         work.slopes[0] = slopes[0].T
         work.slopes[1] = (tables[0] @ slopes[1] + tables[1] @ slopes[0]).T
         work.slopes[1, self.starts:] += by_parameters[1]
 
-    def _set_state(self, known: TreeValues, start: np.ndarray, work: StepWorkspace) -> None:
+    def _set_state(self, here: Here, start: np.ndarray, work: StepWorkspace) -> None:
         """Fill the workspace with the state of positions and velocities, shape ``(2, n)``."""
-        inspect(self.system, known, work, start[0], start[1])
+        inspect(*here, work, start[0], start[1])
         work.p[0] = work.lagrangian.tree.joints[0]
 
     def _rollout(
-        self, known: TreeValues, trajectory: DrivenTrajectory, work: StepWorkspace,
+        self, here: Here, trajectory: DrivenTrajectory, work: StepWorkspace,
         least: np.ndarray, width: int,
     ) -> DiscreteMotion:
         """Rollout from the state in the workspace."""
@@ -236,7 +246,7 @@ class VariationalIntegrator:
         states = np.full((nodes, 2, self.joints), np.nan)
         slopes = np.full((nodes, 2, self.joints, width), np.nan)
         ended, reached, total = simulate(
-            *referred(self.system, known, trajectory.drive, self._rule, work),
+            *referred(*here, trajectory.drive, self._rule, work),
             np.empty_like(work.state), Referred(steps), float(trajectory.step), most, _MARGIN,
             states, slopes)
         return DiscreteMotion(
@@ -258,13 +268,14 @@ class VariationalIntegrator:
             Changes at the nodes, shape ``(N + 1, 2, n, w)``.
         """
         width = first.shape[2]
-        known = self.known(values)._replace(slots=np.full(len(values), -1))
-        known = known._replace(free_bodies=np.zeros_like(known.free_bodies))
+        system, known = self.at(values)
+        here = system, known._replace(
+            slots=np.full(len(values), -1), free_bodies=np.zeros_like(known.free_bodies))
         work = step_workspace(self.system, 0, width)
-        self._set_state(known, trajectory.start, work)
+        self._set_state(here, trajectory.start, work)
         work.slopes[:] = np.swapaxes(first, 1, 2)
         least = np.full(len(trajectory.torque) - 1, self.substeps)
-        return self._rollout(known, trajectory, work, least, width).slopes
+        return self._rollout(here, trajectory, work, least, width).slopes
 
     def defects(
         self, values: np.ndarray, trajectory: DrivenTrajectory, states: np.ndarray
@@ -289,8 +300,7 @@ class VariationalIntegrator:
             np.zeros((count, both, both)), np.zeros((count, both, len(self.free_parameters))))
         find_defects(
             *referred(
-                self.system, self.known(values), trajectory.drive, self._rule,
-                self._workspace().lagrangian),
+                *self.at(values), trajectory.drive, self._rule, self._workspace().lagrangian),
             np.array(states, dtype=float, order='C'), float(trajectory.step), Referred(found))
         return found
 
@@ -320,19 +330,19 @@ class VariationalIntegrator:
         by_states[:, 0] = by_positions
         if by_momenta is not None:
             by_states[:, 1] = by_momenta
-        known, work = self.known(values), self._workspace()
+        here, work = self.at(values), self._workspace()
         state, gradient = np.zeros((2, self.joints)), np.zeros(len(self.free_parameters))
         by_torque = np.zeros((len(by_positions), self.joints))
         by_interval_torque = np.zeros((len(by_positions) - 1, self.joints))
         regular = simulate_back(
             *referred(
-                self.system, known, trajectory.drive, self._rule, work,
+                *here, trajectory.drive, self._rule, work,
                 Steps(motion.inner, motion.multipliers, motion.steps)), float(trajectory.step),
             by_states, np.zeros(self.joints + self.system.rows), state, gradient, by_torque,
             by_interval_torque)
         if not regular:
             raise EstimationError('the adjoint cannot go back over a singular step')
-        self._begin(known, trajectory, work, True)
+        self._begin(here, trajectory, work, True)
         whole = np.einsum('aj,acj->c', state, work.slopes)
         whole[self.starts:] += gradient
         return Gradient(whole, by_torque, by_interval_torque)
@@ -354,7 +364,7 @@ class VariationalIntegrator:
             np.zeros((count, self.joints)), np.zeros((count, self.joints, width)),
             np.zeros(count), np.zeros(count))
         if not (motion.status.ok and read(
-                *referred(self.system, self.known(values), work), states,
+                *referred(*self.at(values), work), states,
                 np.ascontiguousarray(motion.slopes), *found)):
             raise EstimationError(
                 'a motion that ended early, or is singular, cannot be read',

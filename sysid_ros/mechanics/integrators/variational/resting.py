@@ -52,7 +52,7 @@ def resting(
     Raises:
         EstimationError: There is none nearby, or it is not determined, or not stable.
     """
-    system, known = integrator.system, integrator.known(values)
+    system, known = integrator.at(values)
     constant = system.terms.laws.code[:, VARIABLE] == CONSTANT
     steady = -known.amplitudes[constant] @ system.terms.weights[constant]
     q, forces = np.array(guess, dtype=float), np.zeros(system.rows)

@@ -12,7 +12,7 @@ from sysid_ros.mechanics.closures.closure_arrays import Closures, closures_of_bo
 from sysid_ros.mechanics.joint_terms.dispatch import TermArrays, columns_by_laws
 from sysid_ros.mechanics.joint_terms.law import POSITION
 from sysid_ros.mechanics.joint_terms.stiffness import SPRING
-from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, sample_model
+from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import require_smooth
 from sysid_ros.robot.loops import LoopClosure
@@ -44,19 +44,19 @@ def discrete_system(model: TorqueModel, closures: Sequence[LoopClosure] = ()) ->
         closures: What closes them.
 
     Raises:
-        ModelError: The torque jumps, or a joint term is not linear in its parameters, or the
-            base is free or loops are closed already.
+        ModelError: The torque jumps, or a joint term is not by laws, or the base is free or loops
+            are closed already.
     """
     require_smooth(model)
-    tree = sample_model(model)
-    if tree is None:
+    shaped = shaped_model(model)
+    if shaped is None:
         raise ModelError(
             'discrete mechanics does not know the robot or one of its joint terms',
             where=model.robot.name, found=', '.join(type(t).__name__ for t in model.terms),
-            allowed='a tree on a fixed base, and terms that are linear in their parameters',
-            fix='Leave out terms with shapes; give the tree, and its closures beside it')
+            allowed='a tree on a fixed base, and terms by laws over position and velocity',
+            fix='Leave out friction by load; give the tree, and its closures beside it')
     _require_linear_springs(model)
-    arrays = closures_of_bodies(model.robot, closures)
+    tree, arrays = shaped.tree, closures_of_bodies(model.robot, closures)
     return DiscreteSystem(
         tree, tree.terms, arrays, bool(model.robot.tree.is_coupled), int(arrays.row[-1]))
 

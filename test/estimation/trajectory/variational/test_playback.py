@@ -416,7 +416,7 @@ def test_the_criterion_foretells_where_an_undamped_loop_blows_up(monkeypatch):
     assert wild.status is MotionStatus.UNSOLVED
     ratios = np.array([
         geometric_ratio(
-            blind.system, blind.known(values), wild.inner[k], wild.multipliers[k], 0.01, 0.01)
+            *blind.at(values), wild.inner[k], wild.multipliers[k], 0.01, 0.01)
         for k in range(1, wild.reached)])
     foretold = 1 + int(np.flatnonzero(ratios > 1.0)[0])
     assert 1 <= wild.reached - foretold <= 60
