@@ -267,20 +267,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         if self._online is not None:
             yield self._online.warning()
         for feed in self._feeds:
-            live = feed.live
-            if live.missing:
-                yield f'{feed.topic}: nothing was heard of {", ".join(live.missing)}'
-            if live.stuck:
-                yield (f'{feed.topic}: the position of {", ".join(live.stuck)} is stuck: it '
-                       'stopped dead in mid-motion while stamps go on')
-            if live.bad_in_a_row:
-                yield f'{feed.topic}: the last {live.bad_in_a_row} positions are not finite'
-            if live.zero_stamps:
-                yield f'{feed.topic}: messages have a zero stamp'
-            if live.clock_distance > live.settings.clock_warning:
-                yield f'{feed.topic}: stamps are {live.clock_distance:.3g} s from the clock'
-            if feed.publishers() > 1:
-                yield f'{feed.topic}: there are {feed.publishers()} publishers'
+            yield from feed.warnings()
 
     # Services
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,23 @@ class JointStateFeed:
     def publishers(self) -> int:
         """How many publishers the topic has."""
         return int(self._node.count_publishers(self.topic))
+
+    def warnings(self) -> Iterator[str]:
+        """What is wrong with what comes in, a sentence each."""
+        live, topic = self.live, self.topic
+        if live.missing:
+            yield f'{topic}: nothing was heard of {", ".join(live.missing)}'
+        if live.stuck:
+            yield (f'{topic}: the position of {", ".join(live.stuck)} is stuck: it stopped dead in '
+                   'mid-motion while stamps go on')
+        if live.bad_in_a_row:
+            yield f'{topic}: the last {live.bad_in_a_row} positions are not finite'
+        if live.zero_stamps:
+            yield f'{topic}: messages have a zero stamp'
+        if live.clock_distance > live.settings.clock_warning:
+            yield f'{topic}: stamps are {live.clock_distance:.3g} s from the clock'
+        if self.publishers() > 1:
+            yield f'{topic}: there are {self.publishers()} publishers'
 
     def qos_problem(self) -> str:
         """A publisher from which nothing can be received, with its policies and ours, in words.
