@@ -65,7 +65,7 @@ def go2(folder, data):
     """A Unitree Go2, real, of which commands were recorded and no torque."""
     base = data / 'unitree_go2'
     file = base / 'command_and_position.csv'
-    columns = file.open(encoding='utf-8').readline().strip().split(',')
+    columns = file.read_text(encoding='utf-8').partition('\n')[0].strip().split(',')
     joints = [name.removeprefix('position_') for name in columns if name.startswith('position_')]
     return _fitted({
         'robot': {
