@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from sysid_ros.msg import IdentifiedParameters
+from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.conversions import to_time
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.srv import (
@@ -82,9 +82,20 @@ def make_server(ros, fits, data):
     def call(kind, name, **fields):
         return ros.call(kind, f'model_server/{name}', **fields)
 
+    def commit(**fields):
+        answers = []
+
+        def decided():
+            # As long as it has not found the robot, it does not know whether that is at rest.
+            answers.append(call(CommitParameters, 'commit', **fields))
+            return answers[-1].code != ResultCode.NOT_READY
+
+        ros.wait(decided)
+        return answers[-1]
+
     return SimpleNamespace(
         start=start, data=data, robot=robot, copy=functools.partial(fits.copy, data),
-        commit=functools.partial(call, CommitParameters, 'commit'),
+        call=call, commit=commit,
         rollback=functools.partial(call, RollbackParameters, 'rollback'),
         get=functools.partial(call, GetRevision, 'get_revision'),
         list=functools.partial(call, ListRevisions, 'list_revisions'),
