@@ -24,7 +24,8 @@ from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.geometry.clearance import Box, BoxClearance
-from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.geometry.meeting_pairs import self_clearance
+from sysid_ros.excitation.geometry.shapes import capsules_of
 from sysid_ros.excitation.playback.preparation import stopping_time
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.torque_model import TorqueModel

@@ -98,6 +98,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     with stage('Loading the robot and what is known already'):
         designer = informed(plan, options.after)
     _tell_missing(designer)
+    _tell_pose(designer, plan)
     folder = options.output or Path('excitations') / options.settings.stem
     _create(folder)
     for number in range(1, options.count + 1):
@@ -179,6 +180,19 @@ def _tell_missing(designer: Designer) -> None:
             'looked for in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH: source the workspace, or set '
             'ROS_PACKAGE_PATH to the folder that holds the package.'
         )
+
+
+def _tell_pose(designer: Designer, plan: ExcitationPlan) -> None:
+    """Name the pose that was searched for, where the middle of the ranges is none to begin from."""
+    pose, middle = designer.clear_pose, designer.limits.centre
+    if pose is None or plan.settings.rest or (pose == middle).all():
+        return
+    said = ', '.join(
+        f'{name}: {value:.3g}' for name, value, usual in zip(
+            designer.limits.joint_names, pose, middle, strict=True) if value != usual)
+    print(
+        'In the middle of its ranges the robot touches itself. It is clear of itself, as described '
+        f'and with its other joints there, at rest: {{{said}}}')
 
 
 def _require_joints(path: Path, found: tuple[str, ...], allowed: tuple[str, ...]) -> None:

@@ -15,9 +15,16 @@ from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, Q
 from sysid_ros.excitation.design.constraints import Constraint
 from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information, usual_noise
-from sysid_ros.excitation.geometry.clearance import Box, BoxClearance, KeepIn
+from sysid_ros.excitation.geometry.clearance import (
+    NO_PAIRS,
+    Box,
+    BoxClearance,
+    KeepIn,
+    SelfClearance,
+)
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
-from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.geometry.meeting_pairs import MeetingPairs, capsule_pairs, clear_pose
+from sysid_ros.excitation.geometry.shapes import capsules_of
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.configuration import (
@@ -106,7 +113,7 @@ class ClearanceSettings(StrictSettings):
         self_collision: Whether the robot keeps clear of itself.
         distance: Least distance in [m].
         capsule_radius: Radius of the capsules around bodies without simple collision
-            shapes, in [m]; 6 % of the arm's length where left out.
+            shapes, in [m]; 6 % of the longest chain's length from the base where left out.
         srdf: MoveIt's SRDF file, relative to the settings file, which says of which links
             collisions count; where left out, those of bodies that are not next to each other.
         boxes: Boxes that stand still, in the base frame.
@@ -133,41 +140,56 @@ class ClearanceSettings(StrictSettings):
         links = [link.name for link in (*robot.base_links, *robot.links)]
         return None if self.srdf is None else AllowedCollisions.load(base / self.srdf, links)
 
-    def checks(
-        self, robot: RobotModel, rest: np.ndarray, allowed: AllowedCollisions | None = None
-    ) -> tuple[GeometryClearance, ...]:
-        """Clearance of the described shapes themselves, where there are any.
+    def meeting(
+        self, robot: RobotModel, allowed: AllowedCollisions | None = None
+    ) -> MeetingShapes:
+        """What of the robot could touch itself.
 
         Args:
             robot: The robot.
-            rest: As for :meth:`build`.
             allowed: What :meth:`allowed` gave.
 
         Raises:
             ModelError: A mesh cannot be read.
         """
-        clearance = GeometryClearance.of(
-            robot, rest, boxes=self.boxes, self_collision=self.self_collision,
-            distance=self.distance, allowed=allowed,
-        )
+        capsules = capsules_of(robot, self.capsule_radius)
+        if self.self_collision:
+            own = capsule_pairs(robot, capsules, allowed)
+            shapes = GeometryClearance.all_pairs(robot, allowed)
+        else:
+            own, shapes = SelfClearance(capsules, NO_PAIRS), GeometryClearance.without_pairs(robot)
+        return MeetingShapes(MeetingPairs(robot, own), MeetingPairs(robot, shapes))
+
+    def checks(self, meeting: MeetingShapes, rest: np.ndarray) -> tuple[GeometryClearance, ...]:
+        """Clearance of the described shapes themselves, where there are any.
+
+        Args:
+            meeting: What :meth:`meeting` gave.
+            rest: Joint positions at which the robot is known to be clear of itself, ``(n,)``.
+
+        Raises:
+            ConfigurationError: Bodies far apart along the robot touch there.
+        """
+        clearance = meeting.shapes.keeping(rest, self.distance).among(self.boxes, self.distance)
         return (clearance,) if clearance.pairs or clearance.missing else ()
 
     def build(
-        self, robot: RobotModel, rest: np.ndarray, checks: Sequence[GeometryClearance],
-        allowed: AllowedCollisions | None = None,
+        self, meeting: MeetingShapes, rest: np.ndarray, checks: Sequence[GeometryClearance]
     ) -> tuple[Constraint, ...]:
         """The constraints.
 
         Args:
-            robot: The robot.
-            rest: Joint positions at which it is known to be clear of itself, ``(n,)``.
+            meeting: What :meth:`meeting` gave.
+            rest: As for :meth:`checks`.
             checks: What :meth:`checks` gave.
-            allowed: What :meth:`allowed` gave.
+
+        Raises:
+            ConfigurationError: Bodies far apart along the robot touch where it rests.
         """
-        capsules = capsules_of(robot, self.capsule_radius)
+        robot, capsules = meeting.capsules.robot, meeting.capsules.pairs.capsules
         constraints: list[Constraint] = []
         if self.self_collision:
-            own = self_clearance(robot, capsules, rest, self.distance, allowed)
+            own = meeting.capsules.keeping(rest, self.distance)
             constraints += [own] if len(own.pairs) else []
             hidden = [check.hidden(robot, rest) for check in checks]
             constraints += [ShapeClearance(each) for each in hidden if each.pairs]
@@ -176,6 +198,23 @@ class ClearanceSettings(StrictSettings):
         if self.tool is not None:
             constraints.append(self.tool.build(robot))
         return tuple(constraints)
+
+
+@dataclass(frozen=True, eq=False)
+class MeetingShapes:
+    """What of a robot could touch itself.
+
+    Attributes:
+        capsules: Capsules around all of it.
+        shapes: Its described shapes.
+    """
+
+    capsules: MeetingPairs[SelfClearance]
+    shapes: MeetingPairs[GeometryClearance]
+
+    def clear_pose(self, usual: np.ndarray, limits: MotionLimits) -> np.ndarray:
+        """See :func:`~sysid_ros.excitation.geometry.meeting_pairs.clear_pose`."""
+        return clear_pose(usual, limits.lower, limits.upper, (self.capsules, self.shapes))
 
 
 class ExcitationSettings(StrictSettings):
@@ -191,8 +230,9 @@ class ExcitationSettings(StrictSettings):
         torque_noise: Torque noise by joint in [N·m] or [N]; where left out, a hundredth of the
             effort limit, at most a tenth of the largest torque that the prior takes.
         rest: Positions by joint in [rad] or [m] at which the robot is known to be clear of
-            itself; where left out, the middle of the range, or where closed loops are
-            assembled.
+            itself; of joints that are left out, the middle of the range. Without any, where
+            closed loops are assembled, or the pose nearest to the middle of all ranges in which
+            the described shapes do not touch.
         clearance: What must not be touched.
         design: How the motion is searched for.
     """
@@ -243,9 +283,9 @@ class ExcitationPlan:
         model = settings.robot.build(self.base)
         limits = MotionLimits.of(model.robot, settings.limits)
         noise = _by_joint(model, 'torque_noise', settings.torque_noise, usual_noise(model, limits))
-        closed = model.robot.loops is not None
-        usual = neutral_configuration(model.robot) if closed else limits.centre
-        rest = _by_joint(model, 'rest', settings.rest, usual)
+        allowed = settings.clearance.allowed(model.robot, self.base)
+        meeting = settings.clearance.meeting(model.robot, allowed)
+        rest = _by_joint(model, 'rest', settings.rest, self._usual(meeting, limits))
         for name, position, low, high in zip(
             limits.joint_names, rest, limits.lower, limits.upper, strict=True
         ):
@@ -258,12 +298,22 @@ class ExcitationPlan:
             model, limits, noise=noise, data_information=data_information,
             free=model.parameters.fixed(*settings.fixed).free,
         )
-        allowed = settings.clearance.allowed(model.robot, self.base)
-        checks = settings.clearance.checks(model.robot, rest, allowed)
+        checks = settings.clearance.checks(meeting, rest)
         return Designer(
             model, information, limits, settings.motion.build(), settings.design,
-            settings.clearance.build(model.robot, rest, checks, allowed), checks,
+            settings.clearance.build(meeting, rest, checks), checks,
+            None if model.robot.loops is not None else rest,
         )
+
+    def _usual(self, meeting: MeetingShapes, limits: MotionLimits) -> np.ndarray:
+        """Where the robot is taken to be clear of itself, where nothing else is said."""
+        robot = meeting.capsules.robot
+        if robot.loops is not None:
+            return neutral_configuration(robot)
+        if self.settings.rest:
+            return limits.centre
+        return meeting.clear_pose(
+            limits.centre, limits.within(self.settings.design.margin, 0.0))
 
 
 def _by_joint(

@@ -189,3 +189,36 @@ def test_the_documented_settings_are_the_defaults():
     plan = ExcitationPlan.load(path)
     bare = type(plan.settings).model_validate({'robot': {'urdf': 'robot.urdf'}})
     assert plan.settings == bare
+
+
+def test_a_robot_that_is_folded_in_the_middle_of_its_ranges_begins_elsewhere(tmp_path, capsys):
+    link = (
+        '<link name="l{0}"><inertial><mass value="1"/><origin xyz="0 0 0.15"/><inertia ixx="0.01" '
+        'iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial><collision><origin '
+        'xyz="0 0 0.15"/><geometry><box size="0.05 0.05 0.3"/></geometry></collision></link>')
+    joint = (
+        '<joint name="j{1}" type="revolute"><parent link="{0}"/><child link="l{1}"/><origin '
+        'xyz="0 0 {2}"/><axis xyz="{3}"/><limit lower="{4}" upper="{5}" velocity="2" effort="50"/>'
+        '</joint>')
+    middle, parts, previous = (0.0, -2.8, 2.8, -2.8), ['<link name="base"/>'], 'base'
+    for k, angle in enumerate(middle):
+        axis = '0 1 0' if k % 2 else '1 0 0'
+        parts += [link.format(k), joint.format(
+            previous, k, 0.35 if k else 0.0, axis, angle - 1.5, angle + 1.5)]
+        previous = f'l{k}'
+    (tmp_path / 'arm.urdf').write_text(f'<robot name="folded">{"".join(parts)}</robot>')
+    (tmp_path / 'arm.yaml').write_text(
+        'robot: {urdf: arm.urdf}\nmotion: {duration: 4.0, harmonics: [1, 2, 3]}\n'
+        'design: {starts: 1, iterations: 5}\n')
+    settings, folder = tmp_path / 'arm.yaml', tmp_path / 'motions'
+    assert main(['excite', str(settings), '-o', str(folder)]) == ExitCode.OK
+    said = capsys.readouterr().out
+    pose = yaml.safe_load(said.split('at rest: ')[1].splitlines()[0])
+    assert 'In the middle of its ranges the robot touches itself.' in said
+    assert set(pose) <= {'j1', 'j2', 'j3'}
+    # What was said can be pasted, and is where it begins then.
+    settings.write_text(settings.read_text() + f'rest: {pose}\n')
+    begun = ExcitationPlan.load(settings).designer().clear_pose
+    np.testing.assert_allclose([begun[1], begun[2], begun[3]], [
+        pose.get(joint, middle[k]) for k, joint in ((1, 'j1'), (2, 'j2'), (3, 'j3'))])
+    assert main(['excite', str(settings), '--check', str(folder / 'excitation.yaml')]) == 0

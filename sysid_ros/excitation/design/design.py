@@ -25,7 +25,7 @@ from sysid_ros.excitation.design.information import (
     criterion_of,
     determinant,
 )
-from sysid_ros.excitation.design.objective import DesignObjective
+from sysid_ros.excitation.design.objective import DesignObjective, largest_share
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.loop_guard import LoopGuard
@@ -41,9 +41,8 @@ _BROAD = ((1e-1, 1e-2), (1e-2, 1e-3), (1e-3, 1e-3))
 _NARROW = ((1e-2, 1e-3), (1e-3, 1e-3))
 # A gain of the criterion below this is none; for the determinant, per base parameter.
 _GAIN = 1e-3
-# Random poses that are tried to find one to rest in, and halvings that find how far a
-# motion may be drawn out from there.
-_POSES, _HALVINGS = 200, 12
+# Random poses that are tried to find one to rest in.
+_POSES = 200
 # Cost of a motion that closed loops cannot follow.
 _BEYOND = 1e9
 # Slack at rest that leaves room to begin, and where a search begins on the way to a limit.
@@ -135,6 +134,8 @@ class Designer:
         settings: How it searches.
         obstacles: Further constraints: clearance, a box to keep in.
         checks: What a motion is verified with besides, too slow or too rough to search by.
+        clear_pose: Where the robot is known to be clear of itself and motions are begun if they
+            may, shape ``(n,)``; the middle of the ranges where left out.
     """
 
     model: TorqueModel
@@ -144,6 +145,7 @@ class Designer:
     settings: DesignSettings = DesignSettings()
     obstacles: Sequence[Constraint] = ()
     checks: Sequence[Check] = ()
+    clear_pose: np.ndarray | None = None
 
     def design(self, progress: Progress | None = None) -> Excitation:
         """The best motion found, verified on a dense grid.
@@ -235,7 +237,7 @@ class Designer:
         return rest
 
     def _poses(self) -> np.ndarray:
-        """The middle of what is allowed, or the assembly of loops, and random poses, ``(k, n)``."""
+        """A pose to begin with, or the assembly of loops, and random poses, ``(k, n)``."""
         random, robot = np.random.default_rng(self.settings.seed), self.model.robot
         if robot.loops is not None:
             chain = closed_chain(robot)
@@ -244,7 +246,10 @@ class Designer:
         limits = self.limits.within(self.settings.margin, 0.0)
         spread = random.uniform(-0.8, 0.8, (_POSES, len(limits.reach)))
         spread[0] = 0.0
-        return np.asarray(limits.centre + limits.reach * spread)
+        poses = np.asarray(limits.centre + limits.reach * spread)
+        if self.clear_pose is not None:
+            poses[0] = self.clear_pose
+        return poses
 
     def _clear(self, objective: DesignObjective, pose: np.ndarray) -> bool:
         """Whether the checks besides allow a pose."""
@@ -279,7 +284,7 @@ class Designer:
         random = np.random.default_rng((self.settings.seed, seed))
         motion = random.normal(size=rest.shape) * self.limits.reach
         objective = self.objective(self._grid_size())
-        return rest + _largest(lambda share: objective.allows(rest + share * motion)) * motion
+        return rest + largest_share(lambda share: objective.allows(rest + share * motion)) * motion
 
     def cost(self, coefficients: np.ndarray) -> float:
         """Criterion of a motion, without constraints."""
@@ -366,9 +371,9 @@ class Designer:
                 for part in dense for check in self.checks
             )
 
-        share = _largest(allowed, most=1.0)
+        share = largest_share(allowed, most=1.0)
         if share > 0.0 and self.checks:
-            share = _largest(checked, most=share)
+            share = largest_share(checked, most=share)
         return rest + share * motion if share > 0.0 else None
 
     def _blocking(self, coefficients: np.ndarray) -> str:
@@ -384,17 +389,3 @@ class Designer:
             self.limits.joint_names, self.basis, coefficients,
             design={'cost': cost, **asdict(self.settings)},
         )
-
-
-def _largest(allowed: Callable[[float], bool], most: float | None = None) -> float:
-    """How far a motion may be drawn out from rest, by halving; 0 where not at all."""
-    high = 1.0 if most is None else most
-    if allowed(high):
-        while most is None and allowed(2.0 * high):
-            high *= 2.0
-        return high
-    low = 0.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if allowed(middle) else (low, middle)
-    return low

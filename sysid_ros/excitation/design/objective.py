@@ -9,7 +9,7 @@ a relaxed barrier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from sysid_ros.excitation.design.information import Criterion, Information
 
 # Samples of one part of a dense grid.
 _AT_ONCE = 5000
+# Halvings that find how far a motion may be drawn out.
+_HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,3 +132,22 @@ class DesignObjective:
         q, v, a = motion.values[:3]
         gradient[:3] += self.information.model.regressor_gradient(q, v, a, weights)
         return cost, np.einsum('otk,otj->kj', self.functions, gradient[:4])
+
+
+def largest_share(allowed: Callable[[float], bool], most: float | None = None) -> float:
+    """How far a motion may be drawn out from rest, by halving; 0 where not at all.
+
+    Args:
+        allowed: Whether a share of it is.
+        most: Largest share to try; without it, as far as may be.
+    """
+    high = 1.0 if most is None else most
+    if allowed(high):
+        while most is None and allowed(2.0 * high):
+            high *= 2.0
+        return high
+    low = 0.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low

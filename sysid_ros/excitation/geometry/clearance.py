@@ -7,7 +7,7 @@ their derivatives are closed formulas.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,6 +21,8 @@ from sysid_ros.mechanics.tree.kinematics import BodyPoses
 
 #: Distances are judged in this unit in [m]: the slack of a constraint this far away is 1.
 UNIT = 0.1
+#: No pair of shapes.
+NO_PAIRS = np.zeros((0, 2), dtype=int)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Capsule:
         start: One end of the segment in the body's frame in [m].
         end: The other end.
         radius: The radius in [m].
+        covers: Whether it holds a described shape, which tells more exactly what it touches.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Capsule:
     start: tuple[float, float, float]
     end: tuple[float, float, float]
     radius: float
+    covers: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,23 @@ class SelfClearance:
             f'clearance of {self.capsules[i].name} and {self.capsules[j].name}'
             for i, j in self.pairs
         )
+
+    def bodies(self) -> list[tuple[int, int]]:
+        """Bodies of each pair, -1 for the base."""
+        return [(self.capsules[i].body, self.capsules[j].body) for i, j in self.pairs]
+
+    def rough(self) -> np.ndarray:
+        """Pairs of capsules that both cover a described shape, shape ``(k,)``."""
+        covers = np.array([capsule.covers for capsule in self.capsules], dtype=bool)
+        return covers[self.pairs].all(axis=1)
+
+    def keeping(self, distance: np.ndarray) -> SelfClearance:
+        """The pairs that keep a distance.
+
+        Args:
+            distance: Of each pair in [m], zero for one that does not count, shape ``(k,)``.
+        """
+        return replace(self, pairs=self.pairs[distance > 0.0], distance=distance[distance > 0.0])
 
     def slack(self, motion: MotionState) -> np.ndarray:
         """Clearance beyond the distance in units of 0.1 m, shape ``(T, k)``."""

@@ -14,14 +14,9 @@ import numpy as np
 
 from sysid_ros.excitation.design.constraints import MotionState
 from sysid_ros.excitation.geometry.clearance import UNIT, Box, SelfClearance
+from sysid_ros.excitation.geometry.meeting_pairs import MeetingPairs, standing
 from sysid_ros.excitation.geometry.meshes import load_hull
-from sysid_ros.excitation.geometry.shapes import (
-    covering,
-    distances_to_keep,
-    may_meet,
-    placed_shapes,
-    poses_from,
-)
+from sysid_ros.excitation.geometry.shapes import covering, may_meet, placed_shapes
 from sysid_ros.robot.description.collision_shapes import CollisionShape
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
@@ -65,7 +60,8 @@ class GeometryClearance:
     ) -> GeometryClearance:
         """All pairs of a robot that could meet, and of what moves with what stands around.
 
-        Which pairs keep how much: :func:`~sysid_ros.excitation.geometry.shapes.distances_to_keep`.
+        Which pairs keep how much:
+        :func:`~sysid_ros.excitation.geometry.meeting_pairs.distances_to_keep`.
 
         Args:
             robot: The robot.
@@ -79,32 +75,75 @@ class GeometryClearance:
             ModelError: A mesh cannot be read.
             ConfigurationError: Bodies far apart along the robot touch where it rests.
         """
+        bare = cls.all_pairs(robot, allowed) if self_collision else cls.without_pairs(robot)
+        return MeetingPairs(robot, bare).keeping(rest, distance).among(boxes, distance)
+
+    @classmethod
+    def without_pairs(cls, robot: RobotModel) -> GeometryClearance:
+        """The shapes of a robot that were found.
+
+        Raises:
+            ModelError: A mesh cannot be read.
+        """
         placed = placed_shapes(robot)
-        own = [
+        own = tuple(
             _Solid(shape.link, body, _of_shape(shape), pose, shape) for body, shape, pose in placed
-            if shape.kind != 'mesh' or shape.file is not None
-        ]
-        around = [_of_box(box) for box in boxes]
-        pairs = [
-            (i, j) for i in range(len(own)) for j in range(i)
-            if self_collision and may_meet(
-                robot, (own[i].body, own[i].name), (own[j].body, own[j].name), allowed)
-        ]
-        missing = {shape.link for _, shape, _ in placed if shape.kind == 'mesh'
-                   and shape.file is None}
-        bare = cls((*own, *around), tuple(pairs), np.zeros(len(pairs)), tuple(sorted(missing)))
-        room = UNIT * np.vstack([bare.slack(pose) for pose in poses_from(robot, rest)])
-        bodies = [(own[i].body, own[j].body) for i, j in pairs]
-        keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
-        kept = [pair for pair, least in zip(pairs, keep, strict=True) if least > 0.0]
-        outside = [
-            (i, len(own) + j) for i, solid in enumerate(own) if solid.body >= 0
-            for j in range(len(around))
-        ]
+            if shape.kind != 'mesh' or shape.file is not None)
+        missing = {
+            shape.link for _, shape, _ in placed if shape.kind == 'mesh' and shape.file is None}
+        return cls(own, (), np.zeros(0), tuple(sorted(missing)))
+
+    @classmethod
+    def all_pairs(
+        cls, robot: RobotModel, allowed: AllowedCollisions | None = None
+    ) -> GeometryClearance:
+        """All pairs of a robot that could meet, at no distance.
+
+        Args:
+            robot: The robot.
+            allowed: Pairs of links that an SRDF lets touch.
+
+        Raises:
+            ModelError: A mesh cannot be read.
+        """
+        bare = cls.without_pairs(robot)
+        places = [(solid.body, solid.name) for solid in bare.solids]
+        pairs = tuple(
+            (i, j) for i in range(len(places)) for j in range(i)
+            if may_meet(robot, places[i], places[j], allowed))
+        return replace(bare, pairs=pairs, distance=np.zeros(len(pairs)))
+
+    def rough(self) -> np.ndarray:
+        """No pair: shapes are as they are described, shape ``(k,)``."""
+        return np.zeros(len(self.pairs), dtype=bool)
+
+    def keeping(self, distance: np.ndarray) -> GeometryClearance:
+        """The pairs that keep a distance.
+
+        Args:
+            distance: Of each pair in [m], zero for one that does not count, shape ``(k,)``.
+        """
+        kept = tuple(
+            pair for pair, least in zip(self.pairs, distance, strict=True) if least > 0.0)
+        return replace(self, pairs=kept, distance=distance[distance > 0.0])
+
+    def among(self, boxes: Sequence[Box], distance: float) -> GeometryClearance:
+        """The pairs, and those of what moves with what stands around.
+
+        Args:
+            boxes: Boxes that stand still, in the base frame.
+            distance: Least distance from them in [m].
+        """
+        outside = tuple(
+            (i, len(self.solids) + j) for i, solid in enumerate(self.solids) if solid.body >= 0
+            for j in range(len(boxes)))
         return replace(
-            bare, pairs=(*kept, *outside),
-            distance=np.append(keep[keep > 0.0], np.full(len(outside), distance)),
-        )
+            self, solids=(*self.solids, *map(_of_box, boxes)), pairs=(*self.pairs, *outside),
+            distance=np.append(self.distance, np.full(len(outside), distance)))
+
+    def bodies(self) -> list[tuple[int, int]]:
+        """Bodies of each pair, -1 for what stands still."""
+        return [(self.solids[i].body, self.solids[j].body) for i, j in self.pairs]
 
     def hidden(self, robot: RobotModel, rest: np.ndarray) -> GeometryClearance:
         """The pairs of the robot whose capsules overlap at rest, though they do not themselves.
@@ -126,7 +165,7 @@ class GeometryClearance:
         order = {k: index for index, k in enumerate(covers)}
         rows = np.array([[order[i], order[j]] for i, j in pairs], dtype=int).reshape(-1, 2)
         capsules = SelfClearance(tuple(covers.values()), rows, 0.0)
-        overlap = capsules.slack(poses_from(robot, rest)[0])[0] <= 0.0
+        overlap = capsules.slack(standing(robot, rest))[0] <= 0.0
         kept = [k for k, is_hidden in zip(own, overlap, strict=True) if is_hidden]
         return replace(
             self, pairs=tuple(self.pairs[k] for k in kept), distance=self.distance[kept])
@@ -227,9 +266,7 @@ class ShapeClearance:
         """Derivative of weighted slacks, shape ``(5, T, n)``."""
         _, points, normal = self.geometry.nearest(motion)
         push = weights[:, :, None] * normal / UNIT
-        bodies = np.array([
-            [self.geometry.solids[k].body for k in pair] for pair in self.geometry.pairs
-        ])
+        bodies = np.array(self.geometry.bodies())
         gradient = np.zeros_like(motion.values)
         gradient[0] = motion.poses.joint_forces(bodies[:, 0], points[0], push)
         gradient[0] -= motion.poses.joint_forces(bodies[:, 1], points[1], push)

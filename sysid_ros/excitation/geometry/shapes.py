@@ -6,24 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError
-from sysid_ros.excitation.design.constraints import MotionState
-from sysid_ros.excitation.geometry.clearance import UNIT, Capsule, SelfClearance
+from sysid_ros.excitation.geometry.clearance import Capsule
 from sysid_ros.excitation.geometry.meshes import covering_segment, load_hull
-from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.robot.description.collision_shapes import CollisionShape, collision_shapes
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
 
 # Bodies without a shape that can be read get a capsule along their length, this thick in parts
-# of the length of the whole arm.
+# of the length of the longest chain from the base.
 _THICKNESS = 0.06
-# Bodies with so many joints between them may overlap by construction.
-_NEIGHBOURS = 2
-# Random poses in which shapes that overlap by construction are told from others.
-_POSES, _SEED = 100, 0
-# In [m]: a distance of zero is kept, too.
-_TINY = 1e-9
 
 
 def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule, ...]:
@@ -35,7 +26,8 @@ def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule
 
     Args:
         robot: The robot.
-        radius: Radius of capsules made from lengths in [m]; 6 % of the arm's by default.
+        radius: Radius of capsules made from lengths in [m]; by default 6 % of the longest chain's
+            from the base.
 
     Returns:
         The capsules, body by body, the base first.
@@ -46,7 +38,7 @@ def capsules_of(robot: RobotModel, radius: float | None = None) -> tuple[Capsule
     placed = placed_shapes(robot)
     lengths = _spans(robot)
     if radius is None:
-        radius = _THICKNESS * float(sum(np.linalg.norm(end) for _, end in lengths))
+        radius = _THICKNESS * _longest_chain(robot, lengths)
     names = {-1: robot.base_links[0].name if robot.base_links else 'base'}
     names |= {robot.joint_of_body(link.body) - 1: link.body for link in reversed(robot.links)}
     capsules = []
@@ -69,90 +61,6 @@ def _along(
         for carrier, end in lengths if carrier == body
     ]
     return along or ([Capsule(name, body, origin, origin, radius)] if body >= 0 else [])
-
-
-def self_clearance(
-    robot: RobotModel, capsules: tuple[Capsule, ...], rest: np.ndarray, distance: float = 0.02,
-    allowed: AllowedCollisions | None = None,
-) -> SelfClearance:
-    """Clearance of all pairs of capsules that could meet; see :func:`distances_to_keep`.
-
-    Args:
-        robot: The robot.
-        capsules: Its capsules.
-        rest: Joint positions in [rad] or [m] at which the robot is known to be free, ``(n,)``.
-        distance: Least distance in [m].
-        allowed: Pairs of links that an SRDF lets touch.
-
-    Raises:
-        ConfigurationError: Bodies far apart along the robot touch where it rests.
-    """
-    places = [(capsule.body, capsule.name) for capsule in capsules]
-    pairs = np.array([
-        (i, j) for i in range(len(capsules)) for j in range(i)
-        if may_meet(robot, places[i], places[j], allowed)
-    ], dtype=int).reshape(-1, 2)
-    bare = SelfClearance(capsules, pairs, 0.0)
-    room = UNIT * np.vstack([bare.slack(pose) for pose in poses_from(robot, rest)])
-    bodies = [(capsules[i].body, capsules[j].body) for i, j in pairs]
-    keep = distances_to_keep(robot, bodies, room, distance, bare.labels())
-    return SelfClearance(capsules, pairs[keep > 0.0], keep[keep > 0.0])
-
-
-def poses_from(robot: RobotModel, rest: np.ndarray) -> list[MotionState]:
-    """The robot standing at positions ``(n,)``, then in many random poses."""
-    random = np.random.default_rng(_SEED)
-    lower, upper = (
-        np.where(np.isfinite(limit), limit, sign * np.pi)
-        for limit, sign in ((robot.limits.lower, -1.0), (robot.limits.upper, 1.0))
-    )
-    if robot.loops is None:
-        others = random.uniform(lower, upper, (_POSES, len(rest)))
-    else:
-        others = closed_chain(robot).random_positions(_POSES, random)
-    poses = []
-    for q in (rest, *others):
-        values = np.zeros((5, 1, len(rest)))
-        values[0, 0] = q
-        poses.append(MotionState(robot, values))
-    return poses
-
-
-def distances_to_keep(
-    robot: RobotModel, bodies: Sequence[tuple[int, int]], room: np.ndarray, distance: float,
-    labels: Sequence[str],
-) -> np.ndarray:
-    """Least distances of pairs of shapes, where some are near each other by construction.
-
-    Pairs that touch in every pose do not count, nor do those at most two joints apart that
-    touch at rest: their shapes overlap. Any that are nearer at rest than twice the distance
-    keep half of their own.
-
-    Args:
-        robot: The robot.
-        bodies: Bodies of each pair, -1 for the base.
-        room: Distance of each pair in [m] at rest, and in other poses, shape ``(T, k)``.
-        distance: Least distance in [m].
-        labels: Names of the pairs.
-
-    Returns:
-        Least distance of each pair in [m], zero for one that does not count, ``(k,)``.
-
-    Raises:
-        ConfigurationError: Bodies farther apart touch at rest.
-    """
-    far = np.array([joints_between(robot, *pair) > _NEIGHBOURS for pair in bodies], dtype=bool)
-    touching = (room[0] <= 0.0) & (room > 0.0).any(axis=0) & far
-    wrong = [label for label, bad in zip(labels, touching, strict=True) if bad]
-    if wrong:
-        raise ConfigurationError(
-            'the robot touches itself where it is said to be clear', where='rest',
-            found=', '.join(wrong[:5]), fix='Give a pose at which it is clear, as rest: '
-            f'{{{robot.joint_names[0]}: 0.3}}; where meshes were not found (ROS_PACKAGE_PATH), '
-            'capsules stand for them: clearance: {capsule_radius: 0.03} makes them thinner',
-        )
-    own = 0.5 * np.abs(room[0])
-    return np.where(room[0] > 0.0, np.minimum(distance, own) + _TINY, 0.0)
 
 
 def may_meet(
@@ -202,6 +110,12 @@ def closed_bodies(robot: RobotModel) -> list[tuple[int, int]]:
     ]
 
 
+def joints_moving(robot: RobotModel, first: int, second: int) -> np.ndarray:
+    """Indices of the joints that move one body against another; -1 for the base."""
+    between = sorted(set(_way_to_base(robot, first)) ^ set(_way_to_base(robot, second)))
+    return np.flatnonzero((robot.tree.coupling[between] != 0.0).any(axis=0))
+
+
 def _along_tree(robot: RobotModel, first: int, second: int) -> int:
     only_one = set(_way_to_base(robot, first)) ^ set(_way_to_base(robot, second))
     return sum(not robot.tree.massless[body] for body in only_one)
@@ -246,7 +160,7 @@ def covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
     if shape.file is not None:
         vertices = load_hull(shape.file, shape.size).points()
         start, end, radius = covering_segment(vertices @ pose[:3, :3].T + pose[:3, 3])
-        return Capsule(shape.link, body, _triple(start), _triple(end), radius)
+        return Capsule(shape.link, body, _triple(start), _triple(end), radius, covers=True)
     half = np.zeros(3)
     if shape.kind in ('box', 'ellipsoid'):
         longest = int(np.argmax(shape.size))
@@ -258,7 +172,7 @@ def covering(shape: CollisionShape, body: int, pose: np.ndarray) -> Capsule:
         radius = shape.size[0]
         half[2] = shape.size[1] if len(shape.size) > 1 else 0.0
     start, end = (pose[:3, :3] @ (sign * half) + pose[:3, 3] for sign in (-1.0, 1.0))
-    return Capsule(shape.link, body, _triple(start), _triple(end), radius)
+    return Capsule(shape.link, body, _triple(start), _triple(end), radius, covers=True)
 
 
 def _spans(robot: RobotModel) -> list[tuple[int, np.ndarray]]:
@@ -268,6 +182,15 @@ def _spans(robot: RobotModel) -> list[tuple[int, np.ndarray]]:
     spans = [(int(tree.parent[i]), tree.translation[i]) for i in carried]
     spans += [(robot.joint_of_body(link.body) - 1, link.pose[:3, 3]) for link in robot.links]
     return [(body, end) for body, end in spans if np.linalg.norm(end) > 0.0]
+
+
+def _longest_chain(robot: RobotModel, spans: list[tuple[int, np.ndarray]]) -> float:
+    """Length of the longest way along bodies from the base in [m]."""
+    parent, translation = robot.tree.parent, robot.tree.translation
+    reached = {-1: 0.0}
+    for body, before in enumerate(parent):
+        reached[body] = reached[int(before)] + float(np.linalg.norm(translation[body]))
+    return max((reached[body] + float(np.linalg.norm(end)) for body, end in spans), default=0.0)
 
 
 def _triple(vector: np.ndarray) -> tuple[float, float, float]:

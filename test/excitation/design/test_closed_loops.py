@@ -13,7 +13,8 @@ from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.geometry.clearance import Capsule
-from sysid_ros.excitation.geometry.shapes import joints_between, self_clearance
+from sysid_ros.excitation.geometry.meeting_pairs import self_clearance
+from sysid_ros.excitation.geometry.shapes import joints_between
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction

@@ -15,7 +15,15 @@ from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information
 from sysid_ros.excitation.geometry.clearance import UNIT, Box
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance, ShapeClearance
-from sysid_ros.excitation.geometry.shapes import capsules_of, distances_to_keep, self_clearance
+from sysid_ros.excitation.geometry.meeting_pairs import (
+    MeetingPairs,
+    capsule_pairs,
+    clear_pose,
+    distances_to_keep,
+    self_clearance,
+    standing,
+)
+from sysid_ros.excitation.geometry.shapes import capsules_of
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.joint_terms.terms import ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -180,10 +188,12 @@ def test_pairs_that_overlap_by_construction_do_not_count_and_others_are_an_error
     # At rest, and in another pose.
     room = np.array([[0.5, -0.1, 0.03, -0.1], [0.5, 0.3, 0.4, -0.1]])
     robot = arm()
-    kept = distances_to_keep(robot, [(3, 0), (2, 0), (3, 1), (3, -1)], room, 0.02, list('abcd'))
+    # Bodies next but one to each other may overlap, others must not.
+    far = np.array([True, False, False, True])
+    kept = distances_to_keep(robot, far, room, 0.02, list('abcd'))
     np.testing.assert_allclose(kept, [0.02, 0.0, 0.015, 0.0], atol=1e-8)
     with pytest.raises(ConfigurationError, match='touches itself.*found b'):
-        distances_to_keep(robot, [(3, 1), (3, -1)], room[:, :2], 0.02, ['a', 'b'])
+        distances_to_keep(robot, far[2:], room[:, [2, 1]], 0.02, ['a', 'b'])
 
 
 def test_what_only_the_shapes_forbid_is_named(tmp_path: Path) -> None:
@@ -230,3 +240,52 @@ def test_shapes_that_capsules_cannot_speak_for_are_followed_themselves() -> None
                 '<cylinder radius="0.2" length="0.5"/>'))
     geometry = GeometryClearance.of(long, np.zeros(3))
     assert [len(each.pairs) for each in (geometry, geometry.hidden(long, np.zeros(3)))] == [1, 1]
+
+
+def folded(robot: RobotModel) -> MeetingPairs:
+    return MeetingPairs(robot, GeometryClearance.all_pairs(robot))
+
+
+# The middle of these ranges folds the arm onto itself.
+FOLDED = np.array([0.0, -2.8, 2.8, -2.8])
+
+
+def test_where_the_usual_pose_touches_a_clear_one_near_it_is_found() -> None:
+    robot = arm(('<box size="0.05 0.05 0.3"/>',) * 4)
+    lower, upper = FOLDED - 1.5, FOLDED + 1.5
+    meeting = folded(robot)
+    with pytest.raises(ConfigurationError, match='touches itself.*capsule_radius.*srdf'):
+        meeting.keeping(FOLDED, 0.02)
+    pose = clear_pose(FOLDED, lower, upper, (meeting,))
+    assert (lower <= pose).all() and (pose <= upper).all()
+    # By other means than those of the search.
+    kept = GeometryClearance.of(robot, pose)
+    assert (kept.nearest(standing(robot, pose))[0] > 0.0).all()
+    assert {tuple(sorted(pair)) for pair in kept.bodies()} >= {(0, 2), (0, 3), (1, 3)}
+    # No joint moves but those between links that touched.
+    assert pose[0] == FOLDED[0]
+    np.testing.assert_array_equal(pose, clear_pose(FOLDED, lower, upper, (folded(robot),)))
+
+
+def test_a_usual_pose_that_is_clear_stays_and_one_that_cannot_be_mended_is_refused() -> None:
+    robot = arm(('<box size="0.05 0.05 0.3"/>',) * 4)
+    straight = np.zeros(4)
+    assert clear_pose(straight, straight - 1.0, straight + 1.0, (folded(robot),)) is straight
+    meeting = folded(robot)
+    stuck = clear_pose(FOLDED, FOLDED - 1e-3, FOLDED + 1e-3, (meeting,))
+    assert stuck is FOLDED
+    with pytest.raises(ConfigurationError, match='touches itself'):
+        meeting.keeping(stuck, 0.02)
+
+
+def test_capsules_of_described_shapes_leave_it_to_these() -> None:
+    # The first and the last of these plates pass each other more closely than their capsules can.
+    robot = arm(('<box size="0.02 0.12 0.3"/>',) * 4)
+    pose = np.array([0.0, -2.4, 2.4, -2.4])
+    capsules = MeetingPairs(robot, capsule_pairs(robot, capsules_of(robot)))
+    assert (capsules.at(pose) <= 0.0).sum() == 1
+    assert len(capsules.keeping(pose, 0.02).pairs) == 2
+    shapes = folded(robot).keeping(pose, 0.02)
+    assert len(shapes.pairs) == 3 and (shapes.slack(standing(robot, pose)) > 0.0).all()
+    # The search for a motion follows the shapes themselves where capsules cannot tell.
+    assert len(shapes.hidden(robot, pose).pairs) == 1

@@ -8,7 +8,8 @@ import pytest
 from sysid_ros.errors import ModelError
 from sysid_ros.excitation.configuration import ClearanceSettings
 from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance
-from sysid_ros.excitation.geometry.shapes import capsules_of, self_clearance
+from sysid_ros.excitation.geometry.meeting_pairs import self_clearance
+from sysid_ros.excitation.geometry.shapes import capsules_of
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
 
@@ -85,7 +86,7 @@ def test_the_settings_name_the_file_relative_to_their_own(robot, tmp_path):
     srdf(tmp_path, ADJACENT + '<disable_collisions link1="link0" link2="link3"/>')
     settings = ClearanceSettings(srdf='arm.srdf')
     allowed = settings.allowed(robot, tmp_path)
-    shapes, = settings.checks(robot, np.zeros(4), allowed)
+    shapes, = settings.checks(settings.meeting(robot, allowed), np.zeros(4))
     assert linked(shapes, [solid.name for solid in shapes.solids]) == pairs('02', '13')
     assert ClearanceSettings().allowed(robot, tmp_path) is None
 
