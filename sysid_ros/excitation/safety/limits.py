@@ -43,6 +43,8 @@ class MotionLimits:
             values = np.array(getattr(self, field.name), dtype=float)
             values.setflags(write=False)
             object.__setattr__(self, field.name, values)
+        for field in fields(self)[1:]:
+            values = getattr(self, field.name)
             for name, value in zip(self.joint_names, values, strict=True):
                 signed = field.name in ('lower', 'upper')
                 if np.isnan(value) or not (signed or value > 0.0):
@@ -50,17 +52,32 @@ class MotionLimits:
                         'the joint has no limit that a motion could keep',
                         where=f'{name}: {field.name}', found=value,
                         allowed='a number' if signed else 'a number above 0',
-                        fix='Complete it in the description, or give it, as limits: '
-                        f'{{{name}: {{{field.name}: 1.0}}}}',
+                        fix=self._line(),
                     )
         for name, lower, upper in zip(self.joint_names, self.lower, self.upper, strict=True):
             if not lower < upper:
                 raise ConfigurationError(
                     'the limits leave no room to move', where=name, found=f'{lower} to {upper}',
                     allowed='lower < upper',
-                    fix='Complete the description, where what is left out is 0, or give them in '
-                    f'rad or m, as limits: {{{name}: {{lower: -1.0, upper: 1.0}}}}',
+                    fix=self._line(),
                 )
+
+    def _line(self) -> str:
+        """What completes all limits that are missing, with numbers that stand for one's own."""
+        wanted = []
+        for k, name in enumerate(self.joint_names):
+            ends = [] if self.lower[k] < self.upper[k] else ['lower: -1.0', 'upper: 1.0']
+            # Without a velocity there is no acceleration and no jerk either.
+            named = ('velocity', 'acceleration', 'jerk', 'effort')
+            follow = named[1:3] if not self.velocity[k] > 0.0 else ()
+            others = [
+                f'{limit}: 1.0' for limit in named
+                if limit not in follow and not getattr(self, limit)[k] > 0.0]
+            if ends or others:
+                wanted.append(f'{name}: {{{", ".join((*ends, *others))}}}')
+        return (
+            'Complete the description, where what is left out is 0, or give them, in rad or m and '
+            f'seconds, as limits: {{{", ".join(wanted)}}}')
 
     @classmethod
     def of(

@@ -90,6 +90,17 @@ def test_21_limits_that_are_swapped_zero_or_missing_refuse_to_excite_with_the_li
         MotionLimits.of(described)
 
 
+def test_the_line_completes_all_that_is_missing_of_all_joints() -> None:
+    zeros, ones = np.zeros(3), np.ones(3)
+    speeds = np.array([0.0, 1.0, 2.0])
+    with pytest.raises(ConfigurationError) as refused:
+        MotionLimits(('a', 'b', 'c'), np.array([-1.0, 0.0, -1.0]), np.array([1.0, 0.0, 1.0]),
+                     speeds, 2.0 * speeds, ones, np.array([1.0, 0.0, 1.0]))
+    assert str(refused.value).endswith(
+        'limits: {a: {velocity: 1.0}, b: {lower: -1.0, upper: 1.0, effort: 1.0}}.')
+    MotionLimits(('a', 'b', 'c'), zeros - 1.0, ones, ones, ones, ones, ones)
+
+
 NUMBERS = st.floats(-10.0, 10.0) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0])
 
 
