@@ -25,7 +25,7 @@ from sysid_ros.mechanics.joint_terms.law import (
     proportional,
     unit_slope,
 )
-from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm, ShapedFriction
+from sysid_ros.mechanics.joint_terms.shaped import ColumnsOfConstants, NonlinearTerm, ShapedFriction
 from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.numerics.jit import COMPILED, INSIDE
@@ -107,7 +107,7 @@ class _Column(NamedTuple):
     law: Law
     shape: Shape
     direction: np.ndarray
-    sources: tuple[str, ...]
+    constants: tuple[str, ...]
     derivative: bool
 
 
@@ -185,7 +185,7 @@ def _identified_constants(
     names = [each.name for term in terms for each in term.parameters(robot)]
     source = np.full((len(columns), MOST_SHAPES), -1)
     for row, column in zip(source, columns, strict=True):
-        for k, name in enumerate(column.sources):
+        for k, name in enumerate(column.constants):
             row[k] = names.index(name) if name else -1
     return IdentifiedConstants(
         source, np.array([column.derivative for column in columns], dtype=bool),
@@ -199,14 +199,13 @@ def _columns(term: JointTerm, robot: RobotModel) -> list[_Column] | None:
         parts = term.constant_columns(robot)
     else:
         by_laws = columns_by_laws(term, robot)
-        parts = None if by_laws is None else [(part, ()) for part in by_laws]
+        parts = None if by_laws is None else [ColumnsOfConstants(part) for part in by_laws]
     if parts is None:
         return None
     found = [
         (int(place), _Column(
-            part.law, part.shape, part.directions[row], sources,
-            len(sources) == MOST_SHAPES))
-        for part, sources in parts for row, place in enumerate(part.place)]
+            part.law, part.shape, part.directions[row], constants, derivative))
+        for part, constants, derivative in parts for row, place in enumerate(part.place)]
     return [column for _, column in sorted(found, key=lambda one: one[0])]
 
 

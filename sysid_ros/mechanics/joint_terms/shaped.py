@@ -57,6 +57,20 @@ class ShapeParameter(NamedTuple):
     is_velocity: bool = False
 
 
+class ColumnsOfConstants(NamedTuple):
+    """Columns by one law, with the parameters that constants of the law are.
+
+    Attributes:
+        columns: The columns.
+        constants: Names of the parameters, empty for a constant that is given.
+        derivative: Whether they are derivatives by a constant, and no torque.
+    """
+
+    columns: LawColumns
+    constants: tuple[str, ...] = ()
+    derivative: bool = False
+
+
 class NonlinearTerm(DescribedTerm, JointTerm):
     """A joint term whose columns depend on values of parameters, where the term stands.
 
@@ -167,12 +181,9 @@ class ShapedFriction(LawTerm, NonlinearTerm):
             columns.append(LawColumns(self.law, self._shape(name), np.array([k]), w[None], alone))
         return columns
 
-    def constant_columns(
-        self, robot: RobotModel
-    ) -> list[tuple[LawColumns, tuple[str, ...]]] | None:
+    def constant_columns(self, robot: RobotModel) -> list[ColumnsOfConstants] | None:
         """Columns by laws, and columns of derivatives by the constants that are identified.
 
-        Each with the names of the parameters that its constants are, empty for one that is given.
         None where a constant is a parameter of another term, too.
         """
         found, derivatives = [], []
@@ -184,14 +195,14 @@ class ShapedFriction(LawTerm, NonlinearTerm):
             if any(one.field in self.shared and own
                    for one, own in zip(self.shape_parameters, names, strict=True)):
                 return None
-            found.append((part, names))
+            found.append(ColumnsOfConstants(part, names))
             unused = ('',) * (MOST_SHAPES - 1 - len(names))
             for number, own in enumerate(names):
                 if own:
-                    derivatives.append((
+                    derivatives.append(ColumnsOfConstants(
                         part._replace(
                             law=law_by_constant(self.law, number), place=np.array([place])),
-                        (*names, *unused, f'{name}.{self.amplitude}')))
+                        (*names, *unused, f'{name}.{self.amplitude}'), derivative=True))
                     place += 1
         return found + derivatives
 
