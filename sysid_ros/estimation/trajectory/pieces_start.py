@@ -46,9 +46,10 @@ def pieces_start(problem: TrajectoryProblem, log: SearchLog) -> np.ndarray:
     try:
         if not (len(problem.free) and Simulator(problem.model, problem.free).is_compiled):
             return values
+        steps = stable_steps(problem)
         solver = Shooting(
-            substeps=stable_steps(problem).taken, horizon=_PIECES[-1], tolerance=_ROUGHLY,
-            relief=_RELIEF)
+            substeps=steps.taken, near_reversals=steps.near_reversals, horizon=_PIECES[-1],
+            tolerance=_ROUGHLY, relief=_RELIEF)
         first = _misfit(problem, solver, values)
         if first <= _FITS:
             return values

@@ -69,8 +69,8 @@ class ShootingSettings(SearchSettings):
 
     Attributes:
         starts: Whether starts are estimated, or those that were recorded are taken.
-        substeps: Steps of the integration from node to node; where left out as many as keep it
-            stable under steep friction.
+        substeps: Steps of the integration from node to node; where left out as many as are
+            accurate and, under steep friction, stable.
     """
 
     starts: Literal['estimated', 'recorded'] | None = None

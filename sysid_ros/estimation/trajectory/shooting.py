@@ -56,8 +56,8 @@ class Shooting:
     Args:
         starts: Whether every segment's start is ``'estimated'`` or taken as ``'recorded'``.
         substeps: Steps of the integration from node to node.
-        near_reversals: How many shorter steps Runge-Kutta's are cut into while friction whose sign
-            is smoothed may reverse.
+        near_reversals: How many shorter steps Runge-Kutta's are cut into at most while friction
+            whose sign is smoothed may reverse.
         horizon: Longest piece to simulate in [s], for estimated starts; None for whole
             segments.
         max_iterations: Most simulations with derivatives.

@@ -75,8 +75,8 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         prior_strength: As for all.
         estimate_noise: As for all.
         starts: Whether starts are ``'estimated'`` or taken as ``'recorded'``.
-        substeps: Steps of the integration from node to node; None for as many as keep it stable
-            under steep friction.
+        substeps: Steps of the integration from node to node; None for as many as are accurate
+            and, under steep friction, stable.
         horizon: As for all.
         max_iterations: As for all: most simulations with derivatives.
         tolerance: Relative decrease of the cost that ends it.

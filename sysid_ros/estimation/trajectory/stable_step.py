@@ -6,22 +6,26 @@ The equations of motion linearised about a state at rest have the eigenvalues :m
 
 Steep friction on a light link makes them large: the classical Runge-Kutta method is stable for
 :math:`-2.78 < \lambda h < 0` and up to 2.83 along the imaginary axis (Hairer and Wanner 1996,
-section IV.2). Dry friction whose sign is smoothed is that steep near reversals only: under
-actuators, whose friction is what is sought, steps are even ones that are accurate away from there,
-cut into shorter ones near reversals.
+section IV.2). Dry friction whose sign is smoothed is that steep near reversals only: even steps
+that are accurate elsewhere are cut into shorter ones there. How many are accurate is found by
+simulating short pieces with twice as many (Richardson), and under actuators by the eigenvalues away
+from reversals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sysid_ros.errors import UnreachableError
 from sysid_ros.estimation.trajectory.friction_smoothing import largest_smoothing
-from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.pieces import cut
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
 from sysid_ros.estimation.trajectory.starts import initial_states
 from sysid_ros.mechanics.actuators.driven import actuator_torques
+from sysid_ros.mechanics.integrators.sensitivity import Simulator
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations
 
 # Half of the interval of stability: parameters that are sought move.
@@ -39,7 +43,12 @@ _POSES = 20
 #: friction only.
 MOST = 8
 #: The same near reversals, which are few.
-MOST_NEAR = 40
+MOST_NEAR = 160
+#: Under actuators, whose smoothing is chosen: it would ask for ever more.
+MOST_NEAR_ACTUATED = 40
+# Length in [s] and number of pieces that are simulated with twice as many steps, and how far these
+# may differ, in root mean square over the noise of encoders.
+_PIECE, _PIECES, _NOISE = 0.3, 12, 0.2
 
 
 class StableSteps(NamedTuple):
@@ -49,7 +58,7 @@ class StableSteps(NamedTuple):
         needed: Fewest steps, one or more.
         joint: The joint that moves most in the fastest mode; empty where one step is enough.
         taken: Steps that are taken, at most :data:`MOST`.
-        near_reversals: How many shorter steps each is cut into near reversals.
+        near_reversals: How many shorter steps each is cut into at most near reversals.
     """
 
     needed: int
@@ -75,7 +84,7 @@ class StableSteps(NamedTuple):
 
 
 def stable_steps(problem: TrajectoryProblem) -> StableSteps:
-    """Fewest steps of the Runge-Kutta method from node to node that are stable.
+    """Fewest steps of the Runge-Kutta method from node to node that are stable and accurate.
 
     Args:
         problem: The problem, its parameters where motion is simulated.
@@ -85,21 +94,77 @@ def stable_steps(problem: TrajectoryProblem) -> StableSteps:
         ModelError: The torque of the model jumps.
     """
     problem.require_smooth()
-    needed, fastest, even = 1.0, '', 1.0
-    speed = 0.0 if problem.actuated is None else _AWAY * largest_smoothing(problem.model)
-    for segment, (q, _) in zip(problem.segments, initial_states(problem), strict=True):
-        poses = q[np.unique(np.linspace(0, len(q) - 1, _POSES).astype(int))]
-        rate, joint = _fastest(problem, poses, 0.0)
-        if segment.step * rate / _STABLE > needed:
-            needed = segment.step * rate / _STABLE
-            fastest = problem.model.robot.joint_names[joint]
-        if speed > 0.0:
-            even = np.fmax(even, segment.step * _fastest(problem, poses, speed)[0] / _ACCURATE)
-    whole = int(np.ceil(needed))
-    if speed == 0.0:
+    states = initial_states(problem)
+    poses = [
+        (segment.step, q[np.unique(np.linspace(0, len(q) - 1, _POSES).astype(int))])
+        for segment, (q, _) in zip(problem.segments, states, strict=True)]
+    needed, fastest = _steps(problem, poses, 0.0, _STABLE)
+    whole, speed = int(np.ceil(needed)), _AWAY * largest_smoothing(problem.model)
+    compiled = Simulator(problem.model, problem.free).is_compiled
+    least = _LEAST * needed if speed > 0.0 else needed
+    if problem.actuated is None and compiled:
+        taken = min(max(_accurate_steps(problem, states), int(np.ceil(least))), MOST)
+        return StableSteps(whole, fastest, taken, MOST_NEAR // taken if speed > 0.0 else 1)
+    if problem.actuated is None or speed == 0.0:
         return StableSteps(whole, fastest, min(whole, MOST))
-    taken = min(int(np.ceil(max(even, _LEAST * needed))), MOST)
-    return StableSteps(whole, fastest, taken, min(-(-whole // taken), MOST_NEAR // taken))
+    even, _ = _steps(problem, poses, speed, _ACCURATE)
+    taken = min(int(np.ceil(max(even, least))), MOST)
+    most = MOST_NEAR_ACTUATED // taken
+    # What is compiled is cut as finely as each reversal needs, all else everywhere.
+    return StableSteps(whole, fastest, taken, most if compiled else min(-(-whole // taken), most))
+
+
+def _accurate_steps(
+    problem: TrajectoryProblem, states: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> int:
+    """Fewest even steps by which short pieces move as by twice as many, at most :data:`MOST`.
+
+    Args:
+        problem: The problem.
+        states: Measured positions and velocities at the nodes of every segment.
+    """
+    pieces = cut(problem.segments, _PIECE)
+    chosen = [pieces[k] for k in np.unique(
+        np.linspace(0, len(pieces) - 1, _PIECES).astype(int))]
+    trajectories = [
+        piece.trajectory(np.array([part[piece.first] for part in states[piece.segment]]))
+        for piece in chosen]
+    values, unit = problem.parameters.values, position_unit(problem)
+
+    def positions(count: int) -> np.ndarray:
+        simulator = Simulator(problem.model, problem.free[:0], False, count, MOST_NEAR // count)
+        motions = simulator.run(values[:len(problem.model.parameters)], trajectories)
+        return np.concatenate([motion.states[:, 0] for motion in motions]) / unit
+
+    count, coarse = 1, positions(1)
+    while count < MOST:
+        fine = positions(2 * count)
+        # Motion that runs away whatever the step tells nothing of steps.
+        error = np.nan_to_num(fine - coarse, nan=np.inf)[np.isfinite(fine)]
+        if not np.any(error) or np.sqrt(np.mean(error**2)) <= _NOISE:
+            break
+        count, coarse = 2 * count, fine
+    return count
+
+
+def _steps(
+    problem: TrajectoryProblem, poses: Sequence[tuple[float, np.ndarray]], speed: float,
+    longest: float,
+) -> tuple[float, str]:
+    """Steps from node to node, one or more, and the joint that asks for more than one.
+
+    Args:
+        problem: The problem.
+        poses: Time from node to node in [s] and positions ``(S, n)`` of every segment.
+        speed: Velocity of all joints in [rad/s] or [m/s].
+        longest: A step in parts of the fastest mode's time constant.
+    """
+    found, fastest = 1.0, ''
+    for step, q in poses:
+        rate, joint = _fastest(problem, q, speed)
+        if step * rate / longest > found:
+            found, fastest = step * rate / longest, problem.model.robot.joint_names[joint]
+    return found, fastest
 
 
 def _fastest(

@@ -27,7 +27,7 @@ from sysid_ros.mechanics.actuators.driven import ActuatorTorques, actuator_torqu
 from sysid_ros.mechanics.integrators.sensitivity_kernels import (
     RUNAWAY,
     STAGES,
-    ReversalSteps,
+    reversal_steps,
     rollout_workspace,
     simulate,
 )
@@ -45,9 +45,6 @@ from sysid_ros.mechanics.tree.acceleration import (
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, tree_values
 from sysid_ros.numerics.threads import in_threads
 
-# Friction is steep below so many times the velocity over which its sign is smoothed: beyond, its
-# slope is a hundredth of that at rest.
-_BAND = 3.0
 # Fewer steps in all are not worth another thread: they take as long as it takes to begin one.
 _FEW_STEPS = 500
 
@@ -130,8 +127,9 @@ class Simulator:
         columns: Indices of the k parameters to differentiate by, shape ``(k,)``.
         by_start: Whether to differentiate by the start, too.
         substeps: Steps of integration from node to node.
-        near_reversals: How many shorter steps each of these is cut into while friction whose sign
-            is smoothed may reverse; steps that are not compiled are cut everywhere.
+        near_reversals: How many shorter steps each of these is cut into at most, as many as are
+            stable, while friction whose sign is smoothed may reverse; steps that are not compiled
+            are cut into as many everywhere.
 
     Raises:
         ConfigurationError: There is not at least one step.
@@ -215,8 +213,9 @@ class Simulator:
     ) -> None:
         arrays, linear = model.at(values)
         known, (actuators, delay) = self._tree_values(arrays, linear), self._actuators(values)
-        first, reversals = self._first(), ReversalSteps(
-            self.near_reversals, _BAND * model.constants.smoothing_velocities(arrays.terms))
+        first, reversals = self._first(), reversal_steps(
+            self.near_reversals, model.constants.smoothing_velocities(arrays.terms),
+            known.amplitudes)
 
         def run_some(numbers: Iterator[int]) -> None:
             work = rollout_workspace(arrays, len(self.columns), self.width)

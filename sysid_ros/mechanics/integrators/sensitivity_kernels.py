@@ -30,9 +30,10 @@ from sysid_ros.mechanics.tree.tree_dynamics import (
     rnea_derivatives,
     solve_derivatives,
 )
-from sysid_ros.mechanics.tree.tree_terms import along
+from sysid_ros.mechanics.tree.tree_terms import add_direction, along
 from sysid_ros.numerics import dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.dense import solve_cholesky
 from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 
 #: Files that are compiled into the simulation.
@@ -45,18 +46,44 @@ STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
 #: A joint beyond this in [rad, m, rad/s, m/s] is not on any recording: it has run away.
 RUNAWAY = 1e6
 
+# Friction is steep below so many times the velocity over which its sign is smoothed: beyond, its
+# slope is a hundredth of that at rest.
+_BAND = 3.0
+# Friction that changes a velocity by less than this part of that over which its sign is smoothed is
+# too faint to be looked at closely.
+_FAINT = 0.05
+# Part of what the acceleration tells by which the velocity may change more in a step.
+_MORE = 1.5
+
 
 class ReversalSteps(NamedTuple):
     """Shorter steps near reversals, where friction whose sign is smoothed is steep.
 
     Attributes:
-        pieces: How many shorter steps one is cut into there, 1 for none.
+        most: How many shorter steps one is cut into at most, 1 for none.
         band: Of each of the t columns of joint terms the velocity in [rad/s] or [m/s] below which
             it is steep, negative for one that never is, shape ``(t,)``.
+        slope: Slope of its torque by velocity at rest, zero for one that is not dry friction,
+            shape ``(t,)``.
     """
 
-    pieces: int
+    most: int
     band: np.ndarray
+    slope: np.ndarray
+
+
+def reversal_steps(most: int, smoothing: np.ndarray, amplitudes: np.ndarray) -> ReversalSteps:
+    """Where and how finely steps are cut near reversals.
+
+    Args:
+        most: How many shorter steps one is cut into at most.
+        smoothing: Velocities over which signs are smoothed, -1 of what is no dry friction, shape
+            ``(t,)``.
+        amplitudes: Of the columns, shape ``(t,)``.
+    """
+    # A sign is smoothed so that its slope at rest is one over that velocity.
+    slope = np.where(smoothing > 0.0, np.abs(amplitudes) / np.abs(smoothing), 0.0)
+    return ReversalSteps(most, _BAND * smoothing, slope)
 
 
 class RolloutWorkspace(NamedTuple):
@@ -230,14 +257,36 @@ def _step(
 
 
 @njit(**INSIDE)
-def _reverses(model: SampleModel, steps: ReversalSteps, work: RolloutWorkspace, h: float) -> bool:
-    """Whether a velocity may come within the band of steep friction within a step of length h."""
+def _pieces(
+    model: SampleModel, steps: ReversalSteps, work: RolloutWorkspace, h: float
+) -> int:
+    r"""How many shorter steps a step of length h is cut into.
+
+    The rates at which friction may stop the motion are eigenvalues of :math:`M^{-1} D`, with
+    :math:`D = \sum_k d_k w_k w_k^\top` over the columns whose velocity may come within its band in
+    the step. None is above the trace, :math:`\sum_k d_k\, w_k^\top M^{-1} w_k`.
+
+    In a shorter step such a velocity may change by that over which the sign is smoothed, of which
+    the method leaves out less than a thousandth, be it by friction or by all else.
+    """
+    needed, response = 0.0, work.change[0]
     for k in range(len(steps.band)):
-        if steps.band[k] > 0.0:
-            speed, rate = along(model.terms, k, work.state[1]), along(model.terms, k, work.slope[1])
-            if abs(speed) <= steps.band[k] + abs(rate) * h:
-                return True
-    return False
+        if steps.slope[k] == 0.0:
+            continue
+        speed, change = along(model.terms, k, work.state[1]), along(model.terms, k, work.slope[1])
+        reach = steps.band[k]
+        if speed * change < 0.0:
+            reach += _MORE * h * abs(change)
+        if abs(speed) <= reach:
+            for j in range(len(response)):
+                response[j] = 0.0
+            add_direction(model.terms, k, 1.0, response)
+            solve_cholesky(work.tree.mass, response)
+            own = h * steps.slope[k] * along(model.terms, k, response)
+            needed += min(own / _FAINT, own + h * abs(change) * _BAND / steps.band[k])
+    if needed >= steps.most:
+        return steps.most
+    return int(np.ceil(needed)) if needed > 1.0 else 1
 
 
 @njit(**INSIDE)
@@ -301,8 +350,8 @@ def _compiled(sources: str) -> Callable[..., bool]:
             _write(work, states[node], slopes[node])
             for k in range(substeps if node < last else 0):
                 pieces = 1
-                if reversals.pieces > 1 and _reverses(model, reversals, work, even):
-                    pieces = reversals.pieces
+                if reversals.most > 1:
+                    pieces = _pieces(model, reversals, work, even)
                 for i in range(pieces):
                     if not _step(model, values, actuators, work, torque[node], torque[node + 1],
                                  commands, node * substeps + k, substeps, i / pieces, 1.0 / pieces,
@@ -315,7 +364,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
 
 #: Rollout from the state in the workspace: torques at nodes ``(N + 1, n)``, commands of actuators
 #: in all even steps or, without actuators, none, time from node to node in [s], even steps in
-#: between and what these are cut into near reversals; fills states ``(N + 1, 3, n)`` and
+#: between and how finely these are cut near reversals; fills states ``(N + 1, 3, n)`` and
 #: derivatives ``(N + 1, 3, n, w)`` of positions, velocities and accelerations. False where it
 #: ended early.
 simulate = _compiled(digest(*SOURCES))
