@@ -17,6 +17,7 @@ import numpy as np
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.assessment import (
     base_covariance,
+    determined_parameters,
     grouping,
     lost_parameters,
 )
@@ -27,12 +28,14 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.uncertainty import Determined
 
 # Most rounds.
-_ROUNDS = 10
+_ROUNDS = 30
 # Squared standard deviations by which parameters may move and the motion with them unnoticed.
 _NEGLIGIBLE = 1e-4
 # Squared length of a move, in parts of the one before, above which moves do not settle by
-# themselves, and the part of the next that is taken then.
+# themselves, and the part of the next that is taken then. A part s of a move leaves (1 - s)² of it.
 _SHRINKS, _SHARE = 0.5, 0.5
+# Part of a standard deviation that is nothing where moves did not settle.
+_UNSETTLED = 0.25
 
 
 class Method(Protocol):
@@ -79,24 +82,41 @@ class ConsistencyRounds:
         Args:
             found: The fit.
         """
+        here = self.method.at(self.problem.with_values(found.values), found)
+        return replace(self, known=self._still_determined(here))._run(found, here)
+
+    def _still_determined(self, here: TrajectorySolution) -> Determined:
+        """What the data determine where the search ended, too.
+
+        Friction that has vanished there no longer tells the shape of its curve.
+        """
+        kept = self.known.kept
+        known = determined_parameters(
+            self.problem, np.where(np.outer(kept, kept), here.information, 0.0))
+        return self.known if np.array_equal(known.kept, kept) else known
+
+    def _run(self, found: TrajectorySolution, here: TrajectorySolution) -> TrajectorySolution:
+        """Rounds from a fit and what is known there."""
         lost = lost_parameters(self.problem, self.known)
-        fewer = self.problem.with_fixed(np.flatnonzero(lost))
+        fewer = self.problem.with_values(found.values).with_fixed(np.flatnonzero(lost))
         matrix = grouping(self.problem, self.known)[:, ~lost]
         motion_alone = self.problem.with_fixed(np.arange(len(self.problem.free)))
         before, share = np.inf, 1.0
         for number in range(_ROUNDS):
-            here = self.method.at(self.problem.with_values(found.values), found)
+            if number:
+                here = self.method.at(self.problem.with_values(found.values), found)
             quadratic = self._quadratic(here, matrix)
             values, status = consistent_values(
                 fewer, found.values, quadratic, self.method.prior_strength or 0.0)
             if not status.ok:
                 return replace(found, status=status)
             moved = (values - found.values)[fewer.free]
-            if self._is_settled(here, quadratic, moved):
+            if self._is_settled(here, quadratic, moved, share):
                 return replace(found, values=values)
             size = quadratic.squared(moved)
             # The first move is from values that need not be allowed.
-            share *= _SHARE if number and size > _SHRINKS * before else 1.0
+            shrinks = max(_SHRINKS, (1.0 - 0.5 * share)**2)
+            share *= _SHARE if number and size > shrinks * before else 1.0
             before = size
             found = replace(found, values=found.values + share * (values - found.values))
             if not self.log.left:
@@ -114,11 +134,18 @@ class ConsistencyRounds:
             matrix, here.information[np.ix_(kept, kept)], here.scores.sum(axis=0)[kept])
 
     def _is_settled(
-        self, here: TrajectorySolution, quadratic: QuadraticModel, moved: np.ndarray
+        self, here: TrajectorySolution, quadratic: QuadraticModel, moved: np.ndarray,
+        share: float,
     ) -> bool:
-        """Whether a move of the free parameters is nothing in deviations of what is told."""
+        """Whether a move of the free parameters is nothing in deviations of what is told.
+
+        As for steps of a search, less is asked where a share of moves alone has come true.
+        """
         if quadratic.squared(moved) <= _NEGLIGIBLE:
             return True
         deviations = np.sqrt(np.diagonal(base_covariance(self.problem, here, self.known)))
-        limit = self.method.parameter_tolerance * deviations
+        tolerance = self.method.parameter_tolerance
+        if share < _SHARE:
+            tolerance = max(tolerance, _UNSETTLED)
+        limit = tolerance * deviations
         return bool((np.abs(quadratic.grouping @ moved) <= limit).all())

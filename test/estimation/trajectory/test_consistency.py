@@ -85,3 +85,32 @@ def test_rounds_that_jump_to_and_fro_are_halved_until_they_settle(bends):
     found = rounds.run(replace(start, values=values))
     assert found.status is Status.CONVERGED
     assert abs(found.values[index] - start.values[index]) < 0.1 * deviation
+
+
+@dataclass(frozen=True)
+class Vanishing(Overshooting):
+    """One whose data tell nothing of a parameter where the search ended."""
+
+    lost: int = 0
+
+    def at(self, problem, motion):
+        found = super().at(problem, motion)
+        information, scores = found.information.copy(), found.scores.copy()
+        information[self.lost], information[:, self.lost], scores[:, self.lost] = 0.0, 0.0, 0.0
+        return replace(found, information=information, scores=scores)
+
+
+def test_what_nothing_tells_where_the_search_ended_is_held_there():
+    problem, _, _ = made.swinging()
+    start = CollocatedLeastSquares().at(problem, None)
+    known = determined_parameters(problem, start.information)
+    index = problem.parameters.index('swing.coulomb_friction')
+    lost = int(np.flatnonzero(problem.free == index)[0])
+    assert known.kept[lost]
+    values = start.values.copy()
+    values[index] *= 3.0
+    rounds = ConsistencyRounds(
+        Vanishing(1.0, start, lost=lost), problem, known, SearchLog(100))
+    found = rounds.run(replace(start, values=values))
+    assert found.status is Status.CONVERGED
+    assert found.values[index] == values[index]
