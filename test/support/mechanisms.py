@@ -11,7 +11,7 @@ from sysid_ros.robot.inertia import inertial_parameters
 DRIVE = {
     'viscous_friction': 0.03, 'coulomb_friction': 0.05, 'stribeck_friction': 0.04,
     'stribeck_velocity': 0.7, 'bearing_friction': 0.06, 'stribeck_bearing_friction': 0.02,
-    'armature': 0.01, 'drive_gain': 1.3, 'torque_offset': 0.2}
+    'armature': 0.01, 'drive_gain': 1.3, 'torque_offset': 0.2, 'stribeck_exponent': 1.4}
 
 
 def pose_of(rng: np.random.Generator) -> np.ndarray:

@@ -47,6 +47,14 @@ def decay_by_velocity(v: Any, velocity: Any, exponent: Any) -> Any:
 
 
 @law_function
+def decay_by_exponent(v: Any, velocity: Any, exponent: Any) -> Any:
+    """Derivative of :func:`decay` by the exponent."""
+    ratio = np.abs(v) / velocity
+    power = ratio ** exponent
+    return -power * np.log(np.maximum(ratio, _TINY)) * np.exp(-power)
+
+
+@law_function
 def stribeck(v: Any, shape: Shape) -> Any:
     """Decaying sign of a velocity; constants are velocity, exponent and smoothing."""
     return smooth_sign(v, (shape[2],)) * decay(v, shape[0], shape[1])
@@ -69,8 +77,7 @@ def stribeck_by_velocity(v: Any, value: Any, shape: Shape) -> Any:
 @law_function
 def stribeck_by_exponent(v: Any, value: Any, shape: Shape) -> Any:
     """Derivative of :func:`stribeck` by the exponent."""
-    ratio = np.abs(v) / shape[0]
-    return -value * ratio ** shape[1] * np.log(np.maximum(ratio, _TINY))
+    return smooth_sign(v, (shape[2],)) * decay_by_exponent(v, shape[0], shape[1])
 
 
 @law_function

@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
+    STRIBECK,
+    STRIBECK_EXPONENT,
+)
+from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
 from sysid_ros.mechanics.joint_terms.terms import (
@@ -124,3 +129,22 @@ def test_a_smoothing_that_two_terms_share_is_worked_on_by_the_regressor():
     shared = [SmoothCoulombFriction(), StribeckFriction(smoothing=None)]
     assert shaped_model(TorqueModel(robot, shared)) is None
     assert shaped_model(TorqueModel(robot, [LoadFriction()])) is None
+
+
+@pytest.mark.parametrize('identified', [True, False])
+def test_steps_in_maximal_coordinates_take_the_exponent_given_or_identified(identified):
+    friction = StribeckFriction(
+        ('second',), smoothing=0.05, exponent=1.4, identify_exponent=identified)
+    model = TorqueModel(RobotModel.from_urdf(URDF), [CoulombFriction(smoothing=0.05), friction])
+    names, known = model.parameters.names, {'second.stribeck_friction': 0.15}
+    if identified:
+        known['second.stribeck_exponent'] = 1.7
+    robot = RobotMechanism(model, names)
+    parameters = robot.parameter_map.body_parameters(
+        model.parameters.with_values(known).values, 2, robot.mechanism.gravity)
+    # A joint without Stribeck's friction has a Gaussian, which nothing multiplies.
+    np.testing.assert_array_equal(
+        parameters.drives[:, STRIBECK_EXPONENT], [2.0, 1.7 if identified else 1.4])
+    np.testing.assert_array_equal(parameters.drives[:, STRIBECK], [0.0, 0.15])
+    column = names.index('second.stribeck_exponent') if identified else len(names)
+    assert len(robot.parameter_map.of_free(np.array([column])).source) == int(identified)

@@ -46,13 +46,13 @@ _RIGID = 1e-6
 # Units of the fields of drives, of joints that turn and of those that slide.
 _UNITS = {
     'stribeck_velocity': ('rad/s', 'm/s'), 'bearing_friction': ('m', ''),
-    'stribeck_bearing_friction': ('m', ''), 'drive_gain': ('', ''),
+    'stribeck_bearing_friction': ('m', ''), 'drive_gain': ('', ''), 'stribeck_exponent': ('', ''),
     **{term.fields[0]: (term.rotational_unit, term.linear_unit) for term in (
         ViscousFriction, CoulombFriction, StribeckFriction, Armature, TorqueOffset)}}
 _SIGNED = ('drive_gain', 'torque_offset')
 # Fields that make friction dry.
 _DRY = ('coulomb_friction', 'stribeck_friction', 'bearing_friction', 'stribeck_bearing_friction')
-_UNTOUCHED = {'drive_gain': 1.0, 'stribeck_velocity': 0.1}
+_UNTOUCHED = {'drive_gain': 1.0, 'stribeck_velocity': 0.1, 'stribeck_exponent': 2.0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ from sysid_ros.mechanics.joint_terms.dispatch import LawArrays
 #: Parameters of a drive, in this order.
 DRIVE_FIELDS = (
     'viscous_friction', 'coulomb_friction', 'stribeck_friction', 'stribeck_velocity',
-    'bearing_friction', 'stribeck_bearing_friction', 'armature', 'drive_gain', 'torque_offset')
+    'bearing_friction', 'stribeck_bearing_friction', 'armature', 'drive_gain', 'torque_offset',
+    'stribeck_exponent')
 (VISCOUS, COULOMB, STRIBECK, STRIBECK_VELOCITY, BEARING, STRIBECK_BEARING, ARMATURE, GAIN,
- OFFSET) = range(len(DRIVE_FIELDS))
+ OFFSET, STRIBECK_EXPONENT) = range(len(DRIVE_FIELDS))
 
 
 class DriveLaws(NamedTuple):
@@ -64,7 +65,7 @@ class BodyParameters(NamedTuple):
         bodies: Mass, first moments and second moments xx, xy, yy, xz, yz, zz of each body at its
             origin in its axes in [kg, kg·m, kg·m²], shape ``(b, 10)``.
         drives: As :data:`DRIVE_FIELDS`, in the units that parameters of such joints have, shape
-            ``(f, 9)``.
+            ``(f, 10)``.
         amplitudes: Of the further laws of drives, shape ``(e,)``.
         gravity: Its acceleration, tilt included, in [m/s²], shape ``(3,)``.
         gravity_slope: The derivative by the tilt, shape ``(3, 3)``.

@@ -21,6 +21,7 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     OFFSET,
     STRIBECK,
     STRIBECK_BEARING,
+    STRIBECK_EXPONENT,
     STRIBECK_VELOCITY,
     VISCOUS,
     BodyParameters,
@@ -28,8 +29,12 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     MechanismArrays,
     Workspace,
 )
-from sysid_ros.estimation.trajectory.discrete.step import GAUSSIAN, drive_law_value
-from sysid_ros.mechanics.joint_terms.stribeck import decay, decay_by_velocity
+from sysid_ros.estimation.trajectory.discrete.step import drive_law_value
+from sysid_ros.mechanics.joint_terms.stribeck import (
+    decay,
+    decay_by_exponent,
+    decay_by_velocity,
+)
 from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.spatial_vectors import cross, plus
 
@@ -125,7 +130,8 @@ def _drive_slope(
     elif which == OFFSET:
         slope = h
     elif arrays.dry[j]:
-        slow = decay(before, own[j, STRIBECK_VELOCITY], GAUSSIAN)
+        velocity, exponent = own[j, STRIBECK_VELOCITY], own[j, STRIBECK_EXPONENT]
+        slow = decay(before, velocity, exponent)
         pressed = pressure(arrays, work, j)
         if which == COULOMB:
             slope = h
@@ -136,7 +142,9 @@ def _drive_slope(
         elif which == STRIBECK_BEARING:
             slope = slow * pressed
         else:
-            slope = decay_by_velocity(before, own[j, STRIBECK_VELOCITY], GAUSSIAN) * (
-                h * own[j, STRIBECK] + own[j, STRIBECK_BEARING] * pressed)
+            slope = decay_by_exponent(before, velocity, exponent)
+            if which == STRIBECK_VELOCITY:
+                slope = decay_by_velocity(before, velocity, exponent)
+            slope *= h * own[j, STRIBECK] + own[j, STRIBECK_BEARING] * pressed
         slope *= work.slip[j]
     return slope

@@ -20,7 +20,6 @@ from sysid_ros.estimation.trajectory.discrete.mechanism import (
     Mechanism,
 )
 from sysid_ros.estimation.trajectory.discrete.parameter_map import TILT, ParameterMap
-from sysid_ros.estimation.trajectory.discrete.step import GAUSSIAN
 from sysid_ros.mechanics.joint_terms.armature import Armature
 from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
 from sysid_ros.mechanics.joint_terms.dispatch import columns_by_laws
@@ -114,10 +113,7 @@ class RobotMechanism:
                 'joints that follow others, geared rotors and bodies without mass cannot be '
                 'stepped', where=self.robot.name, fix='Use the estimator collocation')
         for term in self.model.terms:
-            stribeck = isinstance(term, StribeckFriction) and (
-                term.identify_exponent or term.exponent != GAUSSIAN)
-            known = isinstance(term, _TERMS) or self._smooth_laws(term) is not None
-            if stribeck or not known:
+            if not (isinstance(term, _TERMS) or self._smooth_laws(term) is not None):
                 raise ModelError(
                     'steps of a mechanism do not know the term', where=type(term).__name__,
                     allowed=', '.join(kind.__name__ for kind in _TERMS) + ', and smooth functions '
@@ -170,14 +166,18 @@ class RobotMechanism:
             parameter.append(first + column)
             factor.append(matrix[row, column])
         moments = 10 * len(self.robot.body_names)
-        known = self.mechanism.parameters.names
+        known, base = self.mechanism.parameters, own.base.copy()
         for place, old in zip(own.source, own.parameter, strict=True):
-            if place >= moments and known[old] in names:
+            if place < moments:
+                continue
+            if known.names[old] in names:
                 source.append(np.array([place]))
-                parameter.append(np.array([names.index(known[old])]))
+                parameter.append(np.array([names.index(known.names[old])]))
                 factor.append(np.ones(1))
+            else:
+                base[place] = known.values[old]
         return ParameterMap(
-            own.base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor),
+            base, np.concatenate(source), np.concatenate(parameter), np.concatenate(factor),
             own.laws)
 
     def commands(self, torque: np.ndarray) -> np.ndarray:
@@ -240,9 +240,18 @@ class RobotMechanism:
             name, 'hinge' if tree.revolute[k] else 'prismatic', self._body(k),
             self._body(parent), self._from_centre(k, aligned),
             self._from_centre(parent, mount @ aligned),
-            drive=dict.fromkeys(fields, 0.0),
+            drive=dict.fromkeys(fields, 0.0) | self._given(name),
             laws={field: self._laws[own] for field in fields
                   if (own := f'{name}.{field}') in self._laws}, **vars(self.softness))
+
+    def _given(self, joint: str) -> dict[str, float]:
+        """Constants of the friction of a joint that are not identified."""
+        given = [
+            term.exponent for term in self.model.terms
+            if isinstance(term, StribeckFriction) and not term.identify_exponent
+            and f'{joint}.stribeck_friction' in (
+                one.name for one in term.parameters(self.robot))]
+        return {'stribeck_exponent': given[0]} if given else {}
 
     def _smooth_laws(self, term: JointTerm) -> dict[str, tuple[Law, Shape]] | None:
         """Laws by parameter of a term whose columns each act on a joint, by its speed alone.

@@ -40,6 +40,7 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     OFFSET,
     STRIBECK,
     STRIBECK_BEARING,
+    STRIBECK_EXPONENT,
     STRIBECK_VELOCITY,
     VISCOUS,
     BodyParameters,
@@ -52,9 +53,6 @@ from sysid_ros.mechanics.joint_terms.law import CONSTANT
 from sysid_ros.mechanics.joint_terms.stribeck import decay, decay_slope
 from sysid_ros.numerics.dense import eliminate
 from sysid_ros.numerics.jit import INSIDE
-
-#: Exponent of Stribeck's decay here.
-GAUSSIAN = 2.0
 
 
 @njit(**INSIDE)
@@ -239,8 +237,8 @@ def _drive(
             work.momentum[r] += thrust * along
             for c in range(n):
                 work.mass[r, c] += heavy * along * work.whole[m + j, c]
-    slow = decay(speed, own[j, STRIBECK_VELOCITY], GAUSSIAN)
-    steep = decay_slope(speed, own[j, STRIBECK_VELOCITY], GAUSSIAN)
+    slow = decay(speed, own[j, STRIBECK_VELOCITY], own[j, STRIBECK_EXPONENT])
+    steep = decay_slope(speed, own[j, STRIBECK_VELOCITY], own[j, STRIBECK_EXPONENT])
     work.bound[j, 0] = h * (own[j, COULOMB] + own[j, STRIBECK] * slow)
     work.bound[j, 1] = own[j, BEARING] + own[j, STRIBECK_BEARING] * slow
     work.bound[j, 2] = h * own[j, STRIBECK] * steep
