@@ -46,6 +46,7 @@ from sysid_ros.estimation.trajectory.assessment import (  # noqa: E402
     determined_parameters,
     grouping,
 )
+from sysid_ros.estimation.trajectory.stable_step import MOST_NEAR  # noqa: E402
 from sysid_ros.evaluation.study import Study  # noqa: E402
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator  # noqa: E402
 
@@ -210,7 +211,7 @@ def _fresh(mechanism: Mechanism, study: Study, values: np.ndarray, seed: int) ->
     trajectories = [
         InputTrajectory(np.array([motion.q[k], motion.v[k]]), motion.tau[k:k + length + 1], step)
         for k in bounds]
-    found = Simulator(model, np.arange(0), False, 1).run(
+    found = Simulator(model, np.arange(0), False, 1, MOST_NEAR).run(
         values[:len(model.parameters)], trajectories)
     true = [motion.q[k:k + length + 1] for k in bounds]
     error = sum(
