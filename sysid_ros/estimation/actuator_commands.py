@@ -12,6 +12,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.actuators.actuators import ActuatedModel, JointActuator, actuated
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.driven import torques_along
+from sysid_ros.mechanics.actuators.envelope import LIMITS, at_limits
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.noise import correlated_squares
 from sysid_ros.recording.checks.followed_commands import require_followed, unchanged_commands
@@ -169,29 +170,42 @@ def _torques(
         q[:, column] = channel.column(name)
     v = np.asarray(np.gradient(q, channel.t, axis=0))
     torque = torques_along(drives, model.parameters.prior, commands, channel.t, q, v)[:, columns]
-    warnings += _saturation(drives, own, torque)
+    warnings += _saturation(drives, own, torque, v[:, columns])
     unit = {'rad': 'N·m', 'm': 'N'}.get(channel.unit, 'N·m or N')
     return Channel('effort', tuple(own), unit, channel.t, torque)
 
 
 def _saturation(
-    drives: ActuatedModel, names: list[str], torque: np.ndarray
+    drives: ActuatedModel, names: list[str], torque: np.ndarray, v: np.ndarray
 ) -> Iterator[str]:
-    """Sentences on joints that are at their torque limit for long."""
-    for name, column in zip(names, torque.T, strict=True):
+    """Sentences on joints that are at their torque limits for long, or never where these are found.
+
+    Raises:
+        RecordingError: A joint is at its limits all the time.
+    """
+    for name, column, speed in zip(names, torque.T, v.T, strict=True):
         each = drives.actuators.actuator_of(name)
         assert each is not None
-        part = float(np.mean(np.abs(column) >= each.torque_limit))
+        part = float(np.mean(at_limits(column, speed, each.limits)))
+        given = {
+            limit.name: value for limit, value in zip(LIMITS, each.limits, strict=True)
+            if np.isfinite(value)}
+        words = ', '.join(f'{limit} {value:g}' for limit, value in given.items())
         if part >= _ALWAYS:
             raise RecordingError(
                 f'the actuator of {name} is at its torque limit all the time, so that nothing of '
-                'its command shows', where='robot.actuators',
-                found=f'torque_limit {each.torque_limit:g}',
+                'its command shows', where='robot.actuators', found=words,
                 fix='Check the unit of the command and of the constants, and the limit')
         if part > _SATURATED:
             yield (
-                f'the actuator of {name} is at its torque limit of {each.torque_limit:g} for '
+                f'the actuator of {name} is at its torque limit ({words}) for '
                 f'{100.0 * part:.0f} % of the time, which tells nothing of its constants')
+        if part == 0.0 and each.free_limits:
+            found = ', '.join(LIMITS[k].name for k in each.free_limits)
+            yield (
+                f'the actuator of {name} never comes to its torque limit as given ({words}), which '
+                f'tells nothing of {found}: record motion that needs more torque, give a smaller '
+                'first guess, or take it out of sought')
 
 
 def _require_right_order(

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.mechanics.actuators.actuators import Actuators
+from sysid_ros.mechanics.actuators.envelope import LIMITS
 from sysid_ros.mechanics.actuators.kind import MOST_CONSTANTS, ActuatorKind
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction
-from sysid_ros.mechanics.joint_terms.term import described_dynamics
+from sysid_ros.mechanics.joint_terms.term import described_dynamics, unit_at
 from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in
 from sysid_ros.release.term_checks import require_plausible_terms
 from sysid_ros.robot.model import RobotModel
@@ -34,6 +35,8 @@ class JointDrive:
         viscous_friction: Torque per velocity that the joint resists.
         coulomb_friction: Dry friction.
         effort_limit: Largest torque, of the actuator or the description; infinite without.
+        stall_torque: Torque of the actuator at rest that falls with speed; infinite without.
+        no_load_speed: Speed at which nothing of it is left; infinite without.
         velocity_limit: Largest velocity that the description gives; infinite without.
         lower: Lower position limit, ``-inf`` without.
         upper: Upper position limit, ``inf`` without.
@@ -48,9 +51,16 @@ class JointDrive:
     viscous_friction: float
     coulomb_friction: float
     effort_limit: float
+    stall_torque: float
+    no_load_speed: float
     velocity_limit: float
     lower: float
     upper: float
+
+    @property
+    def slows(self) -> bool:
+        """Whether its actuator has less torque the faster the joint turns."""
+        return bool(np.isfinite(self.stall_torque))
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ class DriveTable:
         drives = []
         for k, joint in enumerate(robot.joint_names):
             own = None if actuators is None else actuators.actuator_of(joint)
-            limit = np.inf if own is None else own.torque_limit
+            limit, stall, no_load = (np.inf,) * 3 if own is None else own.limits_of(parameters)
             if not np.isfinite(limit):
                 limit = _or_infinite(robot.limits.effort[k])
             gain, stiffness, damping = (0.0, 0.0, 0.0) if own is None else _linear_law(
@@ -103,7 +113,8 @@ class DriveTable:
             drives.append(JointDrive(
                 joint, None if own is None else own.kind, gain, stiffness, damping,
                 **{field: float(values[k]) for field, values in terms.items()},
-                effort_limit=float(limit), velocity_limit=_or_infinite(robot.limits.velocity[k]),
+                effort_limit=float(limit), stall_torque=float(stall), no_load_speed=float(no_load),
+                velocity_limit=_or_infinite(robot.limits.velocity[k]),
                 lower=float(robot.limits.lower[k]), upper=float(robot.limits.upper[k])))
         return cls(robot, parameters, tuple(drives), closest, source)
 
@@ -111,11 +122,20 @@ class DriveTable:
         """Parameters of joints and commands that a format has no place for, each with its value.
 
         Args:
-            held: Fields that it holds, among those of frictions and armature.
+            held: Fields that it holds, among those of frictions, armature and the fall of torque
+                with speed.
         """
         constants = {
             f'{drive.joint}.{constant.name}' for drive in self.drives if drive.kind is not None
-            for constant in drive.kind.constants}
+            for constant in (*drive.kind.constants, *LIMITS)}
+        for drive in self.drives:
+            if drive.slows and 'stall_torque' not in held:
+                torque, speed = (
+                    unit_at(self.robot, drive.joint, limit.rotational_unit, limit.linear_unit)
+                    for limit in LIMITS[1:])
+                yield (
+                    f'{drive.joint}: torque that falls with speed, from {drive.stall_torque:.6g} '
+                    f'{torque} at rest to none at {drive.no_load_speed:.6g} {speed}')
         for name in self.parameters.names:
             owner, _, field = name.rpartition('.')
             is_held = field in held or name in constants or self.parameters.is_inertial(name)

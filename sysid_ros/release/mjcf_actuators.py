@@ -53,14 +53,34 @@ def actuator_splices(
         yield Splice(at, at, f'  <actuator>\n{lines}\n  </actuator>\n'.encode())
 
 
+def without_fall(actuators: Actuators, parameters: ParameterSet) -> Iterator[str]:
+    """A sentence on drives whose torque falls with speed, which these elements do not tell.
+
+    Args:
+        actuators: The actuators.
+        parameters: Their constants and limits, among others.
+    """
+    falling = [
+        f'"{each.joint}" (from {stall:.6g} at rest to none at {speed:.6g})'
+        for each in actuators.joints for _, stall, speed in [each.limits_of(parameters)]
+        if np.isfinite(stall)]
+    if falling:
+        yield (
+            'The forcerange of <position>, <velocity>, <motor> and <general> is the same at all '
+            f'speeds: torque that falls with speed is left out, of {", ".join(falling)}; it holds '
+            'the torque at rest')
+
+
 def _tag(each: JointActuator, parameters: ParameterSet, element: Element | None) -> str:
     name = each.joint if element is None else element.attributes.get('name', each.joint)
     p = {
         constant.name: parameters[f'{each.joint}.{constant.name}']
         for constant in each.kind.constants}
     kind, values = _TAGS[each.kind.name](p)
-    limited = bool(np.isfinite(each.torque_limit))
-    limit = {'forcerange': f'{-each.torque_limit!r} {each.torque_limit!r}'} if limited else {}
+    # Of what falls with speed the largest part, that at rest.
+    largest = float(min(each.limits_of(parameters)[:2]))
+    limited = bool(np.isfinite(largest))
+    limit = {'forcerange': f'{-largest!r} {largest!r}'} if limited else {}
     return start_tag(kind, {
         'name': name, 'joint': each.joint, **values, 'gear': '1', 'ctrllimited': 'false',
         'forcelimited': str(limited).lower(), **limit})

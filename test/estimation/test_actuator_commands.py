@@ -132,6 +132,17 @@ def test_estimators_that_need_torques_are_refused(folder):
      'kp of an actuator is not above zero'),
     ({'robot': {'actuators': {'*': {'kind': 'position_servo', 'kp': 1.0, 'sought': ['kd']}}}},
      ConfigurationError, 'needs kd.*as a first guess'),
+    ({'robot': {'actuators': {'*': {'kind': 'position_servo', 'kp': 1.0, 'stall_torque': 9.0}}}},
+     ConfigurationError, 'stall_torque alone .*Add no_load_speed: … in rad/s'),
+    ({'robot': {'actuators': {'*': {'kind': 'current', 'torque_constant': 1.0,
+                                    'no_load_speed': 9.0}}}},
+     ConfigurationError, 'no_load_speed alone .*Add stall_torque: … in N·m'),
+    ({'robot': {'actuators': {'*': {
+        'kind': 'dc_motor', 'torque_constant': 1.0, 'resistance': 1.0, 'stall_torque': 9.0}}}},
+     ConfigurationError, 'falls with speed already, by its back_emf'),
+    ({'robot': {'actuators': {'*': {
+        'kind': 'position_servo', 'kp': 1.0, 'sought': ['torque_limit']}}}},
+     ConfigurationError, 'no first guess.*Add torque_limit: …'),
     ({'recording': {'command': {'prefix': 'u_', 'side': 'motor'}}}, ConfigurationError,
      'a command is taken as the actuator of a joint gets it'),
     ({'recording': {'command': {'prefix': 'u_', 'columns': ['a', 'b']}}}, ConfigurationError,
@@ -146,7 +157,17 @@ def test_long_saturation_is_a_warning(folder):
     settings = changed(robot={
         'actuators': {'*': {'kind': 'position_servo', 'kp': 30.0, 'torque_limit': 1.0}}})
     warnings = read(folder, settings).warnings
-    assert any('at its torque limit of 1 for' in text for text in warnings)
+    assert any('at its torque limit (torque_limit 1) for' in text for text in warnings)
+
+
+def test_saturation_by_speed_is_a_warning_and_limits_that_are_never_reached_are_said(folder):
+    servo = {'kind': 'position_servo', 'kp': 30.0, 'stall_torque': 1.5, 'no_load_speed': 4.0}
+    warnings = read(folder, changed(robot={'actuators': {'*': servo}})).warnings
+    assert any('(stall_torque 1.5, no_load_speed 4) for' in text for text in warnings)
+    servo |= {'stall_torque': 1e3, 'sought': ['stall_torque', 'no_load_speed']}
+    warnings = read(folder, changed(robot={'actuators': {'*': servo}})).warnings
+    assert any('never comes to its torque limit' in text and 'stall_torque, no_load_speed' in text
+               for text in warnings)
 
 
 def test_the_back_emf_is_the_torque_constant_where_it_is_not_given(folder):

@@ -146,6 +146,38 @@ def test_of_another_friction_law_the_closest_friction_is_written(robot):
     assert group['friction'][re.escape('turn.1')] == 0.2
 
 
+def falling(stalls=(30.0, 20.0)):
+    """Drives of both joints whose torque falls with speed; None for one whose torque does not."""
+    return Actuators(tuple(
+        JointActuator(joint, kind_named('position_servo'), (40.0, 1.5), 25.0, (), *limits)
+        for joint, stall in zip(VALUES, stalls, strict=True)
+        for limits in [() if stall is None else (stall, 8.0)]))
+
+
+def test_torque_that_falls_with_speed_is_a_motor_of_isaac_lab_one_for_each_stall_torque(robot):
+    content, comments = written('isaac_lab', table_of(robot, falling()))
+    assert list(content['actuators']) == ['dc_motors_1', 'dc_motors_2']
+    first, second = content['actuators'].values()
+    assert (first['saturation_effort'], second['saturation_effort']) == (30.0, 20.0)
+    # Not the limit of the description, which is 3 rad/s.
+    assert first['velocity_limit'] == {'lift': 8.0} and first['effort_limit'] == {'lift': 25.0}
+    assert first['joint_names_expr'] == ['lift'] and first['stiffness'] == {'lift': 40.0}
+    assert "DCMotorCfg(**content['actuators']['dc_motors_2'])" in comments
+    assert 'ImplicitActuatorCfg' not in comments and 'falls with speed' not in comments
+    content, comments = written('isaac_lab', table_of(robot, falling((30.0, 30.0))))
+    assert list(content['actuators']) == ['dc_motors_1']
+    assert len(content['actuators']['dc_motors_1']['velocity_limit']) == 2
+    content, comments = written('isaac_lab', table_of(robot, falling((None, 30.0))))
+    assert list(content['actuators']) == ['identified', 'dc_motors_1']
+    assert content['actuators']['identified']['velocity_limit'] == {'lift': 3.0}
+
+
+def test_other_formats_say_that_torque_falls_with_speed(robot):
+    for name in ('ros2_control', 'sdf'):
+        text = ' '.join(DRIVE_FORMATS[name](table_of(robot, falling())).replace('#', '').split())
+        assert 'lift: torque that falls with speed, from 30 N·m at rest to none at 8 rad/s' in text
+
+
 def test_negative_friction_is_refused(robot):
     with pytest.raises(ReleaseError, match='lift: viscous_friction is negative'):
         table_of(robot, **{'lift.viscous_friction': -0.1})

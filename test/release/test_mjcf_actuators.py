@@ -75,3 +75,23 @@ def test_softness_of_friction_that_is_described_stays(tmp_path):
     model = exported(tmp_path, 'solreffriction="0.01 1"', 0.5)
     np.testing.assert_array_equal(model.dof_solref[0, :2], [0.01, 1.0])
     np.testing.assert_array_equal(model.dof_solimp[0, :2], [0.9, 0.95])
+
+
+@pytest.mark.parametrize('limit', [np.inf, 6.0, 2.0])
+def test_torque_that_falls_with_speed_is_written_as_that_at_rest_and_said(tmp_path, limit):
+    (tmp_path / 'arm.xml').write_text(ARM.format(''))
+    robot = RobotModel.from_description(tmp_path / 'arm.xml')
+    drives = [
+        JointActuator('hinge', kind_named('position_servo'), (20.0, 1.0), limit,
+                      ('stall_torque',), 9.0, 12.0),
+        JointActuator('slide', kind_named('torque'), (), 3.0)]
+    actuators = Actuators(tuple(drives))
+    parameters = TorqueModel(robot, [actuators]).parameters
+    values = parameters.values.copy()
+    values[parameters.index('hinge.stall_torque')] = 4.0
+    found = export_description(robot, parameters.with_values(values), actuators=actuators)
+    model = mujoco.MjModel.from_xml_string(found.xml.decode())
+    assert model.actuator('hinge').forcerange[1] == min(limit, 4.0)
+    assert model.actuator('slide').forcerange[1] == 3.0
+    note, = [note for note in found.notes if 'falls with speed' in note]
+    assert '"hinge" (from 4 at rest to none at 12)' in note and 'slide' not in note

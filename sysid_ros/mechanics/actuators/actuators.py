@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.mechanics.actuators.dispatch import ActuatorArrays, no_actuators
-from sysid_ros.mechanics.actuators.kind import ActuatorKind, Constant
+from sysid_ros.mechanics.actuators.envelope import LIMITS, Limits
+from sysid_ros.mechanics.actuators.kind import MOST_CONSTANTS, ActuatorKind, Constant
 from sysid_ros.mechanics.actuators.kinds import KINDS
 from sysid_ros.mechanics.joint_terms.law import CONSTANT, Law, LawColumns
 from sysid_ros.mechanics.joint_terms.term import LawTerm, unit_at
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.robot.parameters import Parameter
+from sysid_ros.robot.parameters import Parameter, ParameterSet
 
 #: Name of the parameter that all commands have in common.
 DELAY = 'command.delay'
@@ -38,7 +39,9 @@ class JointActuator:
         kind: What it is.
         values: Its constants, in the order of the kind's.
         torque_limit: Largest torque in [N·m] or [N].
-        free: Names of the constants that are to be found.
+        free: Names of the constants and limits that are to be found.
+        stall_torque: Torque at rest that falls with speed, in [N·m] or [N].
+        no_load_speed: Speed at which nothing of it is left, in [rad/s] or [m/s].
     """
 
     joint: str
@@ -46,15 +49,47 @@ class JointActuator:
     values: tuple[float, ...]
     torque_limit: float = np.inf
     free: tuple[str, ...] = ()
+    stall_torque: float = np.inf
+    no_load_speed: float = np.inf
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
-        """Its constants as parameters."""
+        """Its constants as parameters, then those of its limits that are to be found."""
+        limits = self.limits
+        own = (
+            *zip(self.kind.constants, self.values, strict=True),
+            *((LIMITS[k], limits[k]) for k in self.free_limits))
         return [
             Parameter(
                 f'{self.joint}.{constant.name}',
                 unit_at(robot, self.joint, constant.rotational_unit, constant.linear_unit),
                 value, _lower(constant, value), free=constant.name in self.free)
-            for constant, value in zip(self.kind.constants, self.values, strict=True)]
+            for constant, value in own]
+
+    @property
+    def limits(self) -> Limits:
+        """Torque limit, stall torque and no-load speed, as given."""
+        return self.torque_limit, self.stall_torque, self.no_load_speed
+
+    @property
+    def free_limits(self) -> tuple[int, ...]:
+        """Places among the limits of those that are to be found."""
+        return tuple(k for k, limit in enumerate(LIMITS) if limit.name in self.free)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Place of each of its parameters among constants and limits in compiled functions."""
+        return (*range(len(self.values)), *(MOST_CONSTANTS + k for k in self.free_limits))
+
+    def limits_of(self, parameters: ParameterSet) -> Limits:
+        """Torque limit, stall torque and no-load speed by identified parameters.
+
+        Args:
+            parameters: Those of the robot.
+        """
+        found = list(self.limits)
+        for k in self.free_limits:
+            found[k] = parameters[f'{self.joint}.{LIMITS[k].name}']
+        return found[0], found[1], found[2]
 
 
 def _lower(constant: Constant, value: float) -> float:
@@ -114,11 +149,13 @@ class Actuators(LawTerm):
         found = no_actuators(len(joint_names))._replace(delay_slot=int(slots[-1]))
         first = 0
         for each in self.joints:
-            j, count = joint_names.index(each.joint), len(each.values)
-            found.kind[j], found.limit[j] = KINDS.index(each.kind), each.torque_limit
+            j, places = joint_names.index(each.joint), each.places
+            count, after = len(each.values), first + len(places)
+            found.kind[j], found.limits[j] = KINDS.index(each.kind), each.limits
             found.constants[j, :count] = values[first:first + count]
-            found.slots[j, :count] = slots[first:first + count]
-            first += count
+            found.limits[j, list(each.free_limits)] = values[first + count:after]
+            found.slots[j, list(places)] = slots[first:after]
+            first = after
         return found
 
 
@@ -139,7 +176,7 @@ class ActuatedModel:
     @property
     def count(self) -> int:
         """How many parameters they have."""
-        return 1 + sum(len(each.values) for each in self.actuators.joints)
+        return 1 + sum(len(each.places) for each in self.actuators.joints)
 
     @property
     def columns(self) -> np.ndarray:

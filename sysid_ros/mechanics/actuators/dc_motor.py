@@ -46,3 +46,4 @@ class DcMotor(ActuatorKind):
                  positive=False),
         Constant('supply_voltage', 'V', 'V', 'voltage of a full duty cycle', 1.0))
     law = staticmethod(motor_torque)
+    slows_itself = True

@@ -1,10 +1,11 @@
 r"""What a kind of actuator is: the torque that a command makes at a moving joint.
 
-.. math:: \tau = \operatorname{clip}(f(u, q, v; p),\, -\tau_{\max},\, \tau_{\max})
+.. math:: \tau = \operatorname{clip}(f(u, q, v; p),\, \tau_{\min}(v),\, \tau_{\max}(v))
 
-with the command u, the joint's position q and velocity v, and constants p. A kind is written once,
-as a plain function of f and its derivatives; compiled rollouts call what the compiler makes of it,
-through :mod:`~sysid_ros.mechanics.actuators.dispatch`.
+with the command u, the joint's position q and velocity v, constants p, and what the drive has left
+at a speed (:mod:`~sysid_ros.mechanics.actuators.envelope`). A kind is written once, as a plain
+function of f and its derivatives; compiled rollouts call what the compiler makes of it, through
+:mod:`~sysid_ros.mechanics.actuators.dispatch`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class ActuatorKind:
         law: f and its derivatives, from u, q, v and p.
         feedback: Whether it holds the joint to a position by itself.
         regulates: Whether its command is a position or a velocity that it controls by itself.
+        slows_itself: Whether its torque falls with speed by its constants.
     """
 
     name: ClassVar[str]
@@ -68,3 +70,4 @@ class ActuatorKind:
     law: ClassVar[Callable[..., Any]]
     feedback: ClassVar[bool] = False
     regulates: ClassVar[bool] = False
+    slows_itself: ClassVar[bool] = False

@@ -11,6 +11,7 @@ from pydantic import Field, create_model, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.envelope import LIMITS
 from sysid_ros.mechanics.actuators.kind import ActuatorKind
 from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
 from sysid_ros.mechanics.joint_terms.term import driven_joints
@@ -37,11 +38,17 @@ class ActuatorSettings(_Keys):
     Attributes:
         kind: What it is.
         torque_limit: Largest torque in [N·m] or [N]; none where left out.
-        sought: Constants that the fit is to find; what is written for them is the first guess.
+        stall_torque: Torque in [N·m] or [N] that the voltage of the drive makes at rest, of which
+            less is left the faster the joint turns; needs ``no_load_speed``.
+        no_load_speed: Speed in [rad/s] or [m/s] at which nothing is left of it.
+        sought: Constants and limits that the fit is to find; what is written for them is the first
+            guess.
     """
 
     kind: Literal['torque', 'position_servo', 'velocity_servo', 'current', 'dc_motor']
     torque_limit: float | None = Field(default=None, gt=0)
+    stall_torque: float | None = Field(default=None, gt=0)
+    no_load_speed: float | None = Field(default=None, gt=0)
     sought: tuple[str, ...] = ()
 
     @model_validator(mode='after')
@@ -55,13 +62,15 @@ class ActuatorSettings(_Keys):
                 f'{strange[0]} means nothing for an actuator of the kind {self.kind}',
                 where='robot.actuators', allowed=f'constants of this kind: {known}',
                 fix='Remove it, or name another kind')
-        unknown = [name for name in self.sought if name not in own]
+        names = [*own, *(limit.name for limit in LIMITS)]
+        unknown = [name for name in self.sought if name not in names]
         if unknown:
             raise ConfigurationError(
                 f'an actuator of the kind {self.kind} has no such constant',
-                where='robot.actuators: sought', found=unknown[0], allowed=known,
-                fix=did_you_mean(unknown[0], own))
+                where='robot.actuators: sought', found=unknown[0], allowed=', '.join(names),
+                fix=did_you_mean(unknown[0], names))
         self._check_values(kind)
+        self._check_limits(kind)
         return self
 
     def _check_values(self, kind: type[ActuatorKind]) -> None:
@@ -86,6 +95,31 @@ class ActuatorSettings(_Keys):
                     fix='Give the sign of a command that acts the other way in recording: '
                     '{command: {sign: -1}}')
 
+    def _check_limits(self, kind: type[ActuatorKind]) -> None:
+        falling = {
+            name: value for name in ('stall_torque', 'no_load_speed')
+            if (value := getattr(self, name)) is not None}
+        if falling and kind.slows_itself:
+            raise ConfigurationError(
+                f'the torque of a {self.kind} falls with speed already, by its back_emf',
+                where='robot.actuators', found=', '.join(falling),
+                fix='Remove it; torque_limit says what its current is limited to')
+        if len(falling) == 1:
+            given, = falling
+            missing, unit = ('no_load_speed', 'rad/s or m/s') if given == 'stall_torque' else (
+                'stall_torque', 'N·m or N')
+            raise ConfigurationError(
+                f'{given} alone does not say how torque falls with speed', where='robot.actuators',
+                found=f'{given}: {falling[given]:g}', allowed='both, or none of them',
+                fix=f'Add {missing}: … in {unit}, from the data sheet of the drive at the joint')
+        for limit in LIMITS:
+            if limit.name in self.sought and getattr(self, limit.name) is None:
+                raise ConfigurationError(
+                    f'{limit.name}, the {limit.words}, is to be found and has no first guess',
+                    where='robot.actuators: sought',
+                    allowed=f'a number in {limit.rotational_unit} for joints that turn',
+                    fix=f'Add {limit.name}: … as a first guess')
+
     def build(self, joint: str) -> JointActuator:
         """The actuator of a joint."""
         kind = kind_named(self.kind)
@@ -96,8 +130,10 @@ class ActuatorSettings(_Keys):
             if value is None:
                 value = given[constant.same_as] if constant.same_as else constant.default
             values.append(float(value))
-        limit = np.inf if self.torque_limit is None else self.torque_limit
-        return JointActuator(joint, kind, tuple(values), limit, self.sought)
+        limits = {
+            limit.name: float(np.inf if given is None else given)
+            for limit in LIMITS for given in [getattr(self, limit.name)]}
+        return JointActuator(joint, kind, tuple(values), free=self.sought, **limits)
 
 
 def build_actuators(

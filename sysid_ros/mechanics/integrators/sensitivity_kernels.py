@@ -93,7 +93,7 @@ class RolloutWorkspace(NamedTuple):
         tree: Workspace for one sample.
         torque: At the time of a stage, shape ``(n,)``.
         command: Of the actuators at that time, and its derivative by the delay, ``(2, n)``.
-        drive: Slopes of the torques that these make, shape ``(n, 8)``.
+        drive: Slopes of the torques that these make, shape ``(n, 11)``.
         state: At the beginning of the step, ``(2, n)``, as the next three.
         stage: At a stage.
         change: Where the stages lead so far.

@@ -21,7 +21,7 @@ def arrays_of(name, limit=np.inf, slots=True):
     number = [kind.name for kind in KINDS].index(name)
     found = no_actuators(2)
     constants = CONSTANTS[name]
-    found.kind[:], found.limit[:] = number, limit
+    found.kind[:], found.limits[:, 0] = number, limit
     found.constants[:, :len(constants)] = constants
     if slots:
         count = len(constants)
