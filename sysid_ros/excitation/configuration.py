@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
-from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.basis import Basis
 from sysid_ros.excitation.design.constraints import Constraint
 from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information, usual_noise
+from sysid_ros.excitation.files import FAMILIES
 from sysid_ros.excitation.geometry.clearance import (
     NO_PAIRS,
     Box,
@@ -40,24 +41,60 @@ from sysid_ros.settings import StrictSettings, parse_settings
 Triple = tuple[float, float, float]
 
 
+# Keys that mean something for each family beside its duration, and durations of what takes longer.
+_KEYS: dict[str, tuple[str, ...]] = {
+    'fourier': ('harmonics',), 'quintic': ('poses',), 'chirp': ('lowest', 'highest'),
+    'triangle': ('lowest', 'highest'), 'cruise': ('speeds',), 'lift_and_drop': ('lifts', 'drop')}
+_DURATIONS = {'triangle': 20.0, 'cruise': 60.0, 'lift_and_drop': 30.0}
+
+
 class MotionSettings(StrictSettings):
     """The ``motion:`` section: the family of motions that is searched.
 
     Attributes:
-        family: ``fourier``, ``quintic`` or ``chirp``.
-        duration: Length in [s].
+        family: ``fourier``, ``quintic`` or ``chirp``; for drives ``triangle`` (to and fro at one
+            speed, ever faster), ``cruise`` (constant speeds) or ``lift_and_drop``.
+        duration: Length in [s]; where left out, 20 of triangles, 30 of lifts, 60 of cruises.
         harmonics: Of a Fourier motion: multiples of one over the duration.
         poses: Of a quintic motion: how many, the first and last included.
-        lowest: Of a chirp: lowest frequency in [Hz].
-        highest: Of a chirp: highest frequency in [Hz].
+        lowest: Of a chirp or of triangles: lowest frequency in [Hz].
+        highest: Of a chirp or of triangles: highest frequency in [Hz].
+        speeds: Of cruises: speeds in turn, in parts of one another; the fastest is as fast as the
+            limits allow.
+        lifts: Of lifts and drops: how many to each side.
+        drop: Of lifts and drops: time of a drop in parts of that of a lift.
     """
 
-    family: Literal['fourier', 'quintic', 'chirp'] = 'fourier'
+    family: Literal['fourier', 'quintic', 'chirp', 'triangle', 'cruise', 'lift_and_drop'] = (
+        'fourier')
     duration: float = 10.0
     harmonics: tuple[int, ...] = (1, 2, 3, 4, 5)
     poses: int = 8
     lowest: float = 0.1
     highest: float = 1.0
+    speeds: tuple[float, ...] = (0.1, 0.2, 0.4, 0.7, 1.0)
+    lifts: int = 3
+    drop: float = 0.25
+
+    @model_validator(mode='before')
+    @classmethod
+    def _usual_duration(cls, data: Any) -> Any:
+        family = data.get('family') if isinstance(data, dict) else None
+        if isinstance(family, str) and family in _DURATIONS:
+            return {'duration': _DURATIONS[family], **data}
+        return data
+
+    @model_validator(mode='after')
+    def _require_keys_of_the_family(self) -> MotionSettings:
+        own = (*_KEYS[self.family], 'duration')
+        strange = sorted(self.model_fields_set - {'family', *own})
+        if strange:
+            of = next(family for family, keys in _KEYS.items() if strange[0] in keys)
+            raise ConfigurationError(
+                f'{strange[0]} means nothing for the family {self.family}', where='motion',
+                found=strange[0], allowed=', '.join(own),
+                fix=f'Remove it, or say motion: {{family: {of}}}')
+        return self
 
     def build(self) -> Basis:
         """The family.
@@ -65,11 +102,8 @@ class MotionSettings(StrictSettings):
         Raises:
             ConfigurationError: A value cannot be used.
         """
-        if self.family == 'fourier':
-            return FourierBasis(self.duration, self.harmonics)
-        if self.family == 'quintic':
-            return QuinticBasis(self.duration, self.poses)
-        return ChirpBasis(self.duration, self.lowest, self.highest)
+        own = {key: getattr(self, key) for key in ('duration', *_KEYS[self.family])}
+        return FAMILIES[self.family](**own)
 
 
 class ToolSettings(StrictSettings):

@@ -11,13 +11,15 @@ import yaml
 
 from sysid_ros.errors import ConfigurationError, did_you_mean, listed, unreadable
 from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.strokes import CruiseBasis, LiftAndDropBasis, TriangleBasis
 from sysid_ros.excitation.excitation import Excitation, Motion
 from sysid_ros.settings import load_yaml, parse_yaml
 
 FORMAT = 'sysid_ros excitation, version 1'
 #: Families of motions by name.
 FAMILIES: dict[str, type[Basis]] = {
-    family.name: family for family in (FourierBasis, QuinticBasis, ChirpBasis)
+    family.name: family for family in (
+        FourierBasis, QuinticBasis, ChirpBasis, TriangleBasis, CruiseBasis, LiftAndDropBasis)
 }
 
 _KEYS = ('format', 'joints', 'family', 'coefficients', 'speed', 'design')

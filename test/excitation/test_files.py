@@ -10,6 +10,7 @@ import yaml
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.strokes import CruiseBasis, LiftAndDropBasis, TriangleBasis
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.files import (
     excitation_yaml,
@@ -21,7 +22,9 @@ from sysid_ros.excitation.files import (
 )
 
 NAMES = ('yaw', 'pitch')
-FAMILIES = [FourierBasis(4.0, (1, 2, 4)), QuinticBasis(3.0, 4), ChirpBasis(5.0, 0.2, 2.0)]
+FAMILIES = [
+    FourierBasis(4.0, (1, 2, 4)), QuinticBasis(3.0, 4), ChirpBasis(5.0, 0.2, 2.0),
+    TriangleBasis(5.0, 0.3, 2.0), CruiseBasis(5.0, (0.3, 1.0)), LiftAndDropBasis(5.0, 2, 0.4)]
 
 
 def excitation(basis: Basis) -> Excitation:
@@ -49,6 +52,8 @@ def test_an_excitation_is_read_back_bit_by_bit(basis: Basis, tmp_path: Path) -> 
     ({'surprise': 1}, 'the keys are not those'),
     ({'family': {'name': 'furier'}}, "Did you mean 'fourier'"),
     ({'family': {'name': 'fourier', 'length': 3.0}}, 'cannot be read'),
+    ({'family': {'name': 'cruise', 'duration': 4.0, 'speeds': ['fast']}}, 'cannot be read'),
+    ({'family': {'name': 'lift_and_drop', 'duration': 4.0, 'lifts': 10**400}}, 'cannot be read'),
     ({'coefficients': [[1.0, 2.0]]}, 'do not fit the motion'),
     ({'coefficients': [[1.0], [2.0, 3.0]]}, 'cannot be read'),
     ({'speed': 0.0}, 'cannot be played at this speed'),

@@ -77,7 +77,7 @@ class FourierBasis:
     name: ClassVar[str] = 'fourier'
 
     def __post_init__(self) -> None:
-        _require_duration(self.duration)
+        require_duration(self.duration)
         distinct = len(set(self.harmonics)) == len(self.harmonics)
         whole = all(1 <= k <= MOST_HARMONICS and k == int(k) for k in self.harmonics)
         if len(self.harmonics) < 3 or not distinct or not whole:
@@ -114,7 +114,7 @@ class FourierBasis:
                 (-omega**2 * cosine, -omega**2 * sine), (omega**3 * sine, -omega**3 * cosine),
             )
         ])
-        return _with_constant(waves @ self._at_rest)
+        return with_constant(waves @ self._at_rest)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class QuinticBasis:
     name: ClassVar[str] = 'quintic'
 
     def __post_init__(self) -> None:
-        _require_duration(self.duration)
+        require_duration(self.duration)
         if not 2 <= self.poses <= MOST_POSES:
             raise ConfigurationError(
                 'a motion needs somewhere to go', where='poses', found=self.poses,
@@ -156,7 +156,7 @@ class QuinticBasis:
         """The functions and their derivatives, shape ``(4, T, k)``; see :class:`Basis`."""
         step = self.duration / (self.poses - 1)
         index = np.clip((np.asarray(t) // step).astype(int), 0, self.poses - 2)
-        blend = _smooth_step(np.asarray(t) / step - index)
+        blend = smooth_step(np.asarray(t) / step - index)
         blend /= step ** np.arange(ORDERS)[:, None]
         functions = np.zeros((ORDERS, len(t), self.poses))
         rows = np.arange(len(t))
@@ -188,12 +188,8 @@ class ChirpBasis:
     name: ClassVar[str] = 'chirp'
 
     def __post_init__(self) -> None:
-        _require_duration(self.duration)
-        if not 0.0 < self.lowest < self.highest < np.inf:
-            raise ConfigurationError(
-                'the frequencies cannot be swept', found=(self.lowest, self.highest),
-                allowed='0 < lowest < highest, in Hz',
-            )
+        require_duration(self.duration)
+        require_frequencies(self.lowest, self.highest)
 
     @property
     def pose(self) -> np.ndarray:
@@ -217,10 +213,18 @@ class ChirpBasis:
             omega, growth = 2.0 * np.pi * (start + sweep * t), 2.0 * np.pi * sweep
             waves += [_product(window, _sine(phase + shift, omega, growth))
                       for shift in (0.0, 0.5 * np.pi)]
-        return _with_constant(np.stack(waves, axis=-1))
+        return with_constant(np.stack(waves, axis=-1))
 
 
-def _require_duration(duration: float) -> None:
+def require_duration(duration: float) -> None:
+    """Refuse a duration that is no positive number.
+
+    Args:
+        duration: In [s].
+
+    Raises:
+        ConfigurationError: It is none.
+    """
     if not 0.0 < duration < np.inf:
         raise ConfigurationError(
             'the duration cannot be used', where='duration', found=duration,
@@ -228,15 +232,39 @@ def _require_duration(duration: float) -> None:
         )
 
 
-def _with_constant(functions: np.ndarray) -> np.ndarray:
-    """The functions after the one that is 1 at all times."""
+def require_frequencies(lowest: float, highest: float) -> None:
+    """Refuse frequencies that are not in order.
+
+    Args:
+        lowest: In [Hz].
+        highest: In [Hz].
+
+    Raises:
+        ConfigurationError: They are not.
+    """
+    if not 0.0 < lowest < highest < np.inf:
+        raise ConfigurationError(
+            'the frequencies cannot be swept', where='motion', found=(lowest, highest),
+            allowed='0 < lowest < highest, in Hz', fix='motion: {lowest: 0.1, highest: 1.0}')
+
+
+def with_constant(functions: np.ndarray) -> np.ndarray:
+    """The functions after the one that is 1 at all times.
+
+    Args:
+        functions: And their derivatives, shape ``(4, T, k)``.
+    """
     constant = np.zeros((*functions.shape[:2], 1))
     constant[0] = 1.0
     return np.concatenate([constant, functions], axis=-1)
 
 
-def _smooth_step(s: np.ndarray) -> np.ndarray:
-    """Quintic from 0 to 1 with zero velocity and acceleration at both ends, ``(4, T)``."""
+def smooth_step(s: np.ndarray) -> np.ndarray:
+    """Quintic from 0 to 1 with zero velocity and acceleration at both ends, ``(4, T)``.
+
+    Args:
+        s: From 0 to 1, shape ``(T,)``.
+    """
     return np.array([
         s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 30.0 * s**2 * (1.0 - s) ** 2,
         60.0 * s * (1.0 - s) * (1.0 - 2.0 * s), 60.0 * (1.0 - 6.0 * s + 6.0 * s**2),
@@ -246,7 +274,7 @@ def _smooth_step(s: np.ndarray) -> np.ndarray:
 def _window(t: np.ndarray, duration: float, ramp: float) -> np.ndarray:
     """From 0 to 1 and back by quintics that take the time ``ramp`` each, ``(4, T)``."""
     nearest = np.minimum(t, duration - t)
-    window = _smooth_step(np.clip(nearest / ramp, 0.0, 1.0)) / ramp ** np.arange(ORDERS)[:, None]
+    window = smooth_step(np.clip(nearest / ramp, 0.0, 1.0)) / ramp ** np.arange(ORDERS)[:, None]
     # On the way down, time runs backwards; between the ramps nothing changes.
     window[1::2] *= np.where(t > 0.5 * duration, -1.0, 1.0)
     window[1:, nearest >= ramp] = 0.0

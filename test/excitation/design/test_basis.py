@@ -7,11 +7,14 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, QuinticBasis
+from sysid_ros.excitation.design.strokes import CruiseBasis, LiftAndDropBasis, TriangleBasis
 from sysid_ros.excitation.excitation import Excitation
 
 FAMILIES = [
     FourierBasis(10.0), FourierBasis(3.0, (2, 3, 5, 9)), QuinticBasis(8.0, 5), QuinticBasis(2.0, 2),
-    ChirpBasis(10.0), ChirpBasis(4.0, 0.5, 3.0),
+    ChirpBasis(10.0), ChirpBasis(4.0, 0.5, 3.0), TriangleBasis(10.0), TriangleBasis(7.0, 0.3, 2.1),
+    CruiseBasis(30.0), CruiseBasis(9.0, (3.0, 1.0)), LiftAndDropBasis(20.0),
+    LiftAndDropBasis(7.0, 1, 1.0),
 ]
 
 

@@ -12,6 +12,7 @@ from sysid_ros.excitation.design.basis import Basis, ChirpBasis, FourierBasis, Q
 from sysid_ros.excitation.design.constraints import Constraint
 from sysid_ros.excitation.design.design import Designer, DesignSettings
 from sysid_ros.excitation.design.information import Information
+from sysid_ros.excitation.design.strokes import CruiseBasis, LiftAndDropBasis, TriangleBasis
 from sysid_ros.excitation.excitation import Excitation
 from sysid_ros.excitation.geometry.clearance import Box, BoxClearance
 from sysid_ros.excitation.geometry.shapes import capsules_of
@@ -272,8 +273,9 @@ def test_30_a_motion_whose_joints_could_not_be_braked_within_their_range_is_refu
 
 @pytest.mark.parametrize(('basis', 'speed'), [
     (FourierBasis(4.0, (1, 2, 3)), 0.05), (FourierBasis(30.0, (1, 2, 20)), 1.0),
-    (QuinticBasis(6.0, 6), 1.0), (ChirpBasis(20.0), 0.3),
-], ids=['slow', 'long', 'quintic', 'chirp'])
+    (QuinticBasis(6.0, 6), 1.0), (ChirpBasis(20.0), 0.3), (TriangleBasis(12.0), 1.0),
+    (CruiseBasis(20.0), 1.0), (LiftAndDropBasis(15.0), 0.5),
+], ids=['slow', 'long', 'quintic', 'chirp', 'triangle', 'cruise', 'lift_and_drop'])
 def test_every_stop_is_within_the_limits_on_a_finer_grid(
     designer: Designer, basis: Basis, speed: float
 ) -> None:
@@ -295,8 +297,9 @@ def test_every_stop_is_within_the_limits_on_a_finer_grid(
         assert (np.abs(torque) <= limits.effort).all()
 
 
-@pytest.mark.parametrize('basis', [FourierBasis(6.0), QuinticBasis(6.0), ChirpBasis(6.0)],
-                         ids=lambda basis: basis.name)
+@pytest.mark.parametrize('basis', [
+    FourierBasis(6.0), QuinticBasis(6.0), ChirpBasis(6.0), TriangleBasis(6.0), CruiseBasis(12.0),
+    LiftAndDropBasis(12.0)], ids=lambda basis: basis.name)
 def test_what_is_designed_can_be_armed_and_does_not_alarm_the_monitor(
     designer: Designer, basis: Basis
 ) -> None:
