@@ -90,6 +90,17 @@ def test_it_is_judged_alike_by_its_recordings_again(run):
     assert judge_again('run', run).startswith('Judged again by its recordings')
 
 
+def test_the_report_shows_what_the_drives_do(run):
+    report = json.loads((run / 'report.json').read_text())
+    drives, = [each for each in report['sections'] if each['section'] == 'drives']
+    shoulder = next(each for each in drives['joints'] if each['joint'] == 'shoulder')
+    assert shoulder['by_command'] and 0.0 <= shoulder['at_limit'] < 20.0
+    assert max(shoulder['limits']['found']) == arm.LIMIT[0]
+    for way in ('loss_driving', 'loss_driven'):
+        # Dry friction, and viscous friction at a usual speed.
+        assert 0.5 < shoulder['gear'][way] < 2.0, way
+
+
 def test_another_recording_is_predicted_by_simulation(run, folder, capsys):
     assert main(['validate', str(run), str(folder / 'other.yaml')]) == ExitCode.OK
     assert 'the simulated motion is' in capsys.readouterr().out

@@ -27,7 +27,7 @@ def test_sections_come_in_the_order_of_the_registry_the_verdict_first():
 def test_every_section_of_a_plain_run_is_there_but_those_of_other_estimators():
     found = {each['section'] for each in document()['sections']}
     assert {each.model_fields['section'].default for each in RUN_SECTIONS} - found <= {
-        'prior_strength', 'choices', 'remarks', 'iterations'}
+        'prior_strength', 'choices', 'remarks', 'iterations', 'drives'}
 
 
 def test_the_document_is_what_the_published_schema_allows():

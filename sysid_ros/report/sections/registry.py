@@ -18,6 +18,7 @@ from sysid_ros.report.sections.clearances import ClearancesSection
 from sysid_ros.report.sections.correlations import CorrelationsSection
 from sysid_ros.report.sections.data_quality import DataQualitySection
 from sysid_ros.report.sections.demonstration import DemonstrationSection
+from sysid_ros.report.sections.drives import DrivesSection
 from sysid_ros.report.sections.expected_knowledge import ExpectedKnowledgeSection
 from sysid_ros.report.sections.iterations import IterationsSection
 from sysid_ros.report.sections.joint_errors import JointErrorsSection
@@ -43,6 +44,7 @@ _RunSection = Union[  # noqa: UP007
     DataQualitySection,
     JointErrorsSection,
     TorquesSection,
+    DrivesSection,
     ResidualsSection,
     ParametersSection,
     BaseParametersSection,
