@@ -3,15 +3,18 @@
     ros2 launch sysid_ros identify.launch.py plan:=my_robot/excitation.yaml \
         settings:=my_robot/identification.yaml robot:=config/robots/ur.yaml
 
-Nothing moves before an operator arms the excitation node and sends it a motion. `rviz:=true` shows
-the robot, its inertia, the motion and obstacles (view.launch.py).
+Nothing moves before an operator arms the excitation node and sends it a motion. `composed:=true`
+has all nodes but the monitor in one process. `rviz:=true` shows the robot, its inertia, the motion
+and obstacles (view.launch.py).
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
-from launch.conditions import IfCondition
+from launch.conditions import IfCondition, UnlessCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -19,16 +22,18 @@ from launch_ros.actions import Node
 from launch import LaunchDescription
 
 SHARE = Path(get_package_share_directory('sysid_ros'))
+# Parameters of each node that come from arguments of this file, by the names of both. What takes
+# longest to start comes first.
+GIVEN = {
+    'identification_node': {'settings': 'settings', 'data_folder': 'data_folder'},
+    'model_server': {'robot': 'settings', 'data_folder': 'data_folder'},
+    'excitation_node': {'plan': 'plan', 'data_folder': 'data_folder'},
+}
 
 
 def generate_launch_description() -> LaunchDescription:
     """Monitor, model server, identification and excitation."""
-    plan = LaunchConfiguration('plan')
-    settings = LaunchConfiguration('settings')
-    data_folder = LaunchConfiguration('data_folder')
-    robot = LaunchConfiguration('robot')
-    namespace = LaunchConfiguration('namespace')
-
+    namespace, composed = LaunchConfiguration('namespace'), LaunchConfiguration('composed')
     return LaunchDescription([
         DeclareLaunchArgument(
             'plan', description='Settings file of sysid excite: robot, limits, surroundings'),
@@ -43,39 +48,19 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             'namespace', default_value='', description='Namespace of the nodes'),
         DeclareLaunchArgument(
+            'composed', default_value='false',
+            description='Whether all nodes but the monitor share one process'),
+        DeclareLaunchArgument(
             'rviz', default_value='false', description='Whether RViz shows what is known'),
         DeclareLaunchArgument(
             'fixed_frame', default_value='base_link', description='Frame that RViz keeps still'),
+        process('monitor_node', {'plan': 'plan'}),
+        *(process(name, given, condition=UnlessCondition(composed))
+          for name, given in GIVEN.items()),
         Node(
-            package='sysid_ros', executable='monitor_node', name='monitor_node',
-            namespace=namespace, output='screen',
-            parameters=[
-                str(SHARE / 'config' / 'monitor_node.yaml'), robot, {'plan': plan},
-            ],
-        ),
-        Node(
-            package='sysid_ros', executable='model_server', name='model_server',
-            namespace=namespace, output='screen',
-            parameters=[
-                str(SHARE / 'config' / 'model_server.yaml'), robot,
-                {'robot': settings, 'data_folder': data_folder},
-            ],
-        ),
-        Node(
-            package='sysid_ros', executable='identification_node', name='identification_node',
-            namespace=namespace, output='screen',
-            parameters=[
-                str(SHARE / 'config' / 'identification_node.yaml'), robot,
-                {'settings': settings, 'data_folder': data_folder},
-            ],
-        ),
-        Node(
-            package='sysid_ros', executable='excitation_node', name='excitation_node',
-            namespace=namespace, output='screen',
-            parameters=[
-                str(SHARE / 'config' / 'excitation_node.yaml'), robot,
-                {'plan': plan, 'data_folder': data_folder},
-            ],
+            package='sysid_ros', executable='sysid_nodes', namespace=namespace, output='screen',
+            condition=IfCondition(composed), arguments=[
+                word for name, given in GIVEN.items() for word in words(name, given)],
         ),
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),
@@ -85,3 +70,23 @@ def generate_launch_description() -> LaunchDescription:
             }.items(),
         ),
     ])
+
+
+def process(name: str, given: dict[str, str], **options: Any) -> Node:
+    """One node in a process of its own."""
+    return Node(
+        package='sysid_ros', executable=name, name=name, output='screen',
+        namespace=LaunchConfiguration('namespace'), parameters=[
+            str(SHARE / 'config' / f'{name}.yaml'), LaunchConfiguration('robot'),
+            {key: LaunchConfiguration(argument) for key, argument in given.items()},
+        ], **options,
+    )
+
+
+def words(name: str, given: dict[str, str]) -> Iterator[Any]:
+    """The same node as sysid_nodes is told of it; values are texts of YAML."""
+    yield name
+    for file in (str(SHARE / 'config' / f'{name}.yaml'), LaunchConfiguration('robot')):
+        yield from ('--params-file', file)
+    for key, argument in given.items():
+        yield from ('-p', [f"{key}:='", LaunchConfiguration(argument), "'"])

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[2]
 _NODES = 'sysid_ros.nodes'
+# An executable that runs nodes of others, and is none.
+_COMPOSED = 'sysid_nodes'
 # Calls that make a publisher of a type and a name, and those that are of one type.
 _ADVERTISE = ('advertise', 'create_publisher')
 _OF_ONE_TYPE = {'MarkerTopic': 'visualization_msgs/MarkerArray'}
@@ -51,7 +53,7 @@ def _executables() -> Iterator[tuple[str, str]]:
     points.read(PROJECT / 'entry_points.txt', encoding='utf-8')
     for name, target in points['console_scripts'].items():
         module = target.partition(':')[0]
-        if module.startswith(f'{_NODES}.'):
+        if module.startswith(f'{_NODES}.') and name != _COMPOSED:
             yield name, module.rpartition('.')[2]
 
 

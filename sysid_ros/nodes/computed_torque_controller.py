@@ -69,6 +69,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
     """The controller."""
 
     settings_class = ComputedTorqueControllerSettings
+    moves_robot = True
 
     def __init__(self) -> None:
         super().__init__('computed_torque_controller')

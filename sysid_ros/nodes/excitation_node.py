@@ -7,7 +7,7 @@ eyes of a monitor in a process of its own, and never two at a time. Nothing resu
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
@@ -56,14 +56,15 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
     """The node; see ``config/excitation_node.yaml``."""
 
     settings_class: ClassVar[type[ExcitationNodeSettings]] = ExcitationNodeSettings
+    moves_robot = True
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
         self._session: MotionSession | None = None
         self._goal: Any = None
         self._job: Future[Prepared] | None = None
         self._last: End | None = None
         self._concluded = -np.inf
-        super().__init__('excitation_node')
+        super().__init__('excitation_node', arguments)
 
     # Lifecycle
 

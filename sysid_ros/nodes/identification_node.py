@@ -48,8 +48,6 @@ _STATUS_WINDOW, _ASKED_AGAIN = 2.0, 10.0
 _COMPLETION = 30.0
 _EFFORT = ('effort',)
 _PARAMETERS = 'model_server/identified_parameters'
-# Longest time that one thread keeps the others waiting, in [s].
-_SWITCH_INTERVAL = 0.0005
 
 
 class IdentificationNode(SysidNode[IdentificationNodeSettings]):
@@ -57,8 +55,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     settings_class = IdentificationNodeSettings
 
-    def __init__(self) -> None:
-        super().__init__('identification_node')
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
+        super().__init__('identification_node', arguments)
         self._recording: LiveRecording | None = None
         self._fits: FitServer | None = None
         self._online: OnlineServer | None = None
@@ -389,8 +387,6 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
 def main() -> int:
     """Run the node."""
-    # The thread that writes the bag must not keep an answer waiting for long.
-    sys.setswitchinterval(_SWITCH_INTERVAL)
     return run(IdentificationNode)
 
 

@@ -9,6 +9,7 @@ shaking. Either way the answer says which consumers still run another revision.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -27,9 +28,9 @@ class ModelServer(SysidNode[ModelServerSettings]):
 
     settings_class = ModelServerSettings
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
         self._revisions: RevisionServer | None = None
-        super().__init__('model_server')
+        super().__init__('model_server', arguments)
 
     def configure(self) -> None:
         """Load the robot, open the store, and offer the services."""

@@ -11,7 +11,7 @@ import functools
 import gc
 import inspect
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -59,6 +59,8 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     Args:
         name: Name of the node, unless it is remapped.
+        arguments: Remappings and parameters of this node alone, as after ``--ros-args``; those of
+            the process hold for all of its nodes.
 
     Attributes:
         activation: When it becomes active.
@@ -67,11 +69,13 @@ class SysidNode(LifecycleNode, Generic[Settings]):
 
     #: Settings class whose fields are the node's parameters.
     settings_class: ClassVar[type[NodeSettings]]
+    #: Whether it tells a robot where to go, so that no callback of another node may delay its own.
+    moves_robot: ClassVar[bool] = False
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, arguments: Sequence[str] = ()) -> None:
         # Before all else: nodes whose parameters are refused are destroyed, too.
         self._sole = SoleNode(self, HEARTBEAT_TOPIC)
-        super().__init__(name)
+        super().__init__(name, cli_args=['--ros-args', *arguments] if arguments else None)
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
@@ -197,7 +201,11 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         return timer
 
     def loop(self, period: float, callback: Callable[[], None]) -> None:
-        """Call back every so many seconds in a fast lane of the process, until cleaned up."""
+        """Call back every so many seconds in a fast lane of the process, until cleaned up.
+
+        It needs the thread for itself, as nodes that move a robot have it.
+        """
+        assert self.moves_robot
         self.lane = FastLane(period, self.guarded(callback))
 
     def poll(

@@ -91,6 +91,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
     """The robot."""
 
     settings_class = SimulatedRobotSettings
+    moves_robot = True
 
     def __init__(self) -> None:
         super().__init__('simulated_robot')

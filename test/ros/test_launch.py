@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sysid_ros.nodes.sysid_nodes import KINDS, arguments_of_nodes
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +28,11 @@ def entry_points():
 
 
 EXECUTABLES = entry_points()
+# Runs nodes that the command line names, and is none.
+COMPOSED = 'sysid_nodes'
 NODES = {
-    name: module for name, module in EXECUTABLES.items() if module.startswith('sysid_ros.nodes')}
+    name: module for name, module in EXECUTABLES.items()
+    if module.startswith('sysid_ros.nodes') and name != COMPOSED}
 
 
 def settings_of(executable):
@@ -68,7 +72,7 @@ class Launch:
             'launch.actions': [
                 'DeclareLaunchArgument', 'EmitEvent', 'ExecuteProcess',
                 'IncludeLaunchDescription', 'OpaqueFunction', 'RegisterEventHandler'],
-            'launch.conditions': ['IfCondition'],
+            'launch.conditions': ['IfCondition', 'UnlessCondition'],
             'launch.event_handlers': ['OnProcessExit'],
             'launch.events': ['Shutdown'],
             'launch.launch_description_sources': ['PythonLaunchDescriptionSource'],
@@ -115,9 +119,30 @@ def launched(request, monkeypatch, tmp_path):
 
 
 def nodes(launched):
-    """Nodes of this package."""
-    return [made.named for made in launched
-            if made.kind == 'Node' and made.named['package'] == 'sysid_ros']
+    """Nodes of this package, those that share a process as if they had one each."""
+    for made in launched:
+        if made.kind == 'Node' and made.named['package'] == 'sysid_ros':
+            if made.named['executable'] == COMPOSED:
+                yield from composed(made)
+            else:
+                yield made.named
+
+
+def composed(made):
+    """Nodes of a process as it is told of them, in the terms of nodes with one each."""
+    own, common = arguments_of_nodes(made.named['arguments'])
+    assert not common
+    for name, words in own.items():
+        values = dict(
+            (word[0].removesuffix(":='"), word[1]) for option, word in pairs(words)
+            if option == '-p')
+        files = [word for option, word in pairs(words) if option == '--params-file']
+        yield {'executable': name, 'name': name, 'parameters': [*files, values]}
+
+
+def pairs(words):
+    """Options and their values."""
+    return list(zip(words[::2], words[1::2], strict=True))
 
 
 def others(launched):
@@ -131,7 +156,7 @@ def declared(launched):
 
 
 def test_every_executable_of_a_launch_file_is_installed_or_known(launched):
-    assert nodes(launched) or others(launched)
+    assert list(nodes(launched)) or others(launched)
     for node in nodes(launched):
         assert node['executable'] in EXECUTABLES
     for executable, node in others(launched).items():
@@ -184,6 +209,25 @@ def test_every_file_of_a_launch_file_exists_and_is_of_its_node(launched):
                 if name in ('**', node['name']):
                     assert set(parameters) <= known, f'{file}: {name}'
         assert Path(files[0]).name == f'{node["executable"]}.yaml'
+
+
+def test_nodes_that_share_a_process_are_given_what_they_are_given_apart(monkeypatch, tmp_path):
+    launched = Launch(monkeypatch, tmp_path).run(LAUNCH / 'identify.launch.py')
+    made = {'apart': {}, 'together': {}}
+    for one in launched:
+        if one.kind == 'Node':
+            together = one.named['executable'] == COMPOSED
+            for node in composed(one) if together else [one.named]:
+                made['together' if together else 'apart'][node['name']] = [
+                    source if isinstance(source, (str, dict)) else positional_name(source)
+                    for source in node['parameters']]
+    monitor = made['apart'].pop('monitor_node')
+    assert monitor[-1].keys() == {'plan'}
+    for kind in made.values():
+        for name, (*files, values) in kind.items():
+            kind[name] = [*files, {key: positional_name(value) for key, value in values.items()}]
+    assert made['apart'] == made['together']
+    assert made['apart'].keys() == KINDS.keys()
 
 
 def test_every_argument_that_is_used_is_declared(launched):

@@ -76,21 +76,39 @@ class Ros:
         arguments = ['-r', f'__node:={name}']
         for rule in remap:
             arguments += ['-r', rule]
-        if parameters:
-            file = self.folder / f'{name}.yaml'
-            file.write_text(yaml.safe_dump({f'/{name}': {'ros__parameters': parameters}}))
-            arguments += ['--params-file', str(file)]
-        with (self.folder / f'{name}.log').open('ab') as output:
+        return self._begin(name, module, ['--ros-args', *arguments, *self._given(name, parameters)])
+
+    def start_together(self, parameters):
+        """Start nodes in one process, ``sysid_nodes``; returns it.
+
+        Args:
+            parameters: ROS parameters of each node by its name.
+        """
+        words = []
+        for name, given in parameters.items():
+            words += [name, *self._given(name, given)]
+        return self._begin('sysid_nodes', 'sysid_nodes', words, parameters)
+
+    def _given(self, name, parameters):
+        """Arguments that give a node its parameters."""
+        if not parameters:
+            return []
+        file = self.folder / f'{name}.yaml'
+        file.write_text(yaml.safe_dump({f'/{name}': {'ros__parameters': parameters}}))
+        return ['--params-file', str(file)]
+
+    def _begin(self, key, module, arguments, nodes=()):
+        with (self.folder / f'{key}.log').open('ab') as output:
             process = subprocess.Popen(
-                [sys.executable, '-c', NODE, f'sysid_ros.nodes.{module}', '--ros-args', *arguments],
+                [sys.executable, '-c', NODE, f'sysid_ros.nodes.{module}', *arguments],
                 stdout=output, stderr=subprocess.STDOUT, env=node_environment(self.domain),
                 cwd=self.folder,
                 start_new_session=True,
             )
-        self.processes[name] = process
+        self.processes[key] = process
         # They found the process before it, or nobody.
-        for key in [key for key in self._clients if _node(key) == name]:
-            self._destroy(self._clients.pop(key))
+        for known in [known for known in self._clients if _node(known) in (key, *nodes)]:
+            self._destroy(self._clients.pop(known))
         return process
 
     def go_first(self):
