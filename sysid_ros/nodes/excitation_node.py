@@ -104,7 +104,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self.keep(lambda server: server.destroy() or True, self._server)
         # The first line of a log takes long. It is not one of a motion.
         self.get_logger().info(f'Motions of {robot.name} go to {settings.output}.')
-        self._timer = self.every(_IDLE, self._tick)
+        self._ticks = self.every(_IDLE, self._tick)
 
     def deactivate(self) -> None:
         """Come to rest."""
@@ -215,7 +215,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             prepare_goal, request, self._folder, self._designer, self._beginning(),
             self._taken.reaction_time, self._markers.show)
         self._feedback(self._observer.seen())
-        self._set_tick_period(1.0 / self._taken.rate)
+        self._ticks.change_period(1.0 / self._taken.rate)
 
     def _adjust(self) -> None:
         """Parameters that have changed since the last motion."""
@@ -255,7 +255,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         session, moment = self._session, now()
         if session is None:
             return
-        late = max(moment - self._ticked - 1e-9 * self._timer.timer_period_ns, 0.0)
+        late = max(moment - self._ticked - self._ticks.period, 0.0)
         self._ticked = moment
         for request, _ in self._stop_requests.take():
             self._obey(request)
@@ -275,12 +275,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
         self._tell(moment, seen)
         # A robot that is held by torques needs them as often as one in motion.
         busy = self.working() or session.holding
-        self._set_tick_period(1.0 / self._taken.rate if busy else _IDLE)
-
-    def _set_tick_period(self, period: float) -> None:
-        """Tick as often as there is need to."""
-        if self._timer.timer_period_ns != round(period * 1e9):
-            self._timer.timer_period_ns = round(period * 1e9)
+        self._ticks.change_period(1.0 / self._taken.rate if busy else _IDLE)
 
     def _serve_goal(self, moment: float, seen: Observation) -> None:
         """What the client wants, and what the worker has found out."""

@@ -9,12 +9,13 @@ subscriptions hold, and lets the executor have its turn in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 
 # Time between turns of the executor in [s].
 _TURN = 0.005
@@ -49,7 +50,11 @@ class FastLane:
 
 
 class _Unwatched(CallbackGroup):
-    """Entities that no executor waits for."""
+    """Entities that no executor waits for.
+
+    Executors that build a set of what they wait for ask the group; those that are told of events
+    do not, and are given :func:`watched` subscriptions alone.
+    """
 
     def can_execute(self, entity: Any) -> bool:
         """Never."""
@@ -93,6 +98,13 @@ class PolledSubscription:
                 message, info = found
                 taken.append((message, int(info['received_timestamp'])))
         return taken
+
+
+def watched(subscriptions: Iterable[Subscription[Any]]) -> Iterator[Subscription[Any]]:
+    """Subscriptions but those that are polled."""
+    return (
+        subscription for subscription in subscriptions
+        if not isinstance(subscription.callback_group, _Unwatched))
 
 
 def _ignore(_: Any) -> None:

@@ -11,22 +11,23 @@ import functools
 import gc
 import inspect
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.timer import Timer
+from rclpy.subscription import Subscription
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
 from sysid_ros.nodes.activation import Activation
-from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription
+from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription, watched
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
 from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
+from sysid_ros.nodes.schedule import Recurring, Schedule
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.nodes.sole_node import SoleNode
 
@@ -80,6 +81,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
         self._fault, self._priority = '', 0
+        self._schedule = Schedule(self)
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
@@ -128,6 +130,11 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         return DiagnosticStatus.OK, 'all is well', {}
 
     # What a node uses
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription[Any]]:
+        """Those that an executor waits for."""
+        return watched(super().subscriptions)
 
     @property
     def settings(self) -> Settings:
@@ -193,18 +200,15 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         """The name of another node or an action, with the namespace of this one if it has none."""
         return name if name.startswith('/') else f'{self.get_namespace().rstrip("/")}/{name}'
 
-    def every(self, period: float, callback: Callable[[], None]) -> Timer:
+    def every(self, period: float, callback: Callable[[], None]) -> Recurring:
         """Call back every so many seconds, by the steady clock, until cleaned up."""
-        # Not the node's clock, which stands still when simulated time does.
-        timer = self.create_timer(period, self.guarded(callback), clock=_steady_clock())
-        self._entities.append((self.destroy_timer, timer))
-        return timer
+        recurring = self._schedule.add(period, self.guarded(callback))
+        self._entities.append((self._schedule.remove, recurring))
+        return recurring
 
     def loop(self, period: float, callback: Callable[[], None]) -> None:
-        """Call back every so many seconds in a fast lane of the process, until cleaned up.
-
-        It needs the thread for itself, as nodes that move a robot have it.
-        """
+        """Call back every so many seconds in a fast lane of the process, until cleaned up."""
+        # It needs its thread for itself.
         assert self.moves_robot
         self.lane = FastLane(period, self.guarded(callback))
 
@@ -381,13 +385,6 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             state=Heartbeat.ERROR if self._fault else state, message=self._fault)
         self._sole.know_again(heartbeat)
         self._heartbeat.publish(heartbeat)
-
-
-@functools.cache
-def _steady_clock() -> Any:
-    from rclpy.clock import Clock, ClockType  # noqa: PLC0415 (once)
-
-    return Clock(clock_type=ClockType.STEADY_TIME)
 
 
 def now() -> float:

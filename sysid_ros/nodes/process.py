@@ -19,11 +19,12 @@ from types import FrameType
 from typing import Any
 
 import rclpy
-from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from sysid_ros.errors import SysidError
+from sysid_ros.nodes.executor import make_executor
 from sysid_ros.nodes.node import SysidNode, now
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
 
@@ -123,7 +124,7 @@ def _spin_or_end(nodes: Sequence[SysidNode[Any]], ending: _Ending) -> None:
 
 
 def _spin(nodes: Sequence[SysidNode[Any]], ending: _Ending) -> None:
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     for node in nodes:
         executor.add_node(node)
     activations = _start(nodes, ending)

@@ -15,7 +15,7 @@ from sysid_ros.recording.live.joint_states import LiveSettings
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.model import RobotModel
 
-_POLL_PERIOD = 0.02
+_POLL_PERIOD = 0.05
 # Joint states older than this say nothing of now, in [s].
 _STALE = 0.5
 # How long joints have to stay where they are, in [s].

@@ -1,0 +1,127 @@
+"""Callbacks of a node at fixed periods, all behind one timer.
+
+An executor has work with every timer that it waits for, and with each time that one is due. So all
+are called by one timer, and those whose periods are multiples of one another in one go. Periods are
+those of the steady clock: simulated time may stand still.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+
+# What is due so soon in [ns] is called at once, and the shortest wait in [ns].
+_SOON, _LEAST = 200_000, 1_000
+
+
+class Recurring:
+    """A callback of a schedule, which makes it.
+
+    Args:
+        schedule: The schedule.
+        period: Time between calls in [s].
+        callback: Must not raise.
+
+    Attributes:
+        due: When it is called next by the steady clock in [ns]; None while it is cancelled.
+    """
+
+    def __init__(self, schedule: Schedule, period: float, callback: Callable[[], None]) -> None:
+        self._schedule, self._period, self.callback = schedule, round(1e9 * period), callback
+        self.due: int | None = None
+
+    @property
+    def period(self) -> float:
+        """Time between calls in [s]."""
+        return 1e-9 * self._period
+
+    def change_period(self, period: float) -> None:
+        """Call back at another period in [s] from now on."""
+        if round(1e9 * period) != self._period:
+            self._period = round(1e9 * period)
+            self.reset()
+
+    def cancel(self) -> None:
+        """Call back no more until it is reset."""
+        self.due = None
+        self._schedule.plan()
+
+    def reset(self) -> None:
+        """Call back from now on, after a period at the latest."""
+        self.move_on(time.monotonic_ns())
+        self._schedule.plan()
+
+    def move_on(self, moment: int) -> None:
+        """Be due at the first whole multiple of the period after a time in [ns]."""
+        # Calls that were missed are not made up for.
+        since = moment - self._schedule.origin
+        self.due = moment + self._period - since % self._period
+
+
+class Schedule:
+    """Callbacks of one node, called in the thread that its executor runs in.
+
+    Args:
+        node: The node.
+
+    Attributes:
+        origin: Time that multiples of periods are counted from, by the steady clock in [ns].
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node, self.origin = node, time.monotonic_ns()
+        self._recurring: list[Recurring] = []
+        self._timer: Timer | None = None
+        self._calls = False
+
+    def add(self, period: float, callback: Callable[[], None]) -> Recurring:
+        """Call back at a period.
+
+        Args:
+            period: Time between calls in [s].
+            callback: Must not raise.
+        """
+        recurring = Recurring(self, period, callback)
+        self._recurring.append(recurring)
+        recurring.reset()
+        return recurring
+
+    def remove(self, recurring: Recurring) -> bool:
+        """Forget a callback; whether it was known."""
+        known = recurring in self._recurring
+        if known:
+            self._recurring.remove(recurring)
+            recurring.cancel()
+        return known
+
+    def plan(self) -> None:
+        """Set the timer to what is due next."""
+        if self._calls:
+            return
+        dues = [recurring.due for recurring in self._recurring if recurring.due is not None]
+        if not dues:
+            if self._timer is not None:
+                self._timer.cancel()
+            return
+        wait = max(min(dues) - time.monotonic_ns(), _LEAST)
+        if self._timer is None:
+            self._timer = self._node.create_timer(
+                1e-9 * wait, self._call, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        else:
+            self._timer.timer_period_ns = wait
+            self._timer.reset()
+
+    def _call(self) -> None:
+        """Call back what is due."""
+        self._calls = True
+        moment = time.monotonic_ns() + _SOON
+        for recurring in tuple(self._recurring):
+            if recurring.due is not None and recurring.due <= moment:
+                recurring.move_on(moment)
+                recurring.callback()
+        self._calls = False
+        self.plan()
