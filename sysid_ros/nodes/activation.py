@@ -14,6 +14,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.task import Future
 
+from sysid_ros.nodes.waiting import done
+
 if TYPE_CHECKING:
     from sysid_ros.nodes.node import SysidNode
 
@@ -93,7 +95,7 @@ class Activation:
         wanted = request.transition
         if _is(wanted, _ACTIVATE) and self._node.inactive:
             self._unanswered += 1
-            response.success = bool(await self.request())
+            response.success = bool(await done(self.request()))
             self._unanswered -= 1
             return response
         pending = self.pending

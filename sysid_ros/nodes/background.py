@@ -17,6 +17,7 @@ from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import SysidNode
 from sysid_ros.nodes.refusal import RefusedError
+from sysid_ros.nodes.waiting import done
 
 Result = TypeVar('Result')
 
@@ -53,10 +54,10 @@ class Background:
             What it returns; what it raises is raised here.
         """
         job = self._thread.submit(work, *arguments)
-        done: Future[None] = Future()
-        self._waiting.append((job, done))
+        ended: Future[None] = Future()
+        self._waiting.append((job, ended))
         self._timer.reset()
-        await done
+        await done(ended)
         return job.result()
 
     def serve(
@@ -89,10 +90,10 @@ class Background:
     def _collect(self) -> None:
         """Wake coroutines whose work is done; futures are set in the executor's thread only."""
         waiting, self._waiting = self._waiting, []
-        for job, done in waiting:
+        for job, ended in waiting:
             if job.done():
-                done.set_result(None)
+                ended.set_result(None)
             else:
-                self._waiting.append((job, done))
+                self._waiting.append((job, ended))
         if not self._waiting:
             self._timer.cancel()
