@@ -22,6 +22,7 @@ class FitProcess:
 
     Args:
         warm_up: Compiled functions to load before the job; None for those that it needs.
+        early: Whether modules are loaded at once; what to warm up is told by :meth:`prepare`.
 
     Attributes:
         stage: What is being done, in words.
@@ -32,16 +33,16 @@ class FitProcess:
         error: Why there is no result, and of which class the error was.
     """
 
-    def __init__(self, warm_up: WarmUpJob | None = None) -> None:
+    def __init__(self, warm_up: WarmUpJob | None = None, *, early: bool = False) -> None:
         self.stage, self.progress = 'Starting', 0.0
-        self.ready = warm_up is None
-        self._kept_ready, self._begun = warm_up is not None, False
+        self._kept_ready, self._begun = early or warm_up is not None, False
+        self.ready = not self._kept_ready
         self.result: dict[str, Any] | None = None
         self.error = self.kind = ''
         self._rest = b''
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see _close)
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker'],
+            [sys.executable, '-m', 'sysid_ros.nodes.fit_worker', *(['--early'] if early else [])],
             # Ends with us: the pipe closes, however we end.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
             env=_environment(),
@@ -50,6 +51,14 @@ class FitProcess:
         os.set_blocking(self._process.stdout.fileno(), False)
         if warm_up is not None:
             self._order(warm_up)
+
+    def prepare(self, warm_up: WarmUpJob) -> None:
+        """Load compiled functions before there is a job.
+
+        Raises:
+            OSError: The process has ended.
+        """
+        self._order(warm_up)
 
     @property
     def lost(self) -> bool:

@@ -1,13 +1,15 @@
 """A process that fits or judges once, so that whoever asked for it has time for other things.
 
 It takes orders by lines of JSON on standard input, a word and a job: ``warm_up`` as often as
-wanted, then ``fit`` or ``judge`` once. It reports by lines of JSON on standard output, takes one
-thread and a low priority, but for a warm-up that somebody waits for, and ends when its standard
-input does: with the process that started it, in whatever way that ends.
+wanted, then ``fit`` or ``judge`` once; with ``--early`` it loads its modules before the first one.
+It reports by lines of JSON on standard output, takes one thread and a low priority, but for a
+warm-up that somebody waits for, and ends when its standard input does: with the process that
+started it, in whatever way that ends.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import queue
@@ -18,6 +20,7 @@ from typing import Any
 # Reception comes first.
 _NICENESS = 10
 _BLOCK = 1 << 16
+_EARLY = '--early'
 
 # Standard output as it was at the beginning.
 _REPORTS = os.fdopen(os.dup(1), 'w', encoding='utf-8')
@@ -33,6 +36,9 @@ def main() -> int:
     os.dup2(2, 1)
     orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    if _EARLY in sys.argv:
+        importlib.import_module('sysid_ros.runs.fit_job')
+        importlib.import_module('sysid_ros.runs.warm_up')
     # Takes a second: only now that nothing else has to be done first.
     from sysid_ros.errors import SysidError
 

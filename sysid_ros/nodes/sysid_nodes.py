@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean
+from sysid_ros.nodes.fit_standby import begin_early
 from sysid_ros.nodes.node import SysidNode
 from sysid_ros.nodes.process import run
 
@@ -25,6 +26,8 @@ KINDS = {
     'identification_node': 'IdentificationNode', 'model_server': 'ModelServer',
     'excitation_node': 'ExcitationNode',
 }
+# The one that needs a process for fits.
+_FITS = 'identification_node'
 _ALL = '--ros-args'
 # Beginnings of options of ROS that no value follows.
 _SWITCHES = ('--enable-', '--disable-')
@@ -102,6 +105,8 @@ def main() -> int:
     except SysidError as error:
         print(error, file=sys.stderr)
         return 1
+    if _FITS in own:
+        begin_early()
     return run(*node_makers(own), arguments=[sys.argv[0], *common])
 
 

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import pytest
 
 from sysid_ros.demo.node_processes import node_environment
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.nodes import fit_standby
 from sysid_ros.nodes.sysid_nodes import KINDS, arguments_of_nodes, node_makers
+from sysid_ros.runs.job import WarmUpJob
 
 # A node that ticks, beside one whose callbacks take long, run as the command line says.
 PROGRAM = """
@@ -132,3 +135,46 @@ def test_where_one_cannot_be_configured_all_end_and_it_is_said_why(program):
     assert 'it cannot be configured' in printed
     # Every thread has ended.
     assert printed.splitlines()[-1].endswith(']')
+
+
+class PaperProcess:
+    """Stands for a process of fits.
+
+    Attributes:
+        made: All that were made.
+    """
+
+    made: ClassVar = []
+    ended = ready = False
+    stage = 'Starting'
+
+    def __init__(self, warm_up=None, *, early=False):
+        self.warm_up, self.early, self.killed = warm_up, early, False
+        self.made.append(self)
+
+    def prepare(self, warm_up):
+        if self.ended:
+            raise BrokenPipeError
+        self.warm_up = warm_up
+
+    def poll(self):
+        return False
+
+    def kill(self):
+        self.killed = True
+
+
+@pytest.mark.parametrize('ended', [False, True])
+def test_a_process_that_was_begun_early_is_for_the_first_fit_unless_it_ended(monkeypatch, ended):
+    monkeypatch.setattr(fit_standby, 'FitProcess', PaperProcess)
+    monkeypatch.setattr(PaperProcess, 'made', [])
+    monkeypatch.setattr(PaperProcess, 'ended', ended)
+    fit_standby.begin_early()
+    for _ in range(2):
+        fit_standby.FitStandby(WarmUpJob(estimator='entropic', closed=False)).start()
+    first, *others = PaperProcess.made
+    assert first.early and first.killed == ended
+    assert len(others) == 1 + ended
+    assert not any(other.early for other in others)
+    for process in others if ended else [first, *others]:
+        assert process.warm_up.awaited and process.warm_up.estimator == 'entropic'
