@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 from pydantic import Field
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
@@ -195,7 +195,7 @@ class ChangeDetector:
         probability = min(self.settings.false_alarms_per_hour / tests, 0.5)
         return tuple(
             _Hypothesis(kind, where, columns, self.base.matrix[:, columns], tested,
-                        float(chi2.isf(probability, tested)))
+                        float(chdtri(tested, probability)))
             for kind, where, columns, tested in chosen
         )
 
@@ -312,7 +312,7 @@ class ChangeDetector:
                 key=lambda pair: pair[0])
             freedom = max(everything.tested - len(hypothesis.columns), 1)
             left = segment.whole - statistic
-            if statistic > hypothesis.threshold and left <= chi2.isf(_MISNAMED, freedom):
+            if statistic > hypothesis.threshold and left <= chdtri(freedom, _MISNAMED):
                 change = self._change(segment, hypothesis, statistic)
                 sure = abs(change.values[0]) > _SIGNIFICANT * change.deviations[0]
                 if sure or hypothesis.kind != 'payload':
