@@ -1,12 +1,16 @@
 """What the nodes of one robot take while it rests, is recorded, and moves: seven joints at 1 kHz.
 
-Monitor, model server, identification and excitation run with their default parameters, but for a
-real-time priority where that is allowed: what else a machine does is not measured. A process that
-is not counted is the robot, and follows what it is told. Counted is what the nodes and all that
-they start take together: time of processors, and memory, of which pages that several processes
-share count once (PSS). Then the time from the start until all are active, a fit through the node
-against the same by ``sysid fit``, and how soon stops are answered. Start and fits have no such
-priority: their figures are of a machine that does nothing else.
+    python benchmarks/ros_load.py [apart] [composed]
+
+Each node has a process of its own, or all but the monitor share one (`sysid_nodes`); both unless
+one is named. Monitor, model server, identification and excitation run with their default
+parameters, but for a real-time priority where that is allowed: what else a machine does is not
+measured. A process that is not counted is the robot, and follows what it is told. Counted is what
+the nodes and all that they start take together: time of processors, and memory, of which pages that
+several processes share count once (PSS). Then the time from the start until all are active, a fit
+through the node against the same by ``sysid fit``, how soon stops are answered, and how evenly
+set-points come. Start and fits have no such priority: their figures are of a machine that does
+nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +37,11 @@ from sysid_ros.errors import ConfigurationError
 RATE, SECONDS, FITS, STOPS = 1000.0, 20.0, 3, 100
 CPU_BARS = {'idle': 20.0, 'recording': 30.0, 'exciting': 45.0}
 MEMORY_BAR, START_BAR, FIT_BAR, STOP_BAR = 600.0, 4.0, 1.3, 10.0
-NODES = ('monitor_node', 'model_server', 'identification_node', 'excitation_node')
+# Longest interval in [ms] that all but one of a thousand set-points keep: twice the period.
+SETPOINT_BAR = 10.0
+# How nodes run, and the process that those which share one are in.
+KINDS, SHARED = ('apart', 'composed'), 'sysid_nodes'
+NODES = ('monitor_node', 'identification_node', 'model_server', 'excitation_node')
 # Part of a recording that a fit through the node is judged by.
 HOLDOUT = '0.25'
 # Real-time priorities of the robot and the nodes.
@@ -101,33 +109,51 @@ class Load:
 
     Args:
         ros: The session.
+        composed: Whether all but the monitor share a process.
     """
 
-    def __init__(self, ros: Any) -> None:
+    def __init__(self, ros: Any, *, composed: bool) -> None:
         from rclpy.node import Node
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from trajectory_msgs.msg import JointTrajectory
 
+        from sysid_ros.nodes.fast_lane import PolledSubscription
         from sysid_ros.nodes.robot_operator import Operator
 
-        self.ros = ros
+        self.ros, self.composed = ros, composed
         self.node = Node('operator', context=ros.context)
         self.operator = Operator(self.node, PATIENCE)
+        self._setpoints = PolledSubscription(self.node, JointTrajectory, 'reference', QoSProfile(
+            depth=round(SECONDS * RATE), reliability=ReliabilityPolicy.BEST_EFFORT), raw=True)
 
     def start(self, parameters: dict[str, dict[str, Any]]) -> float:
         """Start all nodes; the time until the last one is active in [s]."""
         begin = time.monotonic()
-        for name in NODES:
-            self.ros.start(name, parameters[name] | {'realtime_priority': NODE_PRIORITY})
+        given = {
+            name: parameters[name] | {'realtime_priority': NODE_PRIORITY} for name in NODES}
+        monitor, *others = NODES
+        self.ros.start(monitor, given[monitor])
+        if self.composed:
+            self.ros.start_together({name: given[name] for name in others})
+        else:
+            for name in others:
+                self.ros.start(name, given[name])
         self.operator.wait_for_nodes(NODES)
         return time.monotonic() - begin
 
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """Names of the processes that were started."""
+        return (NODES[0], SHARED) if self.composed else NODES
+
     def end(self) -> None:
         """End all nodes."""
-        for name in NODES:
+        for name in self.leaders:
             self.ros.stop(name, seconds=30.0)
 
     def processes(self) -> Iterator[int]:
         """Ids of the nodes and of all that they started: each leads a session of its own."""
-        leaders = {self.ros.processes[name].pid for name in NODES}
+        leaders = {self.ros.processes[name].pid for name in self.leaders}
         for folder in Path('/proc').glob('[0-9]*'):
             try:
                 if int(stat(folder)[3]) in leaders:
@@ -153,6 +179,10 @@ class Load:
             lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
             kilobytes += next(int(line.split()[1]) for line in lines if line.startswith('Pss:'))
         return kilobytes / 1024.0
+
+    def setpoint_intervals(self) -> np.ndarray:
+        """Times between the set-points since the last call in [ms]."""
+        return 1e-6 * np.diff([received for _, received in self._setpoints.take()])
 
     @contextlib.contextmanager
     def motion(self) -> Iterator[Any]:
@@ -262,14 +292,14 @@ def stop_times(load: Load) -> list[float]:
     return times
 
 
-def measure(ros: Any) -> list[dict[str, Any]]:
-    """All figures."""
+def measure(ros: Any, kind: str) -> list[dict[str, Any]]:
+    """All figures of one kind of processes."""
     parameters = prepare(ros.folder)
     with (ros.folder / 'robot.log').open('wb') as log:
         ros.processes['robot'] = subprocess.Popen(
             [sys.executable, __file__, '--robot'], env=node_environment(ros.domain), stderr=log,
             start_new_session=True)
-    load = Load(ros)
+    load = Load(ros, composed=kind == 'composed')
     # Compiled functions are loaded from files that the first start may have to write.
     load.start(parameters)
     load.end()
@@ -283,23 +313,31 @@ def measure(ros: Any) -> list[dict[str, Any]]:
             load.operator.begin_recording(name)
         if name == 'exciting':
             with load.motion():
+                load.setpoint_intervals()
                 shares[name], memories[name] = load.share(SECONDS), load.memory()
+                intervals = load.setpoint_intervals()
         else:
             shares[name], memories[name] = load.share(SECONDS), load.memory()
         if name != 'idle':
             load.operator.end_recording()
-        print(f'{name}: {shares[name]:.1f} % of a core, {memories[name]:.0f} MB', flush=True)
+        print(f'{kind}, {name}: {shares[name]:.1f} % of a core, {memories[name]:.0f} MB',
+              flush=True)
+    print(f'set-points come every {np.median(intervals):.2f} ms (median), '
+          f'{np.percentile(intervals, 99.9):.2f} ms (99.9 %), {intervals.max():.2f} ms (longest)')
     through, alone = fit_times(load)
     stops = stop_times(load)
     print(f'active after {started:.2f} s; a fit takes {through:.2f} s through the node, '
           f'{alone:.2f} s by the command line; stops are answered in {np.median(stops):.2f} ms '
-          f'(median), {np.percentile(stops, 99):.2f} ms (99 %), {max(stops):.2f} ms (longest)')
-    return figures(shares, max(memories.values()), started, (through, alone), stops)
+          f'(median), {np.percentile(stops, 99):.2f} ms (99 %), {max(stops):.2f} ms (longest)',
+          flush=True)
+    load.end()
+    return figures(
+        kind, shares, max(memories.values()), started, (through, alone), stops, intervals)
 
 
 def figures(
-    shares: dict[str, float], memory: float, started: float, fits: tuple[float, float],
-    stops: list[float],
+    kind: str, shares: dict[str, float], memory: float, started: float,
+    fits: tuple[float, float], stops: list[float], intervals: np.ndarray,
 ) -> list[dict[str, Any]]:
     """What was measured, with bars."""
     ratio, p99 = fits[0] / fits[1], float(np.percentile(stops, 99))
@@ -311,9 +349,12 @@ def figures(
         ('start of all nodes to active', started, 's', START_BAR),
         ('a fit through the node', ratio, 'times that of the command line', FIT_BAR),
         (f'stop answers, 99 % of {len(stops)}', p99, 'ms', STOP_BAR),
+        (f'intervals of set-points, 99.9 % of {len(intervals)}',
+         float(np.percentile(intervals, 99.9)), 'ms', SETPOINT_BAR),
     ]
     return [
-        {'name': name, 'value': value, 'unit': unit, 'bar': f'<= {bar:g}', 'ok': value <= bar}
+        {'name': f'{kind}: {name}', 'value': value, 'unit': unit, 'bar': f'<= {bar:g}',
+         'ok': value <= bar}
         for name, value, unit, bar in found]
 
 
@@ -322,8 +363,11 @@ def main() -> int:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     if '--robot' in sys.argv:
         be_robot()
-    with ros_throughput.session() as ros:
-        print(json.dumps(measure(ros)))
+    found: list[dict[str, Any]] = []
+    for kind in [word for word in sys.argv[1:] if word in KINDS] or KINDS:
+        with ros_throughput.session() as ros:
+            found += measure(ros, kind)
+    print(json.dumps(found))
     return 0
 
 
