@@ -31,6 +31,8 @@ from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
 # Longest time that a node may take to come to rest, and longest sleep between looks at signals.
 _GRACE = 5.0
 _LOOK = 0.1
+# Time in [s] that goes on after the last node has settled.
+_DELIVERY = 0.1
 # Longest time in [s] that one thread keeps Python's lock while others want it: one that writes a
 # bag or verifies a motion must hold up neither an answer nor a robot.
 _SWITCH_INTERVAL = 0.0005
@@ -138,11 +140,13 @@ def _spin(nodes: Sequence[SysidNode[Any]], ending: _Ending) -> None:
         node.activation.withdraw()
         if node.active:
             node.trigger_deactivate()
-    deadline = now() + _GRACE
-    while not all(_settled(node) for node in nodes) and (
-        now() < deadline and not ending.hurried
-    ):
+    busy = now()
+    deadline = busy + _GRACE
+    # Answers that were given leave the executor a little later.
+    while now() < min(busy + _DELIVERY, deadline) and not ending.hurried:
         _spin_once(executor, nodes)
+        if not all(_settled(node) for node in nodes):
+            busy = now()
     for node in nodes:
         if node.configured:
             node.trigger_cleanup()
