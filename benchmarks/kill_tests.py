@@ -1,6 +1,6 @@
 """SIGKILL of each node but the robot in mid-motion: how long until the robot is at rest?
 
-    python benchmarks/kill_tests.py [--times 20]
+    python benchmarks/kill_tests.py [--times 20] [--composed]
 
 The bar: half a second after the monitor's reaction time at the latest, every time.
 """
@@ -23,11 +23,13 @@ BRAKING = 0.5
 PRIORITY = 10
 
 
-def measure(times: int) -> dict[str, list[float]]:
-    """Times to rest in [s] by the node that was killed."""
-    rest: dict[str, list[float]] = {victim: [] for victim in kill_rig.VICTIMS}
+def measure(times: int, composed: bool) -> dict[str, list[float]]:
+    """Times to rest in [s] by the node, or the process of several, that was killed."""
     random = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder, kill_rig.kill_rig(Path(folder) / 'demo') as rig:
+    with tempfile.TemporaryDirectory() as folder, kill_rig.kill_rig(
+        Path(folder) / 'demo', composed=composed
+    ) as rig:
+        rest: dict[str, list[float]] = {victim: [] for victim in rig.victims}
         with contextlib.suppress(ConfigurationError):
             # Beside nodes with real-time priority an ordinary process does not hear everything.
             take_priority(PRIORITY)
@@ -47,7 +49,11 @@ def main() -> None:
     """Measure, and print one JSON line last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--times', type=int, default=20)
-    rest = measure(parser.parse_args().times)
+    parser.add_argument(
+        '--composed', action='store_true', help='identification, model server and excitation in '
+        'one process')
+    asked = parser.parse_args()
+    rest = measure(asked.times, asked.composed)
     bar = rest.pop('bar')[0]
     longest = {victim: max(found) for victim, found in rest.items()}
     print(json.dumps([

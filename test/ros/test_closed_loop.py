@@ -76,9 +76,12 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(domain, tmp_path):
     assert not nodes_in(domain)
 
 
-def test_whichever_node_is_killed_in_mid_motion_the_robot_comes_to_rest(domain, tmp_path):
-    with kill_rig.kill_rig(tmp_path / 'demo', domain) as rig:
-        for victim in kill_rig.VICTIMS:
+@pytest.mark.parametrize('composed', [False, True], ids=['apart', 'composed'])
+def test_whichever_node_is_killed_in_mid_motion_the_robot_comes_to_rest(
+    domain, tmp_path, composed
+):
+    with kill_rig.kill_rig(tmp_path / 'demo', domain, composed=composed) as rig:
+        for victim in rig.victims:
             for delay in (0.5, 2.0)[:KILLS]:
                 seconds, speed = rig.trial(victim, delay)
                 assert speed > 0.5

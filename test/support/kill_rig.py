@@ -1,6 +1,8 @@
 """The nodes of the demo, of which one is killed in mid-motion: when is the robot at rest?"""
 
 import contextlib
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -12,17 +14,21 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
+from support.ros_session import NODE
 from sysid_ros.action import Excite
 from sysid_ros.demo.folder import prepare, share
-from sysid_ros.demo.node_processes import NodeProcesses
+from sysid_ros.demo.node_processes import NodeProcesses, node_environment
 from sysid_ros.msg import ExcitationStatus
 from sysid_ros.nodes.fast_lane import PolledSubscription
+from sysid_ros.nodes.sysid_nodes import KINDS
 from sysid_ros.settings import load_yaml
 
 VICTIMS = (
     'excitation_node', 'monitor_node', 'computed_torque_controller', 'identification_node',
     'model_server',
 )
+# Nodes that may share a process, and that process.
+SHARED, TOGETHER = tuple(KINDS), 'sysid_nodes'
 MOTION = 'held_out'
 # Joints that are slower than this in [rad/s] are at rest; their noise is 0.005.
 REST = 0.04
@@ -40,14 +46,18 @@ class KillRig:
     Args:
         folder: Scratch folder.
         domain: ROS domain.
+        composed: Whether the nodes that may share a process do.
 
     Attributes:
+        victims: What can be killed: nodes, or the process that they share.
         robots: How many robots it took; a new one stands where the first one began.
         unheard: How many trials were repeated because joint states were lost.
     """
 
-    def __init__(self, folder, domain=None):
+    def __init__(self, folder, domain=None, *, composed=False):
         self.folder = prepare(folder)
+        self.victims = VICTIMS if not composed else (
+            TOGETHER, *(name for name in VICTIMS if name not in SHARED))
         self.nodes = NodeProcesses(self.folder, domain)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.nodes.domain)
@@ -62,12 +72,30 @@ class KillRig:
             ExcitationStatus, 'excitation_node/status', self._hear, 10)
         self.t, self.v = [], []
         self.robots, self.unheard = 1, 0
-        for name in ('simulated_robot', *VICTIMS):
+        for name in ('simulated_robot', *self.victims):
             self.start(name)
 
     def start(self, name):
-        parameters = [share() / 'config' / f'{name}.yaml', self.folder / 'nodes.yaml']
-        self.nodes.start(name, name, parameters)
+        if name == TOGETHER:
+            self._start_together()
+        else:
+            self.nodes.start(name, name, self._parameters(name))
+
+    def _parameters(self, name):
+        return [share() / 'config' / f'{name}.yaml', self.folder / 'nodes.yaml']
+
+    def _start_together(self):
+        words = []
+        for name in SHARED:
+            words.append(name)
+            for file in self._parameters(name):
+                words += ['--params-file', str(file)]
+        with (self.folder / 'log' / f'{TOGETHER}.txt').open('ab') as output:
+            # Ended with the others.
+            self.nodes._processes[TOGETHER] = subprocess.Popen(
+                [sys.executable, '-c', NODE, f'sysid_ros.nodes.{TOGETHER}', *words],
+                stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self.folder,
+                env=node_environment(self.nodes.domain), start_new_session=True)
 
     @property
     def reaction(self):
@@ -216,9 +244,9 @@ class KillRig:
 
 
 @contextlib.contextmanager
-def kill_rig(folder, domain=None):
+def kill_rig(folder, domain=None, *, composed=False):
     """A rig that ends with the block."""
-    rig = KillRig(folder, domain)
+    rig = KillRig(folder, domain, composed=composed)
     try:
         yield rig
     finally:
