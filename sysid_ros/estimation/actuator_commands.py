@@ -178,7 +178,7 @@ def _torques(
 def _saturation(
     drives: ActuatedModel, names: list[str], torque: np.ndarray, v: np.ndarray
 ) -> Iterator[str]:
-    """Sentences on joints that are at their torque limits for long, or never where these are found.
+    """Sentences on joints that are at their torque limits for long, which are not to be found.
 
     Raises:
         RecordingError: A joint is at its limits all the time.
@@ -196,16 +196,10 @@ def _saturation(
                 f'the actuator of {name} is at its torque limit all the time, so that nothing of '
                 'its command shows', where='robot.actuators', found=words,
                 fix='Check the unit of the command and of the constants, and the limit')
-        if part > _SATURATED:
+        if part > _SATURATED and not each.free_limits:
             yield (
                 f'the actuator of {name} is at its torque limit ({words}) for '
                 f'{100.0 * part:.0f} % of the time, which tells nothing of its constants')
-        if part == 0.0 and each.free_limits:
-            found = ', '.join(LIMITS[k].name for k in each.free_limits)
-            yield (
-                f'the actuator of {name} never comes to its torque limit as given ({words}), which '
-                f'tells nothing of {found}: record motion that needs more torque, give a smaller '
-                'first guess, or take it out of sought')
 
 
 def _require_right_order(

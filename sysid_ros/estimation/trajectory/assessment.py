@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics
+from sysid_ros.estimation.trajectory.actuator_limits import with_silent_limits_as_given
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -106,6 +107,8 @@ def assess(
         deviation[problem.free] = np.inf
     parameters = problem.parameters
     values = solution.values if solution.status.found_values else parameters.prior
+    values = with_silent_limits_as_given(
+        problem, values, [group[0] for group in _lost(problem, known) if len(group) == 1])
     return Estimate(
         estimator=estimator, settings=settings, status=solution.status,
         parameters=parameters.with_values(values), standard_deviation=deviation,

@@ -47,7 +47,10 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
         return values
     if not status.ok:
         return values
-    free = problem.parameters.free
+    free = problem.parameters.free.copy()
+    if problem.actuated is not None:
+        # No torque that a motion takes tells who makes it.
+        free[problem.actuated.columns] = False
     found = np.where(free, np.clip(found, problem.parameters.lower, problem.parameters.upper),
                      values)
     errors = [np.linalg.norm(rows.torque - rows.regressor @ each) for each in (found, values)]

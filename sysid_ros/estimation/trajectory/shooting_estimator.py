@@ -16,6 +16,7 @@ import numpy as np
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.actuator_constants import free_constants, with_told_constants
+from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.friction_smoothing import smooth_to_begin_with
@@ -155,6 +156,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         if not len(free_constants(problem)):
             return problem
+        problem = with_reachable_limits(problem)
         at = problem.with_values(regression_start(problem))
         found = self.at(at, None)
         known = determined_parameters(at, found.information)

@@ -26,8 +26,9 @@ from sysid_ros.robot.parameters import Parameter, ParameterSet
 DELAY = 'command.delay'
 # Latest arrival of a command in [s]: more is another recording's clock.
 _LATEST = 0.2
-# A constant stays above this part of its first guess.
-_LEAST = 1e-3
+# A constant stays above this part of its first guess, and a limit below so many times it: motion
+# does not depend on limits that it never comes to.
+_LEAST, _MOST = 1e-3, 10.0
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,15 @@ class JointActuator:
         """Its constants as parameters, then those of its limits that are to be found."""
         limits = self.limits
         own = (
-            *zip(self.kind.constants, self.values, strict=True),
-            *((LIMITS[k], limits[k]) for k in self.free_limits))
+            *((constant, value, np.inf) for constant, value in zip(
+                self.kind.constants, self.values, strict=True)),
+            *((LIMITS[k], limits[k], _MOST * limits[k]) for k in self.free_limits))
         return [
             Parameter(
                 f'{self.joint}.{constant.name}',
                 unit_at(robot, self.joint, constant.rotational_unit, constant.linear_unit),
-                value, _lower(constant, value), free=constant.name in self.free)
-            for constant, value in own]
+                value, _lower(constant, value), upper, constant.name in self.free)
+            for constant, value, upper in own]
 
     @property
     def limits(self) -> Limits:

@@ -78,7 +78,7 @@ def actuator_torques(
 
 def torques_along(
     actuated: ActuatedModel, values: np.ndarray, commands: HeldCommand, t: np.ndarray,
-    q: np.ndarray, v: np.ndarray,
+    q: np.ndarray, v: np.ndarray, *, limited: bool = True,
 ) -> np.ndarray:
     """Torques that commands make along a measured motion, in [N·m] or [N], shape ``(T, n)``.
 
@@ -89,8 +89,11 @@ def torques_along(
         t: Times in [s] on the clock of the commands, shape ``(T,)``.
         q: Positions in [rad] or [m], shape ``(T, n)``.
         v: Velocities, shape ``(T, n)``.
+        limited: Whether the drives make no more than they can; otherwise what commands ask for.
     """
     arrays = actuated.arrays(values, np.full(len(values), -1))
+    if not limited:
+        arrays = arrays._replace(limits=np.full_like(arrays.limits, np.inf))
     command = commands.at(t - actuated.delay(values))
     return actuator_torques(
         arrays, np.zeros_like(q), command, np.zeros_like(command), np.stack([q, v], axis=1), 0

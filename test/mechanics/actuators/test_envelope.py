@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
@@ -123,7 +124,8 @@ def test_limits_that_are_to_be_found_are_parameters_behind_the_constants(robot):
     assert names[-4:] == ('hinge.kp', 'hinge.kd', 'hinge.no_load_speed', 'command.delay')
     k = names.index('hinge.no_load_speed')
     assert model.parameters.units[k] == 'rad/s' and model.parameters.free[k]
-    assert 0.0 < model.parameters.lower[k] < 0.01
+    # What nothing depends on does not run away.
+    assert 0.0 < model.parameters.lower[k] < 0.01 and model.parameters.upper[k] == 60.0
     values, slots = model.parameters.prior.copy(), np.full(len(names), -1)
     values[k], slots[k] = 4.5, 7
     found = actuated(model).arrays(values, slots)
@@ -146,11 +148,11 @@ def model_of(robot, sought, stall=TRUTH['stall_torque'], speed=TRUTH['no_load_sp
     return TorqueModel(robot, [ViscousFriction(), Armature(), Actuators((servo,), 0.0)])
 
 
-def simulated(t, command):
-    """Positions by MuJoCo, whose motor gets what the envelope leaves of the servo's torque."""
+def simulated(t, command, scale):
+    """Positions by MuJoCo, whose motor gets what scaled limits leave of the servo's torque."""
     model = mujoco.MjModel.from_xml_string(
         PENDULUM.format(TRUTH['viscous_friction'], TRUTH['armature']))
-    limits = np.inf, TRUTH['stall_torque'], TRUTH['no_load_speed']
+    limits = np.inf, scale * TRUTH['stall_torque'], scale * TRUTH['no_load_speed']
     servo = np.zeros(2)
 
     def drive(_model, data):
@@ -170,26 +172,66 @@ def simulated(t, command):
     return np.array(path)
 
 
-def test_stall_torque_and_no_load_speed_are_found_from_motion_of_another_simulator(robot):
+@pytest.fixture(scope='module')
+def recorded():
+    """Times, commands, and encoder readings of a drive with these limits, and of one without."""
     t = np.arange(round(SECONDS / STEP)) * STEP
     command = 0.9 * np.arcsin(np.sin(2.0 * np.pi * (0.8 * t + 0.1 * t**2)))
-    read = simulated(t, command) + np.random.default_rng(0).normal(0.0, NOISE, len(t))
-    model = model_of(
-        robot, ('stall_torque', 'no_load_speed'), 1.2 * TRUTH['stall_torque'],
-        0.8 * TRUTH['no_load_speed'])
-    names = [f'hinge.{field}' for field in TRUTH]
+    noise = np.random.default_rng(0).normal(0.0, NOISE, len(t))
+    limited, free = (simulated(t, command, scale) + noise for scale in (1.0, 1e3))
+    return t, command, limited, free
+
+
+def problem_of(model, t, command, read):
+    """What is to be found of a recording: friction, armature and the limits that are sought."""
+    names = {f'hinge.{field}' for field in TRUTH}
     parameters = model.parameters.fixed(
         *(name for name in model.parameters.names if name not in names))
-    segment = Segment(
-        t, np.zeros((len(t), 1)),
-        (Observation(Encoder.of(['hinge']), t, read[:, None], np.array([NOISE])),),
-        commands=HeldCommand(t, command[:, None]))
-    estimate = SimulatedLeastSquares().fit(TrajectoryProblem(model, parameters, (segment,)))
+    observation = Observation(Encoder.of(['hinge']), t, read[:, None], np.array([NOISE]))
+    return TrajectoryProblem(model, parameters, (Segment(
+        t, np.zeros((len(t), 1)), (observation,), commands=HeldCommand(t, command[:, None])),))
+
+
+@pytest.mark.parametrize(('stall', 'speed'), [(1.2, 0.8), (0.5, 0.5), (1.5, 1.5)])
+def test_limits_are_found_from_motion_of_another_simulator(robot, recorded, stall, speed):
+    t, command, read, _ = recorded
+    model = model_of(
+        robot, ('stall_torque', 'no_load_speed'), stall * TRUTH['stall_torque'],
+        speed * TRUTH['no_load_speed'])
+    estimate = SimulatedLeastSquares().fit(problem_of(model, t, command, read))
     assert estimate.status.ok
-    index = [estimate.parameters.index(name) for name in names]
-    found, truth = estimate.parameters.values[index], np.array(list(TRUTH.values()))
-    # From guesses that are a fifth off. At the edge viscous friction and the fall of torque with
-    # speed do nearly the same: their sum is known ten times as well.
+    found = np.array([estimate.parameters[f'hinge.{field}'] for field in TRUTH])
+    truth = np.array(list(TRUTH.values()))
+    # At the edge viscous friction and the fall of torque with speed do nearly the same: their sum
+    # is known ten times as well.
     np.testing.assert_allclose(found, truth, rtol=0.03)
     fall = [values[0] + values[2] / values[3] for values in (found, truth)]
     assert fall[0] == pytest.approx(fall[1], rel=2e-3)
+
+
+def test_a_search_for_limits_begins_where_commands_ask_for_more(robot, recorded):
+    t, command, read, _ = recorded
+    given = model_of(robot, ('no_load_speed',), 90.0, 60.0)
+    there = with_reachable_limits(problem_of(given, t, command, read)).parameters
+    # The one that is sought is scaled, the other stays.
+    assert there['hinge.no_load_speed'] < 60.0 and 'hinge.stall_torque' not in there
+    assert there.prior[there.index('hinge.no_load_speed')] == 60.0
+    asked = KP * (np.append(command[0], command[:-1]) - read) - KD * np.gradient(read, t)
+    beyond = np.abs(asked) > 90.0 * (1.0 - np.sign(asked) * np.gradient(read, t)
+                                     / there['hinge.no_load_speed'])
+    assert beyond.mean() == pytest.approx(0.25, abs=0.1)
+    low = problem_of(model_of(robot, ('stall_torque',), 0.5), t, command, read)
+    assert with_reachable_limits(low).parameters['hinge.stall_torque'] == 0.5
+
+
+def test_limits_that_motion_never_comes_to_stay_as_given(robot, recorded):
+    t, command, _, free = recorded
+    model = model_of(robot, ('stall_torque', 'no_load_speed'), 90.0, 60.0)
+    estimate = SimulatedLeastSquares().fit(problem_of(model, t, command, free))
+    assert estimate.status.ok
+    for field in ('stall_torque', 'no_load_speed'):
+        name = f'hinge.{field}'
+        assert estimate.parameters[name] >= model.parameters[name]
+        assert not 0.0 < estimate.standard_deviation[estimate.parameters.index(name)] < np.inf
+    assert estimate.parameters['hinge.viscous_friction'] == pytest.approx(0.15, rel=1e-3)
+    assert any('stall_torque' in note for note in estimate.notes)
