@@ -39,6 +39,7 @@ class FitProcess:
         self.ready = not self._kept_ready
         self.result: dict[str, Any] | None = None
         self.error = self.kind = ''
+        self._reports = list[tuple[str, float]]()
         self._rest = b''
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see _close)
         self._process = subprocess.Popen(
@@ -91,6 +92,11 @@ class FitProcess:
             self._conclude()
         return over
 
+    def new_reports(self) -> list[tuple[str, float]]:
+        """Stages and progress that were reported and not asked for yet, in order."""
+        reports, self._reports = self._reports, []
+        return reports
+
     def kill(self) -> None:
         """End it at once; what it wrote stays where it is."""
         if self._complaints.closed:
@@ -116,6 +122,8 @@ class FitProcess:
         self._begun = said.get('begun', self._begun)
         self.stage = said.get('stage', self.stage)
         self.progress = float(said.get('progress', self.progress))
+        if 'stage' in said or 'progress' in said:
+            self._reports.append((self.stage, self.progress))
         self.result = said.get('result', self.result)
         self.error, self.kind = said.get('error', self.error), said.get('kind', self.kind)
 

@@ -194,12 +194,19 @@ class FitServer:
                 goal.process = self.standby.take(goal.job)
             else:
                 self._feed_back(goal, 'Completing the bag', 0.0)
-        elif not goal.process.poll():
-            self._feed_back(goal, goal.process.stage, goal.process.progress)
-        elif goal.process.lost:
-            goal.process = self.standby.take(goal.job)
         else:
-            result = _result(goal.estimate, goal.process)
+            self._follow(goal, goal.process)
+
+    def _follow(self, goal: _Goal, process: FitProcess) -> None:
+        """Pass on what the process of a fit says, and its result."""
+        over = process.poll()
+        # Stages may be shorter than the time between two looks.
+        for stage, progress in process.new_reports():
+            self._feed_back(goal, stage, progress)
+        if over and process.lost:
+            goal.process = self.standby.take(goal.job)
+        elif over:
+            result = _result(goal.estimate, process)
             self._finish(goal, 'succeed' if result.success else 'abort', result)
             if result.success:
                 self._markers.show(goal.job.folder)

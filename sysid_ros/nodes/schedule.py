@@ -24,7 +24,7 @@ class Recurring:
     Args:
         schedule: The schedule.
         period: Time between calls in [s].
-        callback: Must not raise.
+        callback: What is called; others are called all the same if it raises.
 
     Attributes:
         due: When it is called next by the steady clock in [ns]; None while it is cancelled.
@@ -83,7 +83,7 @@ class Schedule:
 
         Args:
             period: Time between calls in [s].
-            callback: Must not raise.
+            callback: What is called; others are called all the same if it raises.
         """
         recurring = Recurring(self, period, callback)
         self._recurring.append(recurring)
@@ -118,10 +118,15 @@ class Schedule:
     def _call(self) -> None:
         """Call back what is due."""
         self._calls = True
-        moment = time.monotonic_ns() + _SOON
+        moment, failures = time.monotonic_ns() + _SOON, list[Exception]()
         for recurring in tuple(self._recurring):
             if recurring.due is not None and recurring.due <= moment:
                 recurring.move_on(moment)
-                recurring.callback()
+                try:
+                    recurring.callback()
+                except Exception as failure:  # noqa: BLE001 (told below, when all were called)
+                    failures.append(failure)
         self._calls = False
         self.plan()
+        if failures:
+            raise failures[0]

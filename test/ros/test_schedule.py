@@ -92,3 +92,22 @@ def test_a_callback_that_is_removed_is_called_no_more_and_the_others_are(schedul
     calls.clear()
     schedule.spin(0.1)
     assert not calls
+
+
+def test_a_callback_that_raises_holds_up_no_other_and_is_called_again(schedule):
+    calls = {'broken': 0, 'sound': 0}
+
+    def broken():
+        calls['broken'] += 1
+        raise ValueError('told to whoever spins')
+
+    def sound():
+        calls['sound'] += 1
+
+    schedule.add(0.01, broken)
+    schedule.add(0.01, sound)
+    for _ in range(3):
+        # An executor of events logs the error by a function of rclpy that is deprecated.
+        with pytest.raises((ValueError, DeprecationWarning)):
+            schedule.spin(LATE)
+    assert calls == {'broken': 3, 'sound': 3}
