@@ -35,26 +35,32 @@ class GravityCompensation(Node):
         self.create_subscription(
             IdentifiedParameters, 'model_server/identified_parameters', self.take, latched)
         self.create_subscription(JointState, 'joint_states', self.control, 10)
+        self.unsaid: AcknowledgeRevision.Request | None = None
+        self.create_timer(0.5, self.say)
 
     def take(self, message: IdentifiedParameters) -> None:
         """Change to a revision and say so; a better one waits until the robot is at rest."""
         bodies = [pin.Inertia.Zero() for _ in self.model.inertias]
         for name, link in zip(message.link_names, message.link_inertias, strict=True):
             frame = self.model.frames[self.model.getBodyId(name)]
-            central = np.array([
-                [link.ixx, link.ixy, link.ixz],
-                [link.ixy, link.iyy, link.iyz],
-                [link.ixz, link.iyz, link.izz],
-            ])
+            xx, xy, xz, yy, yz, zz = (
+                link.ixx, link.ixy, link.ixz, link.iyy, link.iyz, link.izz)
+            central = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
             com = np.array([link.com.x, link.com.y, link.com.z])
             # A body is all links that are fixed to one joint.
             bodies[frame.parentJoint] += frame.placement.act(pin.Inertia(link.m, com, central))
         for joint in range(1, self.model.njoints):
             self.model.inertias[joint] = bodies[joint]
         self.data = self.model.createData()
-        self.acknowledge.call_async(AcknowledgeRevision.Request(
-            consumer=self.get_fully_qualified_name(), revision=message.revision))
+        self.unsaid = AcknowledgeRevision.Request(
+            consumer=self.get_fully_qualified_name(), revision=message.revision)
         self.get_logger().info(f'revision {message.revision}')
+
+    def say(self) -> None:
+        """Acknowledge a revision; the server may be found later than its parameters."""
+        if self.unsaid is not None and self.acknowledge.service_is_ready():
+            self.acknowledge.call_async(self.unsaid)
+            self.unsaid = None
 
     def control(self, state: JointState) -> None:
         """Torques for one joint state, in its order of joints."""

@@ -24,7 +24,7 @@ from sysid_ros.srv import (
 )
 
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
-LONGEST_LINES = 80
+LONGEST_LINES = 90
 
 
 @pytest.fixture
@@ -118,12 +118,15 @@ def test_a_controller_carries_the_robot_by_the_revision_it_was_given(ros, exampl
         response.success = True
         return response
 
-    ros.client.create_service(AcknowledgeRevision, 'model_server/acknowledge', acknowledge)
     model = TorqueModel(RobotModel.from_urdf(description))
     publisher = ros.client.create_publisher(
         IdentifiedParameters, 'model_server/identified_parameters', LATCHED)
     publisher.publish(parameters_message(model.robot, model.parameters, revision='3'))
     example('gravity_compensation.py', str(description))
+    # It may have parameters before it finds the service.
+    ros.wait(publisher.get_subscription_count)
+    ros.spin(1.0)
+    ros.client.create_service(AcknowledgeRevision, 'model_server/acknowledge', acknowledge)
     ros.wait(lambda: acknowledged)
     assert acknowledged == [('/gravity_compensation', '3')]
     ros.wait(lambda: states)
