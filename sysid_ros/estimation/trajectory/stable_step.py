@@ -104,7 +104,9 @@ def stable_steps(problem: TrajectoryProblem) -> StableSteps:
     least = _LEAST * needed if speed > 0.0 else needed
     if problem.actuated is None and compiled:
         taken = min(max(_accurate_steps(problem, states), int(np.ceil(least))), MOST)
-        return StableSteps(whole, fastest, taken, MOST_NEAR // taken if speed > 0.0 else 1)
+        # Steps that are stable at reversals, too, stay even: cut ones cost a fit more iterations.
+        steep = speed > 0.0 and whole > taken
+        return StableSteps(whole, fastest, taken, MOST_NEAR // taken if steep else 1)
     if problem.actuated is None or speed == 0.0:
         return StableSteps(whole, fastest, min(whole, MOST))
     even, _ = _steps(problem, poses, speed, _ACCURATE)
