@@ -229,8 +229,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
         substeps, near_reversals = self._steps(problem)
         return Shooting(
             substeps=substeps, near_reversals=near_reversals, horizon=horizon,
-            max_iterations=_ROUGH_ITERATIONS,
-            tolerance=max(_ROUGHLY, self.tolerance),
+            max_iterations=_ROUGH_ITERATIONS, tolerance=max(_ROUGHLY, self.tolerance),
             parameter_tolerance=self.parameter_tolerance, integrator=self._integrator)
 
     def _steps(self, problem: TrajectoryProblem) -> tuple[int, int]:
