@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,8 @@ from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.study_checks import require_split
-from sysid_ros.mechanics.tree.inverse_dynamics import compiling_torques
 from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
-from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.judged import digests
 from sysid_ros.runs.report_files import report_source, write_report
 from sysid_ros.runs.run_folder import RunFolder
@@ -102,7 +100,7 @@ def fit_to_folder(
     run_folder = RunFolder.create(folder)
     if write_recordings is not None:
         write_recordings()
-    with drawing or Drawing() as drawing, _compiling(estimator, setup.model.robot):
+    with drawing or Drawing() as drawing, _compiling(estimator):
         run_folder.write_inputs(setup)
         run_folder.write_others(others)
         run_folder.write_validation_settings(validation)
@@ -118,14 +116,9 @@ def fit_to_folder(
             return _write(run_folder, study, evaluation, comparison, drawing, command)
 
 
-@contextmanager
-def _compiling(estimator: str, robot: RobotModel) -> Iterator[None]:
-    """Compile what is needed last, if that was never done, while data is read."""
-    with (
-        compiling() if estimator in _INTERIOR_POINT else nullcontext(),
-        compiling_torques(robot),
-    ):
-        yield
+def _compiling(estimator: str) -> AbstractContextManager[None]:
+    """Compile what an estimator needs last, if that was never done, while data is read."""
+    return compiling() if estimator in _INTERIOR_POINT else nullcontext()
 
 
 def _evaluate(

@@ -7,7 +7,6 @@ at a time, lane by lane; see :mod:`sysid_ros.mechanics.regressor.regressor_kerne
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from sysid_ros.mechanics.regressor.regressor_kernels import (
     put,
     turn,
 )
-from sysid_ros.numerics.compiled_beside import CompiledBeside
 from sysid_ros.numerics.jit import digest
 from sysid_ros.robot.model import RobotModel
 
@@ -60,37 +58,15 @@ def recursive_newton_euler(
         return closed_chain(robot).motion(q, v, a).driven_rows(
             lambda *motion: recursive_newton_euler(robot.opened, inertials, *motion)[..., None]
         )[..., 0]
-    arguments = _arguments(robot, inertials, q, v, a)
-    fill_torque(*arguments)
-    torque: np.ndarray = arguments[-1]
-    return torque @ robot.tree.coupling if robot.tree.is_coupled else torque
-
-
-def compiling_torques(robot: RobotModel) -> AbstractContextManager[None]:
-    """Compile the torques of trees in another process meanwhile, if that was never done.
-
-    See :meth:`~sysid_ros.numerics.compiled_beside.CompiledBeside.compiling`.
-
-    Args:
-        robot: Any robot.
-    """
-    tree = robot if robot.loops is None else robot.opened
-    still = np.zeros((1, len(tree.joint_names)))
-    return fill_torque.compiling(
-        lambda: _arguments(tree, np.zeros(10 * len(tree.body_names)), still, still, still))
-
-
-def _arguments(
-    robot: RobotModel, inertials: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Arguments of :func:`fill_torque` for a tree; the last one is what it writes."""
     q, v, a = tree_motion(robot, q, v, a)
     tree = robot.tree
     every = np.zeros(10 * q.shape[1])
     every[tree.columns] = inertials
-    return (
+    torque = np.empty(q.shape)
+    fill_torque(
         tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute, robot.gravity,
-        every.reshape(-1, 10), q, v, a, np.empty(q.shape))
+        every.reshape(-1, 10), q, v, a, torque)
+    return torque @ tree.coupling if tree.is_coupled else torque
 
 
 @njit(nogil=True, fastmath=REORDERING)
@@ -205,4 +181,4 @@ def _compiled(sources: str) -> Callable[..., Any]:
 
 
 #: See :func:`_fill_torque`.
-fill_torque = CompiledBeside(_compiled(digest(*SOURCES)))
+fill_torque = _compiled(digest(*SOURCES))

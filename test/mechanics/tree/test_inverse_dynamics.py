@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pinocchio as pin
 import pytest
-from numba import typeof
 
 from support import closed_robots
 from sysid_ros.errors import ParameterError
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.regressor.regressor_kernels import LANES
-from sysid_ros.mechanics.tree import inverse_dynamics
-from sysid_ros.mechanics.tree.inverse_dynamics import compiling_torques, recursive_newton_euler
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.robot.model import RobotModel
 
 TREES = 40
@@ -80,26 +76,3 @@ def test_motion_of_other_joints_is_refused(random_urdf, rng):
     motion = random_motion(rng, 1 + len(robot.joint_names))
     with pytest.raises(ParameterError, match='the motion has the wrong shape'):
         recursive_newton_euler(robot, robot.inertial_prior.reshape(-1), *motion)
-
-
-@pytest.mark.parametrize('robot_name', ['gripper', 'four_bar'])
-def test_what_is_compiled_meanwhile_is_what_torques_call(robot_name, request, rng, monkeypatch):
-    """A signature that differs in one array's layout would be compiled in vain."""
-    called, compiled = [], []
-
-    class Recorder:
-        def __call__(self, *arguments):
-            called.append(tuple(map(typeof, arguments)))
-
-        def compiling(self, example):
-            compiled.append(tuple(map(typeof, example())))
-            return nullcontext()
-
-    robot = closed_robots.four_bar() if robot_name == 'four_bar' else request.getfixturevalue(
-        robot_name)
-    motion = closed_robots.smooth_motion(robot, np.linspace(0.0, 1.0, SAMPLES)) \
-        if robot.loops is not None else random_motion(rng, len(robot.joint_names))
-    monkeypatch.setattr(inverse_dynamics, 'fill_torque', Recorder())
-    with compiling_torques(robot):
-        recursive_newton_euler(robot, robot.inertial_prior.reshape(-1), *motion)
-    assert called == compiled
