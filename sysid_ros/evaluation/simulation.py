@@ -15,7 +15,6 @@ import numpy as np
 from sysid_ros.errors import RecordingError
 from sysid_ros.mechanics.forward_dynamics import ForwardDynamics
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.numerics.forked import Arrays, Forked
 from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.recording.dataset import Dataset
 
@@ -183,9 +182,8 @@ def simulate(
         RecordingError: The joints differ, or no stretch has usable torques of all joints.
     """
     stretches = _Segments.of(model, dataset, horizon, most)
-    with Forked(lambda: stretches.run(ForwardDynamics(model, model.parameters.prior))) as other:
-        candidate = stretches.errors(stretches.run(ForwardDynamics(model, values)))
-        prior = stretches.errors(other.result())
+    prior = stretches.run(ForwardDynamics(model, model.parameters.prior))
+    candidate = stretches.run(ForwardDynamics(model, values))
     return simulation_of(
         model, stretches.t, stretches.starts, stretches.q, stretches.v, candidate, prior,
         source=dataset.source)
@@ -263,13 +261,8 @@ class _Segments:
         """Time since the start of a stretch in [s], shape ``(k,)``."""
         return np.arange(self.q.shape[1]) * self.step * self.drive.shape[2]
 
-    def run(self, dynamics: ForwardDynamics) -> Arrays:
-        """Simulate all stretches side by side.
-
-        Returns:
-            Positions and velocities, NaN after a stretch has diverged, each of shape
-            ``(S, k, n)``, and the number of stretches that could not start.
-        """
+    def run(self, dynamics: ForwardDynamics) -> SimulationErrors:
+        """Simulate all stretches side by side."""
         path, speed = np.full_like(self.q, np.nan), np.full_like(self.v, np.nan)
         path[:, 0], speed[:, 0] = self.q[:, 0], self.v[:, 0]
         indefinite = np.linalg.eigvalsh(dynamics.mass_matrix(self.q[:, 0]))[:, 0] <= 0.0
@@ -285,12 +278,7 @@ class _Segments:
                 lost |= ~(np.abs(v) <= fastest).all(axis=1)
             alive, q, v = alive[~lost], q[~lost], v[~lost]
             path[alive, k + 1], speed[alive, k + 1] = q, v
-        return path, speed, np.asarray(indefinite.sum())
-
-    def errors(self, simulated: Arrays) -> SimulationErrors:
-        """Errors of what :meth:`run` gave."""
-        path, speed, indefinite = simulated
-        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite))
+        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite.sum()))
 
     def _advance(
         self, dynamics: ForwardDynamics, q: np.ndarray, v: np.ndarray, drive: np.ndarray
@@ -304,6 +292,7 @@ class _Segments:
         except np.linalg.LinAlgError:
             lost[:] = True
         return q, v, lost
+
 
 
 def _first_rows(dataset: Dataset, length: int, horizon: float, most: int) -> np.ndarray:
