@@ -15,7 +15,7 @@ from sysid_ros.nodes.node import LATCHED, SysidNode
 
 TOPIC = 'robot_description'
 # Longest wait for the description, and time between two looks, in [s].
-_PATIENCE, _LOOK = 5.0, 0.02
+_PATIENCE, _LOOK = 15.0, 0.02
 
 
 def published_description(node: SysidNode[Any], file: Path, patience: float = _PATIENCE) -> str:
