@@ -188,7 +188,7 @@ def _tell_pose(designer: Designer, plan: ExcitationPlan) -> None:
     if pose is None or plan.settings.rest or (pose == middle).all():
         return
     said = ', '.join(
-        f'{name}: {value:.3g}' for name, value, usual in zip(
+        f'{name}: {value:.6g}' for name, value, usual in zip(
             designer.limits.joint_names, pose, middle, strict=True) if value != usual)
     print(
         'In the middle of its ranges the robot touches itself. It is clear of itself, as described '
