@@ -76,3 +76,14 @@ def test_motion_of_other_joints_is_refused(random_urdf, rng):
     motion = random_motion(rng, 1 + len(robot.joint_names))
     with pytest.raises(ParameterError, match='the motion has the wrong shape'):
         recursive_newton_euler(robot, robot.inertial_prior.reshape(-1), *motion)
+
+
+def test_without_weight_a_clock_is_one_scale_of_all_torques(random_urdf, rng):
+    """What a verdict says of robots without weight, and why their clocks leave no trace."""
+    robot = RobotModel.from_urdf(random_urdf(3, 5), gravity=np.zeros(3))
+    phi, clock = robot.inertial_prior.reshape(-1), 1.25
+    q, v, a = random_motion(rng, len(robot.joint_names))
+    torque = recursive_newton_euler(robot, phi, q, v, a)
+    by_clock = recursive_newton_euler(robot, phi, q, v / clock, a / clock**2)
+    np.testing.assert_allclose(
+        clock**2 * by_clock, torque, atol=TOLERANCE * np.abs(torque).max())
