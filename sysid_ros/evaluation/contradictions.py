@@ -142,26 +142,67 @@ class ScoreTest:
         return _is_excluded(log_scale, *self.log_scales[joint])
 
 
-def score_test(problem: RegressionProblem, estimate: Estimate) -> ScoreTest:
+def score_test(
+    problem: RegressionProblem, estimate: Estimate, products: np.ndarray | None = None
+) -> ScoreTest:
     """Score test of the rows against a wrong scale of an effort, zero of a joint, or clock.
 
     Args:
         problem: Rows that were fitted.
         estimate: What was found; its residuals say how far rows are to be believed.
+        products: Those of :func:`score_products`, where they are at hand.
 
     Returns:
         Nothing found where loops are closed, drive gains are sought, or the motion is not at hand.
     """
-    robot = problem.model.robot
-    if problem.motion is None or robot.loops is not None or not estimate.status.found_values:
+    if products is None:
+        products = score_products(problem, estimate)
+    if not products.size:
         return ScoreTest()
-    if (problem.model.at(estimate.parameters.values).gains != 1.0).any():
-        return ScoreTest()
-    evidence = _Evidence(frozen_at(problem, estimate.parameters.values), estimate)
+    evidence = _Evidence(problem.model.robot.joint_names, products)
     found = evidence.selected()
     return ScoreTest(
         tuple(one for one in evidence.described(found) if _is_large(one)), *evidence.log_clock(),
         evidence.log_scales())
+
+
+def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray:
+    r"""Products :math:`A_j^T A_j` of each joint's weighted rows :math:`A_j = [G, g, \tau, C]`.
+
+    G belongs to the prior's steps z, g to the values at z = 0, C to what may be wrong.
+
+    Args:
+        problem: Rows that were fitted.
+        estimate: What was found.
+
+    Returns:
+        Shape ``(n, k, k)``; empty where nothing can be tested.
+    """
+    robot = problem.model.robot
+    if problem.motion is None or robot.loops is not None or not estimate.status.found_values or (
+            problem.model.at(estimate.parameters.values).gains != 1.0).any():
+        return np.empty(0)
+    problem = frozen_at(problem, estimate.parameters.values)
+    rows = np.arange(0, len(problem.torque), -(-len(problem.torque) // _ROWS))
+    assert problem.motion is not None
+    data, parallel = problem.motion.dataset, problem.motion.parallel_filter
+    own = np.stack([np.ones_like(data.v), data.v, np.sign(data.v), data.a], axis=-1)
+    own = parallel.apply(own, data.rate, data.segments)[0]
+    tried = _columns(problem, estimate)
+    size = problem.scale.shape[1] + 2 + tried.shape[2]
+    products = np.zeros((len(robot.joint_names), size, size))
+    for joint, weight in enumerate(_weights(problem, estimate, rows)):
+        used = rows[problem.usable[rows, joint]]
+        if not (weight > 0.0 and len(used)):
+            continue
+        regressor = problem.regressor[used, joint]
+        stack = np.column_stack([
+            regressor @ problem.scale, regressor @ problem.reference,
+            problem.torque[used, joint], tried[used, joint]])
+        basis = scipy.linalg.orth(own[used, joint])
+        stack = weight * (stack - basis @ (basis.T @ stack))
+        products[joint] = stack.T @ stack
+    return products
 
 
 def _is_excluded(logarithm: float, found: float, deviation: float) -> bool:
@@ -179,39 +220,20 @@ def _is_large(found: Contradiction) -> bool:
 
 
 class _Evidence:
-    r"""Products :math:`A_j^T A_j` of each joint's weighted rows :math:`A_j = [G, g, \tau, C]`.
-
-    G belongs to the prior's steps z, g to the values at z = 0, C to what may be wrong.
+    """What columns of the score test explain.
 
     Args:
-        problem: Rows, linear in the parameters.
-        estimate: What was found.
+        names: Names of the joints.
+        products: Those of :func:`score_products`.
     """
 
-    def __init__(self, problem: RegressionProblem, estimate: Estimate) -> None:
-        self._names = problem.model.robot.joint_names
-        joints, self._steps = len(self._names), problem.scale.shape[1]
+    def __init__(self, names: tuple[str, ...], products: np.ndarray) -> None:
+        self._names, self._products = names, products
         self._kinds = [
             *((kind, joint) for kind in (FaultKind.SCALE, FaultKind.GAIN, FaultKind.ZERO)
-              for joint in range(joints)), (FaultKind.CLOCK, -1)]
-        rows = np.arange(0, len(problem.torque), -(-len(problem.torque) // _ROWS))
-        assert problem.motion is not None
-        data, parallel = problem.motion.dataset, problem.motion.parallel_filter
-        own = np.stack([np.ones_like(data.v), data.v, np.sign(data.v), data.a], axis=-1)
-        tried = _columns(problem, estimate)
-        own = parallel.apply(own, data.rate, data.segments)[0]
-        self._products = np.zeros((joints, *2 * (self._steps + 2 + tried.shape[2],)))
-        for joint, weight in enumerate(_weights(problem, estimate, rows)):
-            used = rows[problem.usable[rows, joint]]
-            if not (weight > 0.0 and len(used)):
-                continue
-            regressor = problem.regressor[used, joint]
-            stack = np.column_stack([
-                regressor @ problem.scale, regressor @ problem.reference,
-                problem.torque[used, joint], tried[used, joint]])
-            basis = scipy.linalg.orth(own[used, joint])
-            stack = weight * (stack - basis @ (basis.T @ stack))
-            self._products[joint] = stack.T @ stack
+              for joint in range(len(names))), (FaultKind.CLOCK, -1)]
+        # Each of the kinds has one column, of torques and efforts there is one each.
+        self._steps = products.shape[1] - len(self._kinds) - 2
         self._square = self._beside_parameters()
 
     def _beside_parameters(self) -> np.ndarray:
