@@ -9,7 +9,6 @@ browsers unpack them.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Callable
@@ -20,9 +19,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.headline import percent
 from sysid_ros.report.player import Player
+from sysid_ros.report.plotly_script import packed, plotly_script
 from sysid_ros.report.plots import Figure
 from sysid_ros.report.report import Report
 from sysid_ros.report.sections.section import Section
@@ -49,14 +48,14 @@ def render_page(report: Report) -> bytes:
         sections.append({
             'name': section.section, 'title': section.title,
             'body': _render_section(section, figures)})
-    packed = _packed(json.dumps(drawn, allow_nan=False))
+    carried = packed(json.dumps(drawn, allow_nan=False))
     return _environment().get_template('page.html.j2').render(
         report=report, sections=sections,
-        nonce=_nonce(packed, *(each['body'] for each in sections)),
+        nonce=_nonce(carried, *(each['body'] for each in sections)),
         style=Markup((_HERE / 'page.css').read_text(encoding='utf-8')),
         script=Markup('\n'.join(
             (_HERE / name).read_text(encoding='utf-8') for name in ('player.js', 'page.js'))),
-        figures=Markup(packed), plotly=Markup(_plotly()),
+        figures=Markup(carried), plotly=Markup(plotly_script()),
     ).encode()
 
 
@@ -111,28 +110,3 @@ def _number(value: float | None, digits: int = 3) -> str:
 
 def _percent(value: float | None) -> str:
     return _NONE if value is None else percent(value)
-
-
-@cache
-def _plotly() -> str:
-    """Plotly's script, compressed, in base 64.
-
-    Raises:
-        ConfigurationError: It is not installed, or without its script, as in Debian's package.
-    """
-    try:
-        from plotly.offline import get_plotlyjs
-
-        script = get_plotlyjs()
-    except (ImportError, OSError) as error:
-        raise ConfigurationError(
-            f'the script that draws figures was not found: {error}',
-            fix="Install it by 'pip install --upgrade plotly'; then 'sysid report RUN' writes "
-            'the page') from error
-    return _packed(script)
-
-
-def _packed(text: str) -> str:
-    """Text, compressed by gzip and in base 64."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
-

@@ -16,6 +16,7 @@ from support.report_runs import (
 )
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.report import page
+from sysid_ros.report.plotly_script import plotly_script
 from sysid_ros.report.plots import label
 from sysid_ros.report.sections.registry import SECTIONS
 from sysid_ros.runs.report_files import write_page
@@ -159,7 +160,7 @@ def test_without_plotly_there_is_no_page_and_it_is_said_how_to_get_one(tmp_path,
 
     # The run is made once for all tests, with its page.
     shown, real = report(), builtins.__import__
-    page._plotly.cache_clear()
+    plotly_script.cache_clear()
     monkeypatch.setattr(builtins, '__import__', refuse)
     with pytest.raises(ConfigurationError, match='pip install --upgrade plotly'):
         page.render_page(shown)
