@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +83,10 @@ def fit(
         sources = _sources(run / RECORDINGS, recordings, validation)
         first, *more = _described(sources, sections)
         judge = None if validation is None else more.pop()
-
-        def write_recordings() -> None:
-            for file, source in sources.items():
-                source.write(file)
-
         done = fit_to_folder(
             first, run, estimator=estimator or first.settings.fit.estimator, others=more,
-            validation=judge, holdout=kept, folds=folds, write_recordings=write_recordings)
+            validation=judge, holdout=kept, folds=folds,
+            write_recordings=partial(_write, sources))
     result = Run(run, done.note)
     if folder is None:
         weakref.finalize(result, _remove, run.parent, os.getpid())
@@ -208,6 +205,12 @@ def _sources(
     files = [f'recording_{k}' if k > 1 else 'recording' for k in range(1, len(recordings) + 1)]
     sources = {folder / f'{file}.npz': one for file, one in zip(files, recordings, strict=True)}
     return sources | ({} if validation is None else {folder / 'validation.npz': validation})
+
+
+def _write(sources: Mapping[Path, Recording]) -> None:
+    """Write recordings that are arrays as the files that they get."""
+    for file, source in sources.items():
+        source.write(file)
 
 
 def _described(
