@@ -208,6 +208,7 @@ class Run:
         self, path: str | Path | None = None, *, yaml: str | Path | None = None,
         isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
         sdf: str | Path | None = None,
+        usd: str | Path | None = None,
     ) -> tuple[str, ...]:
         """Write the parameters in the format of the description, or as YAML.
 
@@ -218,6 +219,7 @@ class Run:
             isaac_lab: YAML to write for Isaac Lab: gains, armature, friction and limits of joints.
             ros2_control: YAML to write for ros2_control: limits and gains of joints.
             sdf: SDF to write for Gazebo: inertias, joints, their friction and limits.
+            usd: USD physics to write: inertias, joints, their friction, limits and drives.
 
         Returns:
             Notes on what the description cannot hold.
@@ -226,7 +228,7 @@ class Run:
             ConfigurationError: No file is named.
             ReleaseError: The fit did not converge, or a file cannot be written.
         """
-        drives = {'isaac_lab': isaac_lab, 'ros2_control': ros2_control, 'sdf': sdf}
+        drives = {'isaac_lab': isaac_lab, 'ros2_control': ros2_control, 'sdf': sdf, 'usd': usd}
         return export_run(
             self._run, None if path is None else Path(path), None if yaml is None else Path(yaml),
             {name: Path(file) for name, file in drives.items() if file is not None})

@@ -124,6 +124,7 @@ def export(
     run: Run | str | Path, path: str | Path | None = None, *, yaml: str | Path | None = None,
     isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
     sdf: str | Path | None = None,
+    usd: str | Path | None = None,
 ) -> tuple[str, ...]:
     """Write the parameters of a fit in the format of its description, or as YAML.
 
@@ -134,6 +135,7 @@ def export(
         isaac_lab: See there.
         ros2_control: See there.
         sdf: See there.
+        usd: See there.
 
     Returns:
         Notes on what the description cannot hold.
@@ -142,7 +144,8 @@ def export(
         SysidError: The run cannot be used, or a file cannot be written.
     """
     return _opened(run).export(
-        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control, sdf=sdf)
+        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control, sdf=sdf,
+        usd=usd)
 
 
 def payload(

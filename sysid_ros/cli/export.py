@@ -1,9 +1,9 @@
-"""Write the parameters of a run as URDF, MJCF, SDF or YAML.
+"""Write the parameters of a run as URDF, MJCF, SDF, USD or YAML.
 
 The description is written in the format of the one that was identified, and differs from it
 only in inertias, friction and (MJCF) armature. It is reloaded and its torques are compared
-before it replaces anything. Files for Isaac Lab, ros2_control and Gazebo (SDF) say in their heads
-what they cannot hold.
+before it replaces anything. Files for Isaac Lab, ros2_control, Gazebo (SDF) and USD say in their
+heads what they cannot hold.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--sdf', type=Path, metavar='FILE',
         help='SDF to write with inertias, joints, their friction and limits, as Gazebo reads it; '
         'without shapes')
+    parser.add_argument(
+        '--usd', type=Path, metavar='FILE',
+        help='USD physics to write (.usda) with inertias, joints, their friction, limits and '
+        'drives, as Isaac Sim reads it; without shapes; needs usd-core')
 
 
 def run(options: argparse.Namespace) -> ExitCode:

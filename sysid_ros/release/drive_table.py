@@ -118,6 +118,14 @@ class DriveTable:
                 lower=float(robot.limits.lower[k]), upper=float(robot.limits.upper[k])))
         return cls(robot, parameters, tuple(drives), closest, source)
 
+    def command_gains(self) -> Iterator[str]:
+        """What commands that neither positions nor velocities follow are multiplied by."""
+        for drive in self.drives:
+            if drive.kind is not None and not drive.kind.regulates and drive.gain != 1.0:
+                yield (
+                    f'{drive.joint}: torque of a command ({drive.kind.command}): {drive.gain:.6g} '
+                    f'per {drive.kind.units[0]}')
+
     def left_out(self, held: Collection[str]) -> Iterator[str]:
         """Parameters of joints and commands that a format has no place for, each with its value.
 

@@ -37,7 +37,9 @@ def isaac_lab_yaml(table: DriveTable) -> str:
     for number, stall in enumerate(stalls, start=1):
         own = [drive for drive in table.drives if drive.stall_torque == stall]
         groups[f'dc_motors_{number}'] = _dc_motors(own, stall)
-    left = [f'- {line}' for line in (*_commands(table), *table.left_out(_HELD))]
+    left = [
+        *(f'- {line}; Isaac Lab is told torques' for line in table.command_gains()),
+        *(f'- {line}' for line in table.left_out(_HELD))]
     configurations = [
         f"{'ImplicitActuatorCfg' if name == 'identified' else 'DCMotorCfg'}"
         f"(**content['actuators']['{name}'])" for name in groups]
@@ -72,16 +74,3 @@ def _dc_motors(drives: Sequence[JointDrive], stall: float) -> dict[str, Any]:
     """Keywords of drives of one stall torque, which falls to none at the velocity limit."""
     speeds = {re.escape(drive.joint): drive.no_load_speed for drive in drives}
     return _group(drives) | {'saturation_effort': stall, 'velocity_limit': speeds}
-
-
-def _commands(table: DriveTable) -> list[str]:
-    """What commands that are no positions have to be multiplied by."""
-    return [
-        f'{drive.joint}: torque of a command ({drive.kind.command}): {drive.gain:.6g} per '
-        f'{drive.kind.units[0]}; Isaac Lab is told torques'
-        for drive in table.drives if _is_open_loop(drive) and drive.kind is not None
-        and drive.gain != 1.0]
-
-
-def _is_open_loop(drive: JointDrive) -> bool:
-    return drive.kind is not None and not drive.kind.regulates

@@ -16,10 +16,9 @@ import numpy as np
 import pinocchio as pin
 from lxml import etree
 
-from sysid_ros.errors import ReleaseError
 from sysid_ros.release.drive_table import DriveTable, JointDrive, wrapped
+from sysid_ros.release.plain_tree import carrier_of, link_inertia, require_plain_tree
 from sysid_ros.robot.description.numbers import written_numbers
-from sysid_ros.robot.inertia import central_inertia, is_consistent
 from sysid_ros.robot.model import RobotModel
 
 _VERSION = '1.9'
@@ -39,7 +38,7 @@ def sdf_model(table: DriveTable) -> str:
         ReleaseError: Joints follow others, close loops, come several on a body or carry the base,
             or a body is not consistent.
     """
-    _require_plain_tree(table.robot)
+    require_plain_tree(table.robot, 'an SDF', 'sdformat converts a URDF')
     robot = table.robot
     root = etree.Element('sdf', version=_VERSION)
     root.append(etree.Comment(_comment(table)))
@@ -60,26 +59,13 @@ def sdf_model(table: DriveTable) -> str:
     return etree.tostring(root, xml_declaration=True, encoding='utf-8').decode() + '\n'
 
 
-def _require_plain_tree(robot: RobotModel) -> None:
-    found = next((words for words, there in (
-        ('joints that close loops', robot.loops is not None),
-        ('joints that move the base', bool(robot.base_joints)),
-        ('joints that follow others', robot.tree.is_coupled),
-        ('several joints on one body', bool(robot.tree.massless.any()))) if there), None)
-    if found is not None:
-        raise ReleaseError(
-            'an SDF is written of robots whose joints each move a body of their own',
-            where=robot.name, found=found,
-            fix='Export the description: sysid export RUN -o FILE; sdformat converts a URDF')
-
-
 def _add(parent: etree._Element, tag: str, text: str, **attributes: str) -> None:
     etree.SubElement(parent, tag, attributes).text = text
 
 
 def _add_joint(model: etree._Element, robot: RobotModel, body: int, drive: JointDrive) -> None:
     tree, kind = robot.tree, robot.joint_types[body]
-    carrier = robot.base_name if tree.parent[body] < 0 else robot.body_names[tree.parent[body]]
+    carrier = carrier_of(robot, body)
     joint = etree.SubElement(
         model, 'joint', name=drive.joint, type='prismatic' if kind == 'prismatic' else 'revolute')
     turned = pin.Quaternion(tree.rotation[body]).coeffs()
@@ -101,12 +87,7 @@ def _add_joint(model: etree._Element, robot: RobotModel, body: int, drive: Joint
 
 
 def _add_inertial(link: etree._Element, name: str, phi: np.ndarray) -> None:
-    if not is_consistent(phi):
-        raise ReleaseError(
-            'no real mass distribution has the inertia of a link, which simulators refuse',
-            where=f'link "{name}"', found=written_numbers(phi),
-            fix="Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'")
-    mass, com, inertia = central_inertia(phi)
+    mass, com, inertia = link_inertia(name, phi)
     inertial = etree.SubElement(link, 'inertial')
     _add(inertial, 'pose', f'{written_numbers(com)} 0 0 0')
     _add(inertial, 'mass', repr(mass))
