@@ -3,11 +3,12 @@
 Every moving body is a rigid body with the joint that carries it; links that are fixed to one
 another are one. Shapes are in no robot model and not written: a file that has them can reference
 this one. Schemas of simulators are written beside those of UsdPhysics, which has no armature and no
-friction: PhysX's joint axes, and MuJoCo's joints.
+friction: those of PhysX's joint axes, of Newton's joints and of MuJoCo's.
 
 References:
     UsdPhysics, https://openusd.org/release/api/usd_physics_page_front.html
     PhysxJointAxisAPI, Omni Physics developer guide, "Physx Joint Schema"
+    NewtonJointAPI, newton-usd-schemas 0.4
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sysid_ros.release.drive_table import DriveTable, JointDrive, wrapped
 from sysid_ros.release.plain_tree import carrier_of, link_inertia, require_plain_tree
 from sysid_ros.robot.description.numbers import written_numbers
 
-# Terms of a joint with a place in PhysX's or MuJoCo's schema.
+# Terms of a joint with a place in the schemas of simulators.
 _HELD = ('viscous_friction', 'coulomb_friction', 'armature')
 _AXES = ('X', 'Y', 'Z')
 # Degrees that USD counts angles in.
@@ -148,7 +149,7 @@ def _write_inertia(prim: Any, name: str, phi: np.ndarray) -> None:
 
 
 def _write_drive(prim: Any, drive: JointDrive, kind: str, per: float) -> None:
-    """Gains and limits of a drive; armature and friction as PhysX and MuJoCo have them.
+    """Gains and limits of a drive; armature and friction as PhysX, Newton and MuJoCo have them.
 
     Args:
         prim: The joint.
@@ -164,23 +165,27 @@ def _write_drive(prim: Any, drive: JointDrive, kind: str, per: float) -> None:
     api.CreateDampingAttr(drive.damping / per)
     if np.isfinite(drive.effort_limit):
         api.CreateMaxForceAttr(drive.effort_limit)
-    prim.AddAppliedSchema(f'PhysxJointAxisAPI:{kind}')
-    axis = {
-        'armature': drive.armature, 'staticFrictionEffort': drive.coulomb_friction,
-        'dynamicFrictionEffort': drive.coulomb_friction,
-        'viscousFrictionCoefficient': drive.viscous_friction / per}
-    if np.isfinite(drive.velocity_limit):
-        axis['maxJointVelocity'] = drive.velocity_limit * per
-    for word, value in axis.items():
-        prim.CreateAttribute(
-            f'physxJointAxis:{kind}:{word}', Sdf.ValueTypeNames.Float, custom=False).Set(value)
-    prim.AddAppliedSchema('MjcJointAPI')
-    for word, value in (
-            ('armature', drive.armature), ('frictionloss', drive.coulomb_friction),
-            ('damping', drive.viscous_friction)):
-        prim.CreateAttribute(
-            f'mjc:{word}', Sdf.ValueTypeNames.Double, custom=False,
-            variability=Sdf.VariabilityUniform).Set(value)
+    passive = {
+        f'PhysxJointAxisAPI:{kind}': (f'physxJointAxis:{kind}', {
+            'armature': drive.armature, 'staticFrictionEffort': drive.coulomb_friction,
+            'dynamicFrictionEffort': drive.coulomb_friction,
+            'viscousFrictionCoefficient': drive.viscous_friction / per,
+            'maxJointVelocity': drive.velocity_limit * per}),
+        'NewtonJointAPI': ('newton', {
+            'armature': drive.armature, 'friction': drive.coulomb_friction,
+            'damping': drive.viscous_friction / per, 'velocityLimit': drive.velocity_limit * per}),
+        'MjcJointAPI': ('mjc', {
+            'armature': drive.armature, 'frictionloss': drive.coulomb_friction,
+            'damping': drive.viscous_friction})}
+    # MuJoCo's attributes are double and uniform, the others' are neither.
+    types = {'mjc': (Sdf.ValueTypeNames.Double, Sdf.VariabilityUniform)}
+    for schema, (prefix, values) in passive.items():
+        prim.AddAppliedSchema(schema)
+        kind_of = types.get(prefix, (Sdf.ValueTypeNames.Float, Sdf.VariabilityVarying))
+        for word, value in values.items():
+            if np.isfinite(value):
+                prim.CreateAttribute(
+                    f'{prefix}:{word}', kind_of[0], False, kind_of[1]).Set(value)
 
 
 def _pose(rotation: np.ndarray, translation: np.ndarray) -> np.ndarray:
@@ -223,8 +228,8 @@ def _comment(table: DriveTable) -> str:
         f'Physics of the robot "{table.robot.name}", {table.source}, in [kg], [m], [deg] and [s], '
         'without shapes; its base is held by the joint held_base.',
         f'Gravity of the scene has to be {written_numbers(table.robot.gravity)}.',
-        'Armature and friction are those of PhysX (PhysxJointAxisAPI, Isaac Sim from 5.0 on) and '
-        'of MuJoCo (MjcJointAPI).']
+        'Armature and friction are those of PhysX (PhysxJointAxisAPI, Isaac Sim from 5.0 on), of '
+        'Newton (NewtonJointAPI) and of MuJoCo (MjcJointAPI).']
     left = [f'- {line}' for line in (*table.command_gains(), *table.left_out(_HELD))]
     lines += ['What has no place here:', *left] if left else ['Nothing is left out.']
     return '\n'.join(part for line in lines for part in wrapped(line))

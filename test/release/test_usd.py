@@ -124,21 +124,24 @@ def test_limits_gains_armature_and_friction_come_back_in_their_units(robot):
         drive__angular__physics__damping=1.5 / degrees,
         # The limit of the drive goes before that of the description.
         drive__angular__physics__maxForce=20.0,
-        physxJointAxis__angular__maxJointVelocity=3.0 * degrees)
+        physxJointAxis__angular__maxJointVelocity=3.0 * degrees,
+        newton__velocityLimit=3.0 * degrees)
     assert_said('slide', physics__lowerLimit=0.0, physics__upperLimit=0.3,
                 drive__linear__physics__maxForce=80.0, physxJointAxis__linear__maxJointVelocity=1.0)
-    assert_said('elbow', physxJointAxis__angular__armature=0.07, mjc__armature=0.07)
+    assert_said('elbow', physxJointAxis__angular__armature=0.07,
+                newton__armature=0.07, mjc__armature=0.07)
     # A joint without limits has none: neither zeros nor the largest numbers there are.
     assert not joints['elbow'].GetAttribute('physics:lowerLimit').HasAuthoredValue()
     assert not joints['elbow'].GetAttribute('drive:angular:physics:maxForce').HasAuthoredValue()
     for joint, (damping, friction) in FRICTION.items():
         axis, per = ('linear', 1.0) if joint == 'slide' else ('angular', degrees)
         assert_said(joint, **{
+            'newton__damping': damping / per, 'newton__friction': friction,
             'mjc__damping': damping, 'mjc__frictionloss': friction,
             f'physxJointAxis__{axis}__staticFrictionEffort': friction,
             f'physxJointAxis__{axis}__dynamicFrictionEffort': friction,
             f'physxJointAxis__{axis}__viscousFrictionCoefficient': damping / per})
-        assert {f'PhysxJointAxisAPI:{axis}', 'MjcJointAPI'} <= set(
+        assert {f'PhysxJointAxisAPI:{axis}', 'NewtonJointAPI', 'MjcJointAPI'} <= set(
             joints[joint].GetMetadata('apiSchemas').GetAppliedItems())
 
 
