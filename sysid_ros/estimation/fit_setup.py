@@ -186,4 +186,5 @@ class FitSetup:
         problem: RegressionProblem = build(
             self.model, data, parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity, parameters=self.parameters())
-        return with_plausible_terms(problem, (fit.plausibility or Plausibility()).term_factor)
+        plausible = fit.plausibility or Plausibility()
+        return with_plausible_terms(problem, plausible.term_factor, plausible.effort_limits)

@@ -35,11 +35,42 @@ def joint_terms(parameters):
             if name.rpartition('.')[0] not in parameters.bodies]
 
 
+def with_effort_limits(problem, limit):
+    """The problem of a robot whose description limits all efforts alike."""
+    robot = problem.model.robot
+    limits = replace(robot.limits, effort=np.full(len(robot.joint_names), limit))
+    return replace(problem, model=replace(problem.model, robot=replace(robot, limits=limits)))
+
+
 def test_a_motion_bounds_its_terms_by_itself(simulated_arm):
     for seed in range(6):
         arm = simulated_arm(seed)
-        problem = problem_of(arm, arm.dataset())
+        problem = with_effort_limits(problem_of(arm, arm.dataset()), np.nan)
         assert with_plausible_terms(problem, 5.0) is problem
+
+
+def test_dry_friction_and_constant_torques_stay_within_the_effort_limit(simulated_arm):
+    arm = simulated_arm(3)
+    problem = problem_of(arm, arm.dataset())
+    largest = np.abs(problem.torque).max()
+    found = with_plausible_terms(with_effort_limits(problem, 2.0 * largest), 5.0).parameters
+    before, names = problem.parameters, problem.parameters.names
+    for k in joint_terms(found):
+        if names[k].endswith(('coulomb_friction', 'torque_offset')):
+            assert found.upper[k] == 2.0 * largest, names[k]
+            assert found.lower[k] == max(before.lower[k], -2.0 * largest), names[k]
+        else:
+            assert (found.upper[k], found.lower[k]) == (before.upper[k], before.lower[k]), names[k]
+    assert any(name.endswith('coulomb_friction') for name in names)
+
+
+@pytest.mark.parametrize('limit', [0.0, 0.5])
+def test_a_limit_that_efforts_exceed_is_none(simulated_arm, limit):
+    arm = simulated_arm(3)
+    problem = problem_of(arm, arm.dataset())
+    least = np.abs(problem.torque).max(axis=0).min()
+    limited = with_effort_limits(problem, limit * least)
+    assert with_plausible_terms(limited, 5.0) is limited
 
 
 @pytest.mark.parametrize('factor', [5.0, 2.0])
@@ -58,7 +89,8 @@ def test_a_still_robot_has_no_friction_beyond_the_torque_of_slow_motion(simulate
             joint = arm.joint_names.index(parameters.names[k].rpartition('.')[0])
             slow = {'N·m·s/rad': 0.1, 'kg·m²': 1.0, 'N·m': 0.5}[parameters.units[k]]
             most = factor * max(torque[joint] / slow, abs(parameters.prior[k]))
-            if np.isfinite(parameters.upper[k]):
+            limit = arm.model.robot.limits.effort[joint]
+            if np.isfinite(parameters.upper[k]) and parameters.upper[k] != limit:
                 bounded += 1
                 assert parameters.upper[k] == pytest.approx(most)
                 assert parameters.values[k] <= most * (1.0 + 1e-6)

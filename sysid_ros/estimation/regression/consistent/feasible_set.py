@@ -34,6 +34,8 @@ class Plausibility(StrictSettings):
             it was not.
         term_factor: Where a joint hardly moves, a friction, spring or drive inertia takes no more
             than so many times its torque at slow motion, or its prior.
+        effort_limits: Whether dry friction and constant torques stay within the effort limits of
+            the description, where recorded efforts do.
         shape_margin: A body's mass lies within the least ellipsoid around its shapes, so many times
             as large; 1 or more, None for anywhere.
         size_factor: That of a body without shapes, or whose prior is not inside of them, lies
@@ -46,6 +48,7 @@ class Plausibility(StrictSettings):
     total_mass: float = 0.3
     weighed_mass: float | None = None
     term_factor: float = 5.0
+    effort_limits: bool = True
     shape_margin: float | None = 1.2
     size_factor: float = 10.0
 
