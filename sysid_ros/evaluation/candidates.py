@@ -9,7 +9,8 @@ none, however sure it is.
 
 What is not linear, shapes and loads, is found once from all rows for the stretches, and once from
 all slow rows for the fast ones: a few numbers that a fold more or less hardly moves. So every
-fold is one linear fit.
+fold is one linear fit. A fit that fails is begun anew, from several values of every shape and with
+more steps; a candidate that fails again is out, and named.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,8 @@ from sysid_ros.numerics.forked import Arrays, forked_map
 SAME = 0.01
 # Fits for a comparison need few digits more.
 _COARSE = 1e-4
+# Times as many steps that a fit begun anew may take.
+_MORE_STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +137,22 @@ def _linear(
     """The problem with shapes and loads that a fit to some of its rows finds, and that fit."""
     if problem.source is None:
         return problem, None
-    values = estimator.values(fitted, start, sigma)
+    values = _fitted_values(fitted, estimator, start, sigma)
     if values is None:
         return None, None
     return held(problem, values, problem.model.shapes), values
+
+
+def _fitted_values(
+    problem: RegressionProblem, estimator: OuterIteration, start: np.ndarray | None,
+    sigma: np.ndarray | None,
+) -> np.ndarray | None:
+    """Values of a fit, begun anew from several shapes and with more steps where it fails."""
+    values = estimator.values(problem, start, sigma)
+    if values is None and problem.source is not None:
+        longer = replace(estimator, max_iterations=_MORE_STEPS * estimator.max_iterations)
+        values = longer.values(problem, None, sigma)
+    return values
 
 
 def _errors(
@@ -150,7 +166,7 @@ def _errors(
 def _error(
     fold: Fold, estimator: OuterIteration, sigma: np.ndarray, judged: np.ndarray | None
 ) -> float:
-    values = estimator.values(fold.training, sigma=sigma)
+    values = _fitted_values(fold.training, estimator, None, sigma)
     if values is None:
         return np.inf
     held_out = fold.held_out
@@ -173,6 +189,33 @@ def excess_over_best(candidates: Sequence[CandidateErrors]) -> np.ndarray:
         mean = over.mean(axis=1)
         error = over.std(axis=1, ddof=1) / np.sqrt(over.shape[1])
     return np.stack([mean, np.where(np.isfinite(mean), error, np.inf)], axis=1)
+
+
+class Ranking(NamedTuple):
+    """Candidates by their errors.
+
+    Attributes:
+        best: The simplest that is as good as the best; None where none could be fitted.
+        gain: By how much better it predicts than the first, in parts of that one's error.
+        unfitted: Names of those that could not be fitted to every fold.
+    """
+
+    best: int | None
+    gain: float
+    unfitted: tuple[str, ...]
+
+
+def ranked(candidates: Sequence[CandidateErrors]) -> Ranking:
+    """The ranking of candidates, the simplest first.
+
+    Args:
+        candidates: Their errors.
+    """
+    excess = excess_over_best(candidates)
+    best = simplest(excess)
+    gain = 0.0 if best is None else float(1.0 - np.exp(excess[best, 0] - excess[0, 0]))
+    return Ranking(best, gain, tuple(
+        each.name for each in candidates if not np.isfinite(each.errors).all()))
 
 
 def simplest(excess: np.ndarray) -> int | None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
-
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.evaluation.candidates import (
     CandidateErrors,
     candidate_errors,
     errors_side_by_side,
-    excess_over_best,
-    simplest,
+    ranked,
 )
 from sysid_ros.recording.processing.choice import Choice
 from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
@@ -22,7 +19,7 @@ from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
 
 def choose_delays(
     measured: Measurements, stop: float, estimator: OuterIteration
-) -> tuple[Measurements, Choice] | None:
+) -> tuple[tuple[Measurements, Choice] | None, tuple[str, ...]]:
     """Recordings whose torques are moved back, where that is beyond doubt and helps.
 
     Delays are found without the model, joint by joint, where friction that lags looks like one.
@@ -34,7 +31,8 @@ def choose_delays(
         estimator: The estimator that will fit.
 
     Returns:
-        The recordings and the choice; None where there is no delay that helps.
+        The recordings and the choice, None where there is no delay that helps; and what could not
+        be fitted.
 
     Raises:
         ConfigurationError: There are fewer rows than folds.
@@ -44,9 +42,9 @@ def choose_delays(
     found = estimate_delays(measured.motion(0.0, stop), measured.model)
     own = found.setting()
     if not own:
-        return None
+        return None, ()
     tried: list[tuple[str, Mapping[str, float]]] = [
-        ('none', {}), ('common', _common(found)), ('own', own)]
+        ('none', {}), ('one for all joints', _common(found)), ('one for each joint', own)]
     moved = [measured, *(_moved(measured, delays) for _, delays in tried[1:])]
 
     def errors(name: str, each: Measurements) -> CandidateErrors:
@@ -54,16 +52,14 @@ def choose_delays(
         return candidate_errors(
             name, each.setup.problem(dataset), each.setup.speeds(dataset), estimator)
 
-    excess = excess_over_best(errors_side_by_side([
+    best, gain, unfitted = ranked(errors_side_by_side([
         partial(errors, name, each) for (name, _), each in zip(tried, moved, strict=True)]))
-    best = simplest(excess)
     if not best:
-        return None
-    gained = 1.0 - np.exp(excess[best, 0] - excess[0, 0])
-    return moved[best], Choice(
+        return None, unfitted
+    return (moved[best], Choice(
         'processing.torque_delay', dict(tried[best][1]),
         f'torques arrive late; moved back, other and faster motion is predicted '
-        f'{100.0 * gained:.2g} % better')
+        f'{100.0 * gain:.2g} % better')), unfitted
 
 
 def _common(found: TorqueDelays) -> dict[str, float]:

@@ -209,8 +209,8 @@ def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> Model
     method = fit.build_trajectory(estimator or fit.estimator)
     if not isinstance(method, SimulatedLeastSquares):
         return choice
-    choice, found = _attempted(choice, 'the smoothing of dry friction', lambda: choose_smoothing(
-        measured, stop, method))
+    choice, found = _attempted(choice, 'the smoothing of dry friction', lambda: (
+        choose_smoothing(measured, stop, method), ()))
     if found is None:
         return choice
     return replace(_added(choice, found.measured, found.choice), values=found.values)
@@ -234,8 +234,8 @@ def _friction(
     if asked is not None:
         found = choose_friction(measured, stop, estimator)
     else:
-        choice, found = _attempted(
-            choice, 'the friction model', lambda: choose_friction(measured, stop, estimator))
+        choice, found = _attempted(choice, 'the friction model', lambda: (
+            choose_friction(measured, stop, estimator), ()))
     if found is None:
         return choice
     return replace(
@@ -261,10 +261,17 @@ def _each(
 
 
 def _attempted(
-    choice: ModelChoice, what: str, choose: Callable[[], Found]
+    choice: ModelChoice, what: str, choose: Callable[[], tuple[Found, tuple[str, ...]]]
 ) -> tuple[ModelChoice, Found | None]:
-    """What was chosen; None where the data does not allow that, as when it is too short."""
+    """What was chosen; None where the data does not allow that, as when it is too short.
+
+    Candidates that could not be fitted to every fold are named among what is left.
+    """
     try:
-        return choice, choose()
+        found, unfitted = choose()
     except (ConfigurationError, EstimationError, RecordingError) as error:
         return replace(choice, left=(*choice.left, f'{what}: {error}')), None
+    left = tuple(
+        f'{what}: {name} could not be fitted to every part of the data, from safer values '
+        'neither, and is out' for name in unfitted)
+    return replace(choice, left=(*choice.left, *left)), found

@@ -19,6 +19,7 @@ from sysid_ros.evaluation.candidates import (
     candidate_errors,
     errors_side_by_side,
     excess_over_best,
+    ranked,
 )
 from sysid_ros.recording.processing.choice import Choice
 
@@ -30,7 +31,7 @@ _LEFT = 0.4
 
 def choose_minimum_velocity(
     measured: Measurements, stop: float, estimator: OuterIteration
-) -> Choice | None:
+) -> tuple[Choice | None, tuple[str, ...]]:
     """The speed in [rad/s] or [m/s] of each joint below which rows are left out.
 
     Of the speeds that are as good as the best, the highest: what rows near standstill do to
@@ -42,7 +43,7 @@ def choose_minimum_velocity(
         estimator: The estimator that will fit.
 
     Returns:
-        The choice; None where leaving out rows is of no use.
+        The choice, None where leaving out rows is of no use; and what could not be fitted.
 
     Raises:
         ConfigurationError: There are fewer rows than folds.
@@ -56,19 +57,20 @@ def choose_minimum_velocity(
     fast = [problem.usable & (speeds >= part * typical) for part in _PARTS]
     enough = [rows for rows in fast if (rows.sum(axis=0) >= _LEFT * counts).all()]
     if len(enough) < 2:
-        return None
+        return None, ()
     candidates = errors_side_by_side([
-        partial(candidate_errors, f'{part:g}', problem.with_usable(rows), None, estimator,
-                judged=enough[-1])
+        partial(candidate_errors, f'rows above {part:g} of the usual speed',
+                problem.with_usable(rows), None, estimator, judged=enough[-1])
         for part, rows in zip(_PARTS, enough, strict=False)])
     good = np.flatnonzero(as_good_as_best(excess_over_best(candidates)))
     best = int(good[-1]) if len(good) else 0
+    unfitted = ranked(candidates).unfitted
     if best == 0:
-        return None
+        return None, unfitted
     errors = [float(np.mean(each.errors)) for each in candidates]
     out = 1.0 - enough[best].sum() / problem.usable.sum()
     return Choice(
         'fit.minimum_velocity', tuple(float(f'{_PARTS[best] * v:.3g}') for v in typical),
         f"{100.0 * out:.0f} % of the rows are slower than {_PARTS[best]:g} of their joint's usual "
         f'speed; without them faster ones are predicted {100.0 * errors[best]:.3g} % off, with '
-        f'them {100.0 * errors[0]:.3g} %')
+        f'them {100.0 * errors[0]:.3g} %'), unfitted

@@ -13,10 +13,10 @@ from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import WARNED, Conditioning
 from sysid_ros.evaluation.candidates import (
+    Ranking,
     candidate_errors,
     errors_side_by_side,
-    excess_over_best,
-    simplest,
+    ranked,
 )
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxisSettings
@@ -30,7 +30,7 @@ _WHAT = {'armature': 'drive inertia', 'stiffness': 'springs'}
 
 def choose_terms(
     measured: Measurements, stop: float, estimator: OuterIteration, *, coupled: bool = True
-) -> tuple[TermSettings, tuple[Choice, ...]]:
+) -> tuple[tuple[TermSettings, tuple[Choice, ...]], tuple[str, ...]]:
     """Joint terms with drives that couple joints, and with drive inertia and springs that help.
 
     A motor that turns with several joints, as the transmission says, has friction and inertia of
@@ -44,7 +44,7 @@ def choose_terms(
         coupled: Whether drives that couple joints may be taken.
 
     Returns:
-        The terms, and what was chosen.
+        The terms and what was chosen; and what could not be fitted.
 
     Raises:
         ConfigurationError: There are fewer rows than folds.
@@ -63,21 +63,21 @@ def choose_terms(
         key for key in _WHAT if key not in terms.model_fields_set
         and not getattr(terms.described(robot), key)]
     if not open_keys:
-        return terms, tuple(chosen)
-    added, gain = _best_addition(setup, terms, open_keys, measured.motion(0.0, stop), estimator)
+        return (terms, tuple(chosen)), ()
+    added, ranking = _best_addition(setup, terms, open_keys, measured.motion(0.0, stop), estimator)
     chosen += [Choice(
         f'robot.terms.{key}', value,
-        f'{_WHAT[key]}: other and faster motion is predicted {100.0 * gain:.2g} % better'
+        f'{_WHAT[key]}: other and faster motion is predicted {100.0 * ranking.gain:.2g} % better'
         + (' with both' if len(added) > 1 else ''))
         for key, value in added.items()]
-    return terms.model_copy(update=added), tuple(chosen)
+    return (terms.model_copy(update=added), tuple(chosen)), ranking.unfitted
 
 
 def _best_addition(
     setup: FitSetup, terms: TermSettings, open_keys: list[str], dataset: Dataset,
     estimator: OuterIteration,
-) -> tuple[dict[str, str], float]:
-    """Keys of terms that predict other and faster motion best, and their relative gain.
+) -> tuple[dict[str, str], Ranking]:
+    """Keys of terms that predict other and faster motion best, and the ranking that says so.
 
     Args:
         setup: The settings and the robot.
@@ -98,13 +98,11 @@ def _best_addition(
             tried.append(added)
             problems.append(problem)
     speeds = setup.speeds(dataset)
-    excess = excess_over_best(errors_side_by_side([
-        partial(candidate_errors, ' and '.join(added), problem, speeds, estimator)
+    ranking = ranked(errors_side_by_side([
+        partial(candidate_errors, ' and '.join(map(_WHAT.__getitem__, added)) or 'neither',
+                problem, speeds, estimator)
         for added, problem in zip(tried, problems, strict=True)]))
-    best = simplest(excess)
-    if not best:
-        return {}, 0.0
-    return tried[best], float(1.0 - np.exp(excess[best, 0] - excess[0, 0]))
+    return tried[ranking.best or 0], ranking
 
 
 def _well_conditioned(problem: RegressionProblem, plain: RegressionProblem) -> bool:

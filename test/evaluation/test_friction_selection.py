@@ -17,6 +17,7 @@ from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.friction_models import FrictionSelection, friction_candidate
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.evaluation import candidates
 from sysid_ros.evaluation.friction_selection import choose_friction, select_friction
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
@@ -105,6 +106,20 @@ def test_friction_of_the_description_is_not_left_out_for_noise():
     clear = select(golden.dataset(0.01), described, candidates=candidates)
     assert clear.chosen == 'coulomb'
     assert clear.reason('viscous') == 'worse'
+
+
+def test_a_fit_that_fails_is_begun_anew_with_more_steps(monkeypatch):
+    golden = plant('load')
+    problem = RegressionProblem.from_dataset(golden.model, golden.dataset(0.01))
+    speeds = np.abs(golden.dataset(0.01).v)
+    impatient = OuterIteration(make_estimator('wls'), max_iterations=1)
+    assert impatient.values(problem) is None
+    found = candidates.candidate_errors('load', problem, speeds, impatient, folds=3)
+    assert np.isfinite(found.errors).all()
+    assert not candidates.ranked([found]).unfitted
+    monkeypatch.setattr(candidates, '_MORE_STEPS', 1)
+    failed = candidates.candidate_errors('load', problem, speeds, impatient, folds=3)
+    assert candidates.ranked([found, failed]) == (0, 0.0, ('load',))
 
 
 def test_every_candidate_has_its_reason(choices):

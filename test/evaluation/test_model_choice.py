@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -176,6 +178,21 @@ def test_drive_inertia_and_springs_are_found_where_they_are(arm, tmp_path, monke
     monkeypatch.undo()
     plain = study(written(tmp_path, 'second', arm, recording), holdout=0.25)
     assert 'robot.terms.stiffness' not in chosen(plain)
+
+
+def test_terms_that_could_not_be_fitted_are_named(arm, tmp_path, monkeypatch):
+    plain = term_choice.candidate_errors
+
+    def failing(name, *arguments, **more):
+        errors = plain(name, *arguments, **more)
+        return replace(errors, faster=np.full(5, np.inf)) if name == 'springs' else errors
+
+    monkeypatch.setattr(term_choice, 'candidate_errors', failing)
+    found = study(
+        written(tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=17)), holdout=0.25)
+    assert 'robot.terms.stiffness' not in chosen(found)
+    said = ' '.join(choices_section(found.choice.choices, found.choice.left).split())
+    assert 'joint terms: springs could not be fitted to every part of the data' in said
 
 
 def test_coupled_drives_come_from_the_transmission(arm, tmp_path):
