@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,35 +14,48 @@ import yaml
 from sysid_ros.recording.guess.evidence import Finding
 from sysid_ros.runs.guessed_recording import GuessedRecording
 
+# Keys that findings call by another name.
+_KEYS = {'locked': 'locked_joints'}
+_LONGEST = 100
+_HEADING = (
+    'Settings for `sysid fit`. Comments say what speaks for each guess: correct what is',
+    'wrong. What is left out here, the data decides.')
+
 
 @dataclass
 class InitialSettings:
     """A settings file, and what speaks for it.
 
     Attributes:
+        heading: Lines of the comment at its head.
         sections: What it says.
         findings: What was guessed, and why.
+        notes: Further lines of comment by section.
     """
 
+    heading: Sequence[str]
     sections: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The file, with the evidence as comments."""
+        """The file, with the evidence as comments: above its key or section, or at the end."""
         comments: dict[str, list[str]] = {}
         for finding in self.findings:
-            comments.setdefault(finding.subject, []).append(f'{finding.value}: {finding.evidence}')
-        lines = [
-            '# Settings for `sysid fit`. Comments say what speaks for each guess: correct what is',
-            '# wrong. What is left out here, the data decides.', 'robot:']
-        lines += _written(self.sections['robot'], {'locked_joints': comments.get('locked', [])})
-        lines += ['', 'recording:']
-        lines += _written(self.sections['recording'], comments)
+            subject = _KEYS.get(finding.subject, finding.subject)
+            comments.setdefault(subject, []).append(f'{finding.value}: {finding.evidence}')
+        lines = [f'# {line}' for line in self.heading]
+        for name, section in self.sections.items():
+            for line in comments.pop(name, ()):
+                lines += textwrap.wrap(
+                    line, _LONGEST, initial_indent='# ', subsequent_indent='#   ')
+            lines += [f'# {line}' for line in self.notes.get(name, ())]
+            own = {key: comments.pop(key) for key in section if key in comments}
+            lines += [f'{name}:', *_written(section, own)] if section else []
+            lines.append('')
+        lines.pop()
         # What needs no key, as SI units of a bag, was guessed all the same.
-        known = {'locked', *self.sections['recording']}
-        lines += [
-            f'  # {subject} {said}' for subject, own in comments.items() if subject not in known
-            for said in own]
+        lines += [f'  # {subject} {said}' for subject, own in comments.items() for said in own]
         return '\n'.join(lines) + '\n'
 
 
@@ -67,13 +81,34 @@ def initial_settings(
         OpenQuestionsError: The recording leaves open what no default may decide.
         SysidError: Robot or recording cannot be read.
     """
-    robot: dict[str, Any] = {'urdf': os.path.relpath(description.resolve(), folder.resolve())}
+    robot = robot_section(description, folder, loops, xacro_arguments or {})
+    guess = GuessedRecording.of(robot, recording, folder, told or {})
+    return InitialSettings(
+        _HEADING, {'robot': guess.robot, 'recording': guess.section}, guess.findings)
+
+
+def robot_section(
+    description: Path, folder: Path, loops: Path | None, xacro_arguments: Mapping[str, str],
+) -> dict[str, Any]:
+    """The ``robot:`` section of a settings file, without its joint terms.
+
+    Args:
+        description: URDF, xacro or MJCF of the robot.
+        folder: Folder of the settings file, which its file names are relative to.
+        loops: YAML file that closes the loops of the robot.
+        xacro_arguments: Arguments for xacro.
+    """
+    robot: dict[str, Any] = {'urdf': relative_to(folder, description)}
     if loops is not None:
-        robot['loops'] = os.path.relpath(loops.resolve(), folder.resolve())
+        robot['loops'] = relative_to(folder, loops)
     if xacro_arguments:
         robot['xacro_arguments'] = dict(xacro_arguments)
-    guess = GuessedRecording.of(robot, recording, folder, told or {})
-    return InitialSettings({'robot': guess.robot, 'recording': guess.section}, guess.findings)
+    return robot
+
+
+def relative_to(folder: Path, file: Path) -> str:
+    """Path of a file as a settings file in a folder names it."""
+    return os.path.relpath(file.resolve(), folder.resolve())
 
 
 def _written(section: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sysid_ros.errors import RecordingError
+from sysid_ros.errors import SysidError
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Question:
-    """Something that the recording does not tell.
+    """Something that nothing there tells.
 
     Attributes:
         option: Option of the command line that answers it, without dashes.
@@ -43,12 +43,12 @@ class Question:
     example: str
 
 
-class OpenQuestionsError(RecordingError):
-    """A recording leaves open what no default may decide.
+class OpenQuestionsError(SysidError):
+    """A recording, a description or a running system leaves open what no default may decide.
 
     Args:
         questions: What is open.
-        source: The recording.
+        source: The recording, the description, or the system.
     """
 
     def __init__(self, questions: Sequence[Question], source: str) -> None:
