@@ -95,7 +95,7 @@ def verbs_page() -> str:
              '`ros2 sysid` takes the same verbs. Exit codes: '
              + '; '.join(f'{code.value} {code.meaning}' for code in ExitCode) + '.']
     for verb in VERBS:
-        module = importlib.import_module(f'sysid_ros.cli.{verb}')
+        module = importlib.import_module(f'sysid_ros.cli.{verb.replace(" ", "_")}')
         parser = argparse.ArgumentParser(prog=f'sysid {verb}')
         module.add_arguments(parser)
         parts += [f'## sysid {verb}', (module.__doc__ or '').strip()]

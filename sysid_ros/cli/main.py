@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Verbs, in the order of the workflow.
 VERBS = (
-    'model', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view', 'compare', 'batch',
-    'drift', 'pack', 'payload', 'export', 'replay', 'run', 'compile', 'demo')
+    'model', 'init excite', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view',
+    'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay', 'run', 'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})
 
@@ -72,19 +72,25 @@ def add_verbs(command: argparse.ArgumentParser, verbs: Sequence[str]) -> None:
     subparsers = command.add_subparsers(dest='verb', metavar='VERB', required=True)
     for name in verbs:
         text = _docstring(name)
-        verb = subparsers.add_parser(name, help=text.splitlines()[0], description=text)
+        first, *rest = name.split() if len(verbs) == 1 else (name,)
+        verb = subparsers.add_parser(first, help=text.splitlines()[0], description=text)
+        for word in rest:
+            verb = verb.add_subparsers(metavar=word, required=True).add_parser(
+                word, description=text)
         if len(verbs) == 1:
             module = _module(name)
             module.add_arguments(verb)
-            verb.set_defaults(run=module.run, describe=verb.format_help)
+            verb.set_defaults(run=module.run, describe=verb.format_help, verb=name)
 
 
 def named_verbs(words: Sequence[str]) -> Sequence[str]:
     """The verb of a command line; all of them where it has none, or asks for those there are."""
     before = list(takewhile(lambda word: word.startswith('-'), words))
-    verb = words[len(before):len(before) + 1]
+    words = words[len(before):]
+    # Of init and init excite the longer one.
+    named = [verb for verb in (' '.join(words[:2]), *words[:1]) if verb in VERBS]
     asks = _ASKS.intersection(before)
-    return verb if verb and verb[0] in VERBS and not asks else VERBS
+    return named[:1] if named and not asks else VERBS
 
 
 def _complete() -> None:
@@ -93,19 +99,26 @@ def _complete() -> None:
 
     line, point = os.environ.get('COMP_LINE', ''), os.environ.get('COMP_POINT', '')
     words = line[:int(point) if point.isdigit() else None].split()[1:]
-    argcomplete.autocomplete(parser(named_verbs(words)))
+    # A word that is being written is completed among the first words of verbs.
+    known = [verb for verb in VERBS if ' ' not in verb]
+    named = named_verbs(words)
+    argcomplete.autocomplete(parser(known if named is VERBS else named))
 
 
 def _docstring(verb: str) -> str:
     """What a verb says of itself, without importing it."""
-    source = Path(__file__).with_name(f'{verb}.py').read_text(encoding='utf-8')
+    source = Path(__file__).with_name(f'{_module_name(verb)}.py').read_text(encoding='utf-8')
     return (ast.get_docstring(ast.parse(source)) or '').strip()
 
 
 @cache
 def _module(verb: str) -> ModuleType:
     with _nothing_is_garbage():
-        return import_module(f'sysid_ros.cli.{verb}')
+        return import_module(f'sysid_ros.cli.{_module_name(verb)}')
+
+
+def _module_name(verb: str) -> str:
+    return verb.replace(' ', '_')
 
 
 @contextmanager

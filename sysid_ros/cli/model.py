@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.pairs import pairs_of
+from sysid_ros.cli.pairs import pairs_of, positions_of
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Print joints, bodies, findings and base parameters."""
     robot = RobotModel.from_description(
         options.description,
-        locked_joints={name: _position(text) for name, text in pairs_of(options.lock, '--lock')},
+        locked_joints=positions_of(options.lock, '--lock'),
         xacro_arguments=dict(pairs_of(options.xacro, '--xacro')),
         loops=None if options.loops is None else LoopSettings.load(options.loops),
     )
@@ -135,13 +135,3 @@ def _bodies(robot: RobotModel) -> str:
 
 def _number(value: float) -> str:
     return f'{value:.4g}' if np.isfinite(value) else '-'
-
-
-def _position(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigurationError(
-            'is not a position', where='--lock', found=repr(text), allowed='a number in rad or m',
-            fix='Write the number alone, as --lock joint_1=0.5',
-        ) from None

@@ -25,3 +25,25 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
             )
         pairs.append((name, value))
     return pairs
+
+
+def positions_of(texts: list[str], option: str) -> dict[str, float]:
+    """Positions of joints by name, of an option that may be repeated.
+
+    Args:
+        texts: What was given.
+        option: The option, for messages.
+
+    Raises:
+        ConfigurationError: A text is no pair, or no position.
+    """
+    positions = {}
+    for name, text in pairs_of(texts, option):
+        try:
+            positions[name] = float(text)
+        except ValueError:
+            raise ConfigurationError(
+                'is not a position', where=option, found=repr(text),
+                allowed='a number in rad or m',
+                fix=f'Write the number alone, as {option} joint_1=0.5') from None
+    return positions

@@ -1,6 +1,7 @@
 """``sysid --help`` names every verb and imports none; a verb's help has its arguments."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,11 @@ from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import VERBS, main
 
 LIBRARIES = ('numpy', 'pydantic', 'scipy', 'numba', 'pinocchio', 'matplotlib')
+
+
+def named(text):
+    """What stands at the beginning of the lines of a list of verbs."""
+    return set(re.findall(r'^    (\w+(?: \w+)?)(?:  |$)', text, re.MULTILINE))
 
 
 def test_the_help_names_every_verb_and_loads_no_library():
@@ -23,7 +29,7 @@ def test_the_help_names_every_verb_and_loads_no_library():
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith('loaded []\n')
-    assert all(f'\n    {verb} ' in done.stdout for verb in VERBS)
+    assert named(done.stdout) >= set(VERBS)
 
 
 def test_the_help_of_a_verb_has_its_arguments(capsys):
@@ -41,7 +47,7 @@ def test_who_asks_for_help_before_a_verb_is_told_of_all(capsys):
     with pytest.raises(SystemExit):
         main(['--help', 'fit'])
     said = capsys.readouterr().out
-    assert all(f'\n    {verb} ' in said for verb in VERBS)
+    assert named(said) >= set(VERBS)
 
 
 def test_a_look_at_a_recording_loads_no_statistics():
@@ -59,6 +65,8 @@ def test_a_look_at_a_recording_loads_no_statistics():
     ('sysid compa', {'compare'}),
     ('sysid fit --hold', {'--holdout'}),
     ('sysid fit fir', {'first.yaml'}),
+    ('sysid init --rat', {'--rate'}),
+    ('sysid init excite --lim', {'--limits'}),
 ])
 def test_a_shell_is_told_how_a_command_line_may_go_on(tmp_path, line, expected):
     pytest.importorskip('argcomplete')

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sysid_ros.cli.main import VERBS, add_verbs
+from sysid_ros.cli.main import add_verbs, named_verbs
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.identification import IdentificationSettings
 from sysid_ros.excitation.configuration import ExcitationSettings
@@ -99,6 +99,13 @@ def parser(verb):
     return root
 
 
+def verb_of(words):
+    """The verb of a command line."""
+    verb, *others = named_verbs(words)
+    assert not others, f'{words[0]} is no verb'
+    return verb
+
+
 def test_the_nav_names_every_page_once_and_no_other():
     nav = in_nav(yaml.safe_load((PROJECT / 'mkdocs.yml').read_text(encoding='utf-8'))['nav'])
     assert len(nav) == len(set(nav))
@@ -125,14 +132,14 @@ def test_the_front_page_is_short():
 @pytest.mark.parametrize('words', list(commands()))
 def test_a_command_in_a_block_parses(words):
     if words[0] != '--help':
-        parser(words[0]).parse_args(words)
+        parser(verb_of(words)).parse_args(words)
 
 
 @pytest.mark.parametrize('words', list(named_commands()))
 def test_a_command_in_a_sentence_names_a_verb_and_its_options(words):
-    assert words[0] in VERBS
     verb = argparse.ArgumentParser()
-    importlib.import_module(f'sysid_ros.cli.{words[0]}').add_arguments(verb)
+    module = verb_of(words).replace(' ', '_')
+    importlib.import_module(f'sysid_ros.cli.{module}').add_arguments(verb)
     known = {option for action in verb._actions for option in action.option_strings}
     assert {word for word in words if re.match(r'--?[a-z]', word)} <= known
 

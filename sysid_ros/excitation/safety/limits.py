@@ -97,14 +97,7 @@ class MotionLimits:
         Raises:
             ConfigurationError: A limit is missing, not usable, or of an unknown joint.
         """
-        described = robot.limits
-        values = {
-            'lower': described.lower, 'upper': described.upper, 'velocity': described.velocity,
-            'acceleration': np.full_like(described.velocity, np.nan),
-            'jerk': np.full_like(described.velocity, np.nan), 'effort': described.effort,
-        }
-        values = {name: np.array(array) for name, array in values.items()}
-        _apply_follower_limits(robot, values)
+        values = described_limits(robot)
         for joint, given in (overrides or {}).items():
             if joint not in robot.joint_names:
                 raise ConfigurationError(
@@ -164,6 +157,26 @@ class MotionLimits:
         """Half of the range; half a turn where there is no end, shape ``(n,)``."""
         half = 0.5 * (self.upper - self.lower)
         return np.where(np.isfinite(half), half, np.pi)
+
+
+def described_limits(robot: RobotModel) -> dict[str, np.ndarray]:
+    """Limits of a robot's joints and of those that follow them, as the description gives them.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        By the names of :class:`MotionLimits`, in its units, shape ``(n,)`` each; ``nan`` or zero
+        where the description is silent, as it always is of acceleration and jerk.
+    """
+    described = robot.limits
+    silent = np.full_like(described.velocity, np.nan)
+    values = {
+        'lower': described.lower, 'upper': described.upper, 'velocity': described.velocity,
+        'acceleration': silent, 'jerk': silent, 'effort': described.effort}
+    values = {name: np.array(array) for name, array in values.items()}
+    _apply_follower_limits(robot, values)
+    return values
 
 
 def _apply_follower_limits(robot: RobotModel, values: dict[str, np.ndarray]) -> None:
