@@ -234,6 +234,23 @@ def test_one_torque_in_newton_millimetres_is_named_with_the_scales_to_say(
     require_read(identification, recorded, arm.joint_names)
 
 
+@pytest.mark.parametrize('times', [-141.6, -1e3, -30.0])
+def test_a_torque_of_the_opposite_sign_is_called_so_and_no_unit_is_read_into_it(
+    times, arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    header = ['t', *numbered('q'), *(f'joint{k}_torque' for k in range(4))]
+    file = write_csv(tmp_path / 'a.csv', header, [t, q, tau * [1.0, times, 1.0, 1.0]])
+    with pytest.raises(OpenQuestionsError) as raised:
+        guessed(robot, file)
+    (question,) = raised.value.questions
+    assert f'with the opposite sign at {arm.joint_names[1]} (turned)' in question.found
+    assert not any(unit in question.found for unit in ('ozf', 'mm', 'kgf'))
+    _, identification = guessed(robot, file, effort_scale=f'1,{-1.0 / times},1,1')
+    assert identification.settings.recording.effort.sign == (1, -1, 1, 1)
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_a_unit_of_positions_that_is_none_is_refused(arm, recorded, robot, tmp_path):
     file = write_csv(tmp_path / 'a.csv', *plain(recorded))
     with pytest.raises(ConfigurationError, match="--position-unit: unknown .* mean 'deg'"):

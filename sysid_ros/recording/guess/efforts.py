@@ -92,10 +92,11 @@ def effort_guess(
             what = 'currents or torques of motors, by their names'
         elif _are_torques(found):
             what = f'{size:.2g} times what the description predicts: currents, or wrong masses'
-        guess.questions.append(_scale_question(
-            what, implied, joints, {} if current else _of_another_unit(implied, joints)))
+        # Of what is odd in sign and size, the size is no sign of a unit.
+        unit_of = {} if current or turned else _of_another_unit(implied, joints)
+        guess.questions.append(_scale_question(what, implied, joints, unit_of, turned))
     else:
-        _take_unit(guess, found, size)
+        _take_unit(guess, found, size, turned)
     for one in found:
         if one.kind in (EffortKind.CONSTANT, EffortKind.UNRELATED, EffortKind.GRAVITY_COMPENSATED,
                         EffortKind.FILTERED):
@@ -104,7 +105,8 @@ def effort_guess(
 
 
 def _scale_question(
-    what: str, implied: Sequence[float], joints: Sequence[str], mixed: dict[str, str]
+    what: str, implied: Sequence[float], joints: Sequence[str], mixed: dict[str, str],
+    turned: Sequence[str],
 ) -> Question:
     """Asks for the torque of one unit of effort, with what it looks like and an answer."""
     if mixed:
@@ -117,7 +119,7 @@ def _scale_question(
         'effort-scale',
         'How much torque at the joint, in N·m, is one unit of effort (torque constant times gear '
         'ratio)?',
-        f'the efforts are {what}; the masses of the description would make it '
+        f'the efforts are {what}{_opposite(turned)}; the masses of the description would make it '
         f'{", ".join(f"{scale:g}" for scale in implied)}',
         f"{example}, or '{BY_DESCRIPTION}' to let its masses decide")
 
@@ -173,7 +175,14 @@ def _take_scales(
         f'the description would make it {", ".join(f"{scale:g}" for scale in implied)}'))
 
 
-def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding], size: float) -> None:
+def _opposite(turned: Sequence[str]) -> str:
+    """What a question says of joints whose sign is turned whatever the answer."""
+    return f', with the opposite sign at {listed(turned)} (turned)' if turned else ''
+
+
+def _take_unit(
+    guess: EffortGuess, found: Sequence[EffortFinding], size: float, turned: Sequence[str]
+) -> None:
     other = next((one for one in found if one.kind is EffortKind.OTHER_UNIT), None)
     if other is None:
         guess.findings.append(Finding(
@@ -184,6 +193,6 @@ def _take_unit(guess: EffortGuess, found: Sequence[EffortFinding], size: float) 
     like = f', as {" or ".join(units)} would be, or some currents' if units else ''
     guess.questions.append(Question(
         'effort-scale', 'How much torque at the joint, in N·m, is one unit of effort?',
-        f'the efforts are {other.scale:.3g} times what the description predicts{like}; no name '
-        'says a unit',
+        f'the efforts are {other.scale:.3g} times what the description '
+        f'predicts{like}{_opposite(turned)}; no name says a unit',
         ' or '.join(f'{UNITS["effort"][unit][0]:g} for {unit}' for unit in units) or '0.1'))
