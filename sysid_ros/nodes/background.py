@@ -1,4 +1,4 @@
-"""Services whose answer takes time, without keeping the executor from everything else.
+"""Services and actions whose answer takes time, without keeping the executor from everything else.
 
 What takes time runs in one thread beside the executor. The answer is given by a coroutine that
 waits for it, while heartbeats, joint states and other requests are served.
@@ -6,7 +6,7 @@ waits for it, while heartbeats, joint states and other requests are served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -16,7 +16,9 @@ from rclpy.task import Future
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.progress import Progress
 from sysid_ros.nodes.refusal import RefusedError
+from sysid_ros.nodes.request_action import Grant, RequestAction
 from sysid_ros.nodes.waiting import done
 
 Result = TypeVar('Result')
@@ -60,9 +62,7 @@ class Background:
         await done(ended)
         return job.result()
 
-    def serve(
-        self, kind: type, name: str, grant: Callable[[Any, Any], Coroutine[Any, Any, None]]
-    ) -> None:
+    def serve(self, kind: type, name: str, grant: Grant) -> None:
         """Answer a service by a coroutine, one request at a time; another one is refused.
 
         Args:
@@ -70,17 +70,39 @@ class Background:
             name: Its name.
             grant: Fills the response from the request; raises as for ``SysidNode.serve``.
         """
-        async def alone(request: Any, response: Any) -> None:
+        alone = self._alone(grant)
+
+        async def answer(request: Any, response: Any) -> None:
+            await alone(request, response, Progress())
+
+        self._node.serve(kind, name, answer)
+
+    def act(
+        self, kind: type, name: str, grant: Grant,
+        describe: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        """Carry out goals of an action by a coroutine, one at a time, services included.
+
+        Args:
+            kind: The action's type; see :class:`~sysid_ros.nodes.request_action.RequestAction`.
+            name: Its name.
+            grant: Fills the result from the goal; raises as for ``SysidNode.serve``.
+            describe: Fills in what else the feedback has.
+        """
+        RequestAction(self._node, kind, name, self._alone(grant), describe)
+
+    def _alone(self, grant: Grant) -> Grant:
+        async def alone(request: Any, answer: Any, progress: Progress) -> None:
             if self._busy:
                 raise RefusedError(ResultCode.BUSY, SysidError(
                     'another request is being granted', fix='Try again when it is done'))
             self._busy = True
             try:
-                await grant(request, response)
+                await grant(request, answer, progress)
             finally:
                 self._busy = False
 
-        self._node.serve(kind, name, alone)
+        return alone
 
     @property
     def busy(self) -> bool:

@@ -8,11 +8,14 @@ from pathlib import Path
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.fit_process import FitProcess
+from sysid_ros.nodes.progress import Progress
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.runs.job import JudgementJob
 from sysid_ros.runs.judged import NotCommittableError, RecordingsGoneError
 
 _LOOK = 0.02
+# Parts of a commit that are over when the judgement begins and ends.
+_BEGUN, _DONE = 0.05, 0.7
 # What the process refuses with, by the name of its class.
 _REFUSALS = {kind.__name__: kind for kind in (NotCommittableError, RecordingsGoneError)}
 
@@ -33,12 +36,13 @@ class Judge:
         """Give up what is being judged; from any thread."""
         self._ended.set()
 
-    def __call__(self, name: str, folder: Path) -> str:
+    def __call__(self, name: str, folder: Path, progress: Progress) -> str:
         """Judge an estimate.
 
         Args:
             name: Id of the estimate.
             folder: Its run folder.
+            progress: Is told how far it is; who asked for it may take that back.
 
         Returns:
             What came of it, one sentence for people.
@@ -46,11 +50,11 @@ class Judge:
         Raises:
             NotCommittableError: The recordings speak against it.
             RecordingsGoneError: A recording cannot be read.
-            RefusedError: The judge was told to end.
+            RefusedError: The judge was told to end, or nobody wants it any more.
             SysidError: Anything else that keeps it from being judged.
         """
         try:
-            return self._judged(name, folder)
+            return self._judged(name, folder, progress)
         except RecordingsGoneError:
             if self._recordings_required:
                 raise
@@ -58,11 +62,14 @@ class Judge:
                 'Its recordings cannot be read any more: the verdict was taken as it was written, '
                 'since recordings_required is false.')
 
-    def _judged(self, name: str, folder: Path) -> str:
+    def _judged(self, name: str, folder: Path, progress: Progress) -> str:
         process = FitProcess()
         try:
             process.begin(JudgementJob(name=name, folder=folder))
             while not process.poll():
+                for stage, part in process.new_reports():
+                    progress.tell(stage, _BEGUN + (_DONE - _BEGUN) * part)
+                progress.require_wanted()
                 if self._ended.wait(_LOOK):
                     raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
                         'the node was deactivated before the estimate was judged', where=name,

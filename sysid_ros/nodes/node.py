@@ -23,10 +23,11 @@ from rclpy.subscription import Subscription
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import Heartbeat, ResultCode
 from sysid_ros.nodes.activation import Activation
+from sysid_ros.nodes.answers import fill_answer
 from sysid_ros.nodes.fast_lane import FastLane, PolledSubscription, watched
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.priority import take_priority
-from sysid_ros.nodes.refusal import RefusedError, refused, require_short, without_figures
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.schedule import Recurring, Schedule
 from sysid_ros.nodes.settings import NodeSettings
 from sysid_ros.nodes.sole_node import SoleNode
@@ -256,19 +257,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
             always: Whether it is granted in every state, not in the active one only.
         """
         async def answer(request: Any, response: Any) -> Any:
-            without_figures(response)
-            try:
-                if not always:
-                    self.require_active()
-                require_short(request)
-                response.success, response.code = True, ResultCode.OK
-                waits = grant(request, response)
-                if waits is not None:
-                    await waits
-            except Exception as error:  # noqa: BLE001 (who asked gets an answer)
-                if not isinstance(error, SysidError):
-                    self.complain(error)
-                refused(response, error)
+            await fill_answer(self, request, response, grant, always=always)
             return response
 
         # A group of its own, for a coroutine that waits keeps its group from everything else.

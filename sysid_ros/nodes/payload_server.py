@@ -1,4 +1,7 @@
-"""The service ``~/identify_payload``: what the robot carries, against the revision that runs."""
+"""What the robot carries, against the revision that runs: ``~/identify_payload``.
+
+A service and an action; goals of the action are told how far it is, and may be taken back.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sysid_ros import action, srv
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import EstimationError, RecordingError, SysidError
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
@@ -13,14 +17,14 @@ from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.conversions import load_messages
 from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.progress import Progress
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.runs.commit import FinishedFit
-from sysid_ros.srv import IdentifyPayload
 
 
 class PayloadServer:
-    """Offers the service from ``configure`` of a node to its clean-up.
+    """Offers service and action from ``configure`` of a node to its clean-up.
 
     Args:
         node: The node, whose settings have ``history``, ``motion_velocity`` and ``payload_link``.
@@ -36,7 +40,8 @@ class PayloadServer:
         self._node, self._data = node, data
         self._window, self._revision = window, revision
         self._background = Background(node)
-        self._background.serve(IdentifyPayload, '~/identify_payload', self._identify)
+        self._background.serve(srv.IdentifyPayload, '~/identify_payload', self._identify)
+        self._background.act(action.IdentifyPayload, '~/identify_payload', self._identify)
 
     def close(self) -> None:
         """Let the thread end after what it is doing."""
@@ -47,9 +52,7 @@ class PayloadServer:
         """Whether somebody waits for an answer."""
         return self._background.busy
 
-    async def _identify(
-        self, request: IdentifyPayload.Request, response: IdentifyPayload.Response
-    ) -> None:
+    async def _identify(self, request: Any, response: Any, progress: Progress) -> None:
         settings, revision = self._node.settings, self._empty_robot()
         if not 0.0 < request.duration <= settings.history:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
@@ -60,7 +63,7 @@ class PayloadServer:
             link, load = await self._background.run(
                 _load, revision.estimate, self._data.estimate(revision.estimate), self._window(),
                 request.duration, settings.motion_velocity,
-                request.link or settings.payload_link or None)
+                request.link or settings.payload_link or None, progress)
         except (EstimationError, RecordingError) as error:
             raise RefusedError(ResultCode.BAD_DATA, error) from error
         response.revision, response.link = revision.revision, link
@@ -85,9 +88,15 @@ class PayloadServer:
 
 def _load(
     name: str, folder: Path, window: LiveWindow, duration: float, velocity: float,
-    link: str | None,
+    link: str | None, progress: Progress,
 ) -> tuple[str, PayloadEstimate]:
-    name, load = FinishedFit.open(name, folder).payload(window, duration, velocity, link)
+    progress.tell('Reading the estimate of the robot without load', 0.0)
+    progress.require_wanted()
+    empty = FinishedFit.open(name, folder)
+    progress.tell('Fitting the load to the last motion', 0.3)
+    progress.require_wanted()
+    name, load = empty.payload(window, duration, velocity, link)
+    progress.require_wanted()
     if not load.status.ok:
         raise EstimationError(load.status.value.rstrip('.'))
     return name, load

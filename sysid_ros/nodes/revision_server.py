@@ -1,16 +1,18 @@
-"""The services of the model server, its store, and what it hands out.
+"""The services and the action of the model server, its store, and what it hands out.
 
 Loads Pinocchio and the compiled functions, so that a node imports it when it is configured.
 """
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import String
 
+from sysid_ros import action
 from sysid_ros.data_folder import DataFolder
 from sysid_ros.errors import ConfigurationError, RecordingError, ReleaseError, SysidError
 from sysid_ros.evaluation.shadow import Shadow, ShadowSettings
@@ -21,6 +23,7 @@ from sysid_ros.nodes.judgement_process import Judge
 from sysid_ros.nodes.markers import MarkerTopic
 from sysid_ros.nodes.model_server_settings import ModelServerSettings
 from sysid_ros.nodes.node import LATCHED, SysidNode
+from sysid_ros.nodes.progress import Progress
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.release_codes import release_codes
 from sysid_ros.nodes.robot_description import published_description
@@ -47,7 +50,7 @@ _PATIENCE = 0.2
 
 
 class RevisionServer:
-    """Offers the services from ``configure`` of the model server to its clean-up.
+    """Offers services and action from ``configure`` of the model server to its clean-up.
 
     Args:
         node: The model server.
@@ -84,6 +87,7 @@ class RevisionServer:
             node.advertise(String, '/robot_description', LATCHED)
             if settings.publish_description else None)
         background.serve(CommitParameters, '~/commit', self._commit)
+        background.act(action.CommitParameters, '~/commit', self._commit)
         background.serve(RollbackParameters, '~/rollback', self._roll_back)
         node.serve(GetRevision, '~/get_revision', self._get)
         node.serve(ListRevisions, '~/list_revisions', self._list)
@@ -134,13 +138,15 @@ class RevisionServer:
 
     # Services
 
-    async def _commit(self, request: Any, response: Any) -> None:
+    async def _commit(self, request: Any, response: Any, progress: Progress) -> None:
         folder = self._granted(request)
         if not request.pending:
             self._watch.require_rest(self._node.settings.rest_velocity)
         window = self._watch.window()
+        progress.tell('Reading the estimate', 0.0)
         prepared = await self._beside(
-            prepare, self._data.revisions, request.estimate, folder, self._robot, self._judge)
+            prepare, self._data.revisions, request.estimate, folder, self._robot,
+            functools.partial(self._judge, progress=progress))
         response.kept = list(prepared.content.kept)
         if prepared.is_current:
             self._answer(response, prepared.current, (
@@ -148,11 +154,15 @@ class RevisionServer:
             return
         said: tuple[str, ...] = (prepared.judgement,)
         if request.shadow_duration > 0.0:
+            progress.require_wanted()
+            progress.tell('Predicting the last motion beside the current revision', 0.7)
             said = (*said, await self._shadow(
                 prepared, window, request.shadow_duration, response))
         if not request.pending:
             # The robot may have begun to move meanwhile.
             self._watch.require_rest(self._node.settings.rest_velocity)
+        progress.make_final()
+        progress.tell('Writing the revision', 0.95)
         revision = await self._beside(
             _commit_to, self._data.revisions, prepared, request.comment)
         self._hand_out(revision)
@@ -180,8 +190,9 @@ class RevisionServer:
                 fix='Keep the current revision, or identify again with more varied motion'))
         return shadow.sentence
 
-    async def _roll_back(self, request: Any, response: Any) -> None:
+    async def _roll_back(self, request: Any, response: Any, progress: Progress) -> None:
         self._require_sound(request.comment)
+        progress.make_final()
         revision = await self._beside(
             _roll_back_in, self._data.revisions, request.revision, request.comment)
         self._hand_out(revision)

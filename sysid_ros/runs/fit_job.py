@@ -22,12 +22,10 @@ from sysid_ros.runs.fit import Run, fit_to_folder
 from sysid_ros.runs.job import FitJob, JudgementJob
 from sysid_ros.runs.judgement import judge_again
 from sysid_ros.runs.sources import SETTINGS, load_source
+from sysid_ros.runs.stages import Report
 
 #: Written last: an estimate whose folder has it is complete.
 PROVENANCE = 'provenance.json'
-
-#: Takes what is being done, in words, and how much is done, from 0 to 1.
-Report = Callable[[str, float], None]
 
 # Part of the time that is over when each step of a fit begins.
 _BEGINNINGS = (0.0, 0.05, 0.45, 0.8)
@@ -65,7 +63,7 @@ def judgement_job(job: JudgementJob, report: Report) -> dict[str, Any]:
 
     Args:
         job: Which one.
-        report: Called when it begins.
+        report: Called at each step.
 
     Returns:
         What came of it, under ``judgement``.
@@ -73,8 +71,7 @@ def judgement_job(job: JudgementJob, report: Report) -> dict[str, Any]:
     Raises:
         SysidError: It is refused, or cannot be judged.
     """
-    report('Judging by the recordings', 0.0)
-    return {'judgement': judge_again(job.name, job.folder)}
+    return {'judgement': judge_again(job.name, job.folder, report)}
 
 
 def _source(path: Path, job: FitJob) -> Identification:

@@ -42,6 +42,7 @@ from sysid_ros.runs.judged import (
 )
 from sysid_ros.runs.report_files import report_source
 from sysid_ros.runs.run_folder import RunFolder
+from sysid_ros.runs.stages import Report
 
 # Numbers that are computed twice agree to this part; rounding differs between processors.
 _SAME = 1e-6
@@ -54,12 +55,13 @@ _WORDS = {
     'prior': 'prior', 'free': 'mark as free', 'lower': 'lower bound', 'upper': 'upper bound'}
 
 
-def judge_again(name: str, folder: Path) -> str:
+def judge_again(name: str, folder: Path, report: Report = lambda stage, part: None) -> str:
     """Judge a finished fit by its recordings, and refuse one that is not what it says.
 
     Args:
         name: Id of the estimate, for messages.
         folder: Its run folder.
+        report: Called at each step.
 
     Returns:
         What came of it, in words.
@@ -70,14 +72,17 @@ def judge_again(name: str, folder: Path) -> str:
         RecordingsGoneError: A recording cannot be read.
         SysidError: A file of the folder cannot be used.
     """
+    report('Reading the recordings of the estimate again', 0.0)
     run = RunFolder.open(folder)
     estimate, judged = run.estimate(), _judged_by(folder, name)
     study = _reopened(run, judged, name)
+    report('Comparing the estimate with its recordings', 0.5)
     differences = list(_differences(estimate, study, judged))
     if differences:
         raise NotCommittableError(
             f'the estimate is not what its recordings give: {"; ".join(differences)}',
             where=name, fix=_AGAIN)
+    report('Judging the estimate by its recordings', 0.6)
     evaluation = study.judge_again(_as_rows_say(estimate, study.training))
     verdict = evaluation.verdict
     wrong = _wrong_errors(evaluation, judged)

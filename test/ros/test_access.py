@@ -50,7 +50,10 @@ RESERVED = (
     'identification_node/stop', 'identification_node/identify_payload', 'model_server/commit',
     'model_server/rollback', 'monitor_node/reset',
 )
-RESERVED_ACTIONS = ('excitation_node/excite', 'identification_node/identify')
+RESERVED_ACTIONS = (
+    'excitation_node/excite', 'identification_node/identify',
+    'identification_node/identify_payload', 'model_server/commit',
+)
 # By who runs a revision, for itself.
 OF_CONSUMERS = {'model_server/acknowledge'}
 # What the robot's driver and simulators have.

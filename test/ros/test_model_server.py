@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -145,6 +146,43 @@ def test_a_commit_judges_again_beside_the_node(ros, server, fits):
     granted = server.commit(estimate='fit_1')
     assert granted.success, granted.message
     assert 'Judged again by its recordings' in granted.message
+
+
+def test_a_commit_by_the_action_tells_its_stages_and_gives_what_the_service_does(server):
+    server.copy('fit_1')
+    server.start()
+    server.robot.move(6.0)
+    stages = []
+    _, won = server.commit_by_action(
+        lambda message: stages.append(message.feedback), estimate='fit_1', shadow_duration=4.0)
+    assert (won.success, won.code) == (True, ResultCode.OK), won.message
+    assert won.candidate_error < 0.5 * won.current_error
+    assert 'shoulder.first_moment_x' in won.kept
+    assert 'Judged again by its recordings' in won.message
+    assert server.get().info.revision == won.revision
+    assert [one.progress for one in stages] == sorted(one.progress for one in stages)
+    for words in ('Reading the estimate', 'Judging', 'beside the current revision', 'Writing'):
+        assert any(words in one.stage for one in stages), words
+    again = server.commit(estimate='fit_1')
+    assert again.revision == won.revision
+
+
+def test_a_commit_that_is_cancelled_leaves_the_store_as_it_was(server):
+    server.copy('fit_1')
+    server.start()
+    # NaN does not equal itself.
+    before = str(server.list().revisions)
+    stages = []
+    handle, result = server.commit_by_action(
+        lambda message: stages.append(message.feedback.stage), estimate='fit_1',
+        cancel=lambda: stages)
+    assert (result.success, result.code, result.revision) == (False, ResultCode.CANCELLED, '')
+    assert handle.status == GoalStatus.STATUS_CANCELED
+    assert str(server.list().revisions) == before
+    with RevisionStore(server.data / 'revisions.sqlite') as store:
+        assert store.verify() == () and len(store) == 1
+    # It is free for the next one at once.
+    assert server.commit(estimate='fit_1').success
 
 
 def test_an_estimate_without_its_recordings_is_taken_only_where_that_is_allowed(

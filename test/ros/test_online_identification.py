@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from support.identification_bench import Setup
+from sysid_ros import action
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.msg import (
     IdentificationStatus,
@@ -78,7 +79,11 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     assert change.statistic > change.threshold
     setup.ros.wait(lambda: 'changed' in setup.statuses[-1].change)
     setup.ros.spin(5.0)
-    told = payload(setup, duration=5.0)
+    stages = []
+    told = setup.ros.result(setup.ros.send_goal(
+        action.IdentifyPayload, 'identification_node/identify_payload',
+        lambda message: stages.append(message.feedback.stage), duration=5.0))
+    assert [stage.split()[0] for stage in stages] == ['Reading', 'Fitting']
     assert told.success, told.message
     assert told.significant, told.message
     assert told.load.m == pytest.approx(LOAD, abs=4.0 * told.standard_deviation.m)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from sysid_ros import action
 from sysid_ros.msg import IdentifiedParameters, ResultCode
 from sysid_ros.nodes.conversions import to_time
 from sysid_ros.nodes.node import LATCHED
@@ -93,7 +94,25 @@ def make_server(ros, fits, data):
         ros.wait(decided)
         return answers[-1]
 
+    def commit_by_action(feedback, *, cancel=None, **fields):
+        """A commit that is cancelled when a condition holds; handle and result of the goal."""
+        results = []
+
+        def decided():
+            handle = ros.send_goal(
+                action.CommitParameters, 'model_server/commit', feedback, **fields)
+            ended = handle.get_result_async()
+            if cancel is not None:
+                ros.wait(lambda: cancel() or ended.done())
+                ros.wait(handle.cancel_goal_async().done)
+            results.append((handle, ros.result(handle)))
+            return results[-1][1].code != ResultCode.NOT_READY
+
+        ros.wait(decided)
+        return results[-1]
+
     return SimpleNamespace(
+        commit_by_action=commit_by_action,
         start=start, data=data, robot=robot, copy=functools.partial(fits.copy, data),
         call=call, commit=commit,
         rollback=functools.partial(call, RollbackParameters, 'rollback'),
