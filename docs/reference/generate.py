@@ -201,7 +201,7 @@ def reasons() -> Iterator[tuple[str, str]]:
         words = _constants(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'Objection':
-                reason, step = _template(node.args[0]), _template(node.args[1], words)
+                reason, step = (_template(one, words) for one in node.args)
                 if reason.strip(f'{_UNKNOWN} '):
                     yield reason, step
     for status in Status:
@@ -245,7 +245,9 @@ def _template(node: ast.expr, words: Mapping[str, str] | None = None) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return ''.join(map(_template, node.values))
+        return ''.join(_template(one, words) for one in node.values)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        return _template(node.value, words)
     if words is not None and isinstance(node, ast.Name):
         return words.get(node.id, _UNKNOWN)
     if words is not None and isinstance(node, ast.IfExp):

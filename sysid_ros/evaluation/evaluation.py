@@ -11,7 +11,7 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
-from sysid_ros.evaluation.contradictions import score_products, score_test
+from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
 from sysid_ros.evaluation.departures import departures
@@ -128,8 +128,7 @@ def evaluate(
         fitted = predict(estimate, training, held_out=False)
         scores = score_test(training, estimate, *other.result())
     data = replace(
-        data.without_excluded_clock(scores), contradictions=scores.contradictions,
-        weightless=not feels_weight(training.model.robot),
+        with_scores(data, training, scores),
         departures=departures(training, estimate, scores) if data.trusts_description else ())
     if held_out is not None and prediction is not None and estimate.status.found_values:
         trained = fitted.candidate.relative_error
@@ -144,6 +143,21 @@ def evaluate(
         held_out=prediction, folds=folds, simulation=simulation,
         verdict=verdict.with_remarks(remarks),
     )
+
+
+def with_scores(
+    data: DataFindings, problem: RegressionProblem, scores: ScoreTest
+) -> DataFindings:
+    """Findings on data, with what its rows say of themselves.
+
+    Args:
+        data: Other findings.
+        problem: The rows.
+        scores: Their score test.
+    """
+    return replace(
+        data.without_excluded_clock(scores), contradictions=scores.contradictions,
+        weightless=not feels_weight(problem.model.robot))
 
 
 def evaluate_motion(

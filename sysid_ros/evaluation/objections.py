@@ -33,6 +33,9 @@ _TELLING, _NEARLY = 0.25, 0.8
 _ROWS_PER_PARAMETER = 2.0
 # Least part of the prior's error that has to be gone.
 _GAINED = 0.02
+# What other data answers: that there was none to judge by.
+_UNTRIED = 'It was not tried on data the fit has not seen.'
+_NO_ROW = 'No row of the held-out data counts'
 _CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
 
 
@@ -57,6 +60,18 @@ def find_objections(
         *_training(estimate, training),
         *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
     )
+
+
+def objections_of_fit(reasons: Sequence[str], next_steps: Sequence[str]) -> Iterator[Objection]:
+    """What spoke against a fit when it was made, and does so whatever it is judged by later.
+
+    Args:
+        reasons: Those of its verdict; that it lacked data to judge by is left out.
+        next_steps: One for each; where there is no reason, what to do now.
+    """
+    for reason, next_step in zip(reasons, next_steps, strict=False):
+        if not reason.startswith((_UNTRIED, _NO_ROW)):
+            yield Objection(f'The fit itself was refused: {reason}', next_step)
 
 
 def _solver(estimate: Estimate) -> Iterator[Objection]:
@@ -147,15 +162,14 @@ def _held_out(
     if unseen is None:
         if folds is None:
             yield Objection(
-                'It was not tried on data the fit has not seen.',
+                _UNTRIED,
                 'Validate it on another recording, best on a faster or different motion.',
             )
         return
     if not unseen.candidate.rows.any():
         yield Objection(
-            'No row of the held-out data counts: its joints are slower than fit: '
-            '{minimum_velocity: …}, which the settings or the fitted recording say, or its '
-            f'{unseen.signals} are masked.',
+            f'{_NO_ROW}: its joints are slower than fit: {{minimum_velocity: …}}, which the '
+            f'settings or the fitted recording say, or its {unseen.signals} are masked.',
             'Hold out a motion that is as fast and as wide as the fitted one; or count all rows, '
             'fit: {minimum_velocity: 0.0}.',
         )

@@ -13,6 +13,7 @@ from typing import Any
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
+from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.objections import find_objections
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.remarks import find_remarks
@@ -46,6 +47,16 @@ class Verdict:
     def with_remarks(self, remarks: Sequence[str]) -> Verdict:
         """The verdict with more remarks."""
         return replace(self, remarks=(*self.remarks, *remarks))
+
+    def with_objections(self, objections: Sequence[Objection]) -> Verdict:
+        """The verdict with more that speaks against the estimate, before what was known."""
+        if not objections:
+            return self
+        return replace(
+            self, committable=False,
+            reasons=(*(one.reason for one in objections), *self.reasons),
+            next_steps=(*(one.next_step for one in objections),
+                        *(() if self.committable else self.next_steps)))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -8,15 +8,19 @@ again, by the recordings, for which it is kept what they were and how far off th
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sysid_ros.errors import ReleaseError
+from sysid_ros.evaluation.objection import Objection
+from sysid_ros.evaluation.objections import objections_of_fit
 
 #: Where digests, and what was judged by, stand in ``verdict.json``.
 KEY, JUDGED_BY = 'sha256', 'judged_by'
+_VERDICT = 'verdict.json'
 _JUDGED = ('estimate.json', 'settings*.yaml', 'validation.yaml', 'prior*')
 
 
@@ -40,6 +44,25 @@ def changed_since(folder: Path, verdict: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(judged, Mapping):
         return tuple(now)
     return tuple(name for name in sorted({*judged, *now}) if judged.get(name) != now.get(name))
+
+
+def objections_since(folder: Path) -> tuple[Objection, ...]:
+    """What spoke against a fit when it was made, and what was changed since, or was never judged.
+
+    Args:
+        folder: Folder of the run.
+    """
+    try:
+        verdict = json.loads((folder / _VERDICT).read_text(encoding='utf-8'))
+        found = tuple(objections_of_fit(verdict['reasons'], verdict['next_steps']))
+        changed = changed_since(folder, verdict)
+    except (KeyError, OSError, TypeError, ValueError):
+        return tuple(objections_of_fit(
+            [f'Its folder has no {_VERDICT} that can be read.'], ['Fit again.']))
+    if changed:
+        found = (*found, *objections_of_fit(
+            [f'{", ".join(changed)} changed after it was judged.'], ['Fit again.']))
+    return found
 
 
 @dataclass(frozen=True)
