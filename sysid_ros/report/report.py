@@ -96,16 +96,31 @@ class Report(ReportModel):
             ConfigurationError: It cannot be read, or is no report.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            content = path.read_bytes()
         except OSError as error:
             raise ConfigurationError(
                 f'cannot be read: {error.strerror or error}', where=str(path),
                 fix="Name the folder that 'sysid fit' wrote") from error
+        return cls.from_json(content, str(path))
+
+    @classmethod
+    def from_json(cls, content: bytes, where: str) -> Self:
+        """The inverse of :meth:`to_json`.
+
+        Args:
+            content: The document as JSON.
+            where: What it is called in messages.
+
+        Raises:
+            ConfigurationError: It is no report.
+        """
+        try:
+            return cls.model_validate_json(content)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = '.'.join(map(str, first['loc']))
             raise ConfigurationError(
-                'is no report of this version', where=str(path),
+                'is no report of this version', where=where,
                 found=f'{place}: {first["msg"]}', fix='Fit again') from error
 
 

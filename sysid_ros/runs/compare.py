@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.evaluation.run_comparison import compare_parameters
 from sysid_ros.report.report_source import file_names
 from sysid_ros.report.tables import number, percent, table
-from sysid_ros.runs.run_files import read_verdict
+from sysid_ros.runs.run_files import read_json, read_verdict
 from sysid_ros.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -91,15 +90,15 @@ def _errors(folder: Path, name: str) -> RunErrors:
     from sysid_ros.report.sections.compared_runs import RunErrors
 
     path = folder / 'evaluation.json'
+    evaluation = read_json(path)
     try:
-        evaluation = json.loads(path.read_text(encoding='utf-8'))
         errors = evaluation['held_out'] or evaluation['training']
         return RunErrors(
             name=name, committable=bool(read_verdict(folder).get('committable')),
             source=file_names(str(errors['source'])), error=errors['relative_error'],
             prior_error=errors['prior_relative_error'],
             joints={joint: each['relative_error'] for joint, each in errors['joints'].items()})
-    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f'is not what a fit writes: {error!r}', where=str(path), fix='Fit again') from error
 

@@ -98,5 +98,5 @@ class JudgedBy:
                 str(data['sha256']), None if holdout is None else float(holdout),
                 int(data['folds']), tuple(map(str, data['coarse'])),
                 tuple(map(float, data['training_rms'])), tuple(map(float, data['held_out_rms'])))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
             return None

@@ -8,7 +8,6 @@ What has no effect on any torque of the recordings cannot be checked by them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +40,7 @@ from sysid_ros.runs.judged import (
     digests,
 )
 from sysid_ros.runs.report_files import report_source
+from sysid_ros.runs.run_files import read_verdict
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.stages import Report
 
@@ -130,8 +130,7 @@ def reopened_report(folder: Path, command: str) -> ReportSource:
 
 
 def _judged_by(folder: Path, name: str) -> JudgedBy:
-    data = json.loads((folder / 'verdict.json').read_text(encoding='utf-8'))
-    judged = JudgedBy.from_json(data.get(JUDGED_BY))
+    judged = JudgedBy.from_json(read_verdict(folder).get(JUDGED_BY))
     if judged is None:
         raise NotCommittableError(
             'the verdict does not say what it was judged by, so it cannot be judged again',

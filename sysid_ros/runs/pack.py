@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +20,10 @@ import yaml
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.judged import KEY
+from sysid_ros.runs.report_files import DOCUMENT, PAGE
+from sysid_ros.runs.run_files import VERDICT, json_object
 from sysid_ros.runs.run_folder import RunFolder
+from sysid_ros.settings import load_yaml
 
 #: Checksums in the archive, as ``sha256sum --check`` reads them.
 CHECKSUMS = 'SHA256SUMS'
@@ -42,7 +45,7 @@ def pack_run(folder: Path, archive: Path, *, recordings: bool = False) -> tuple[
         Names of the files in the archive.
 
     Raises:
-        ConfigurationError: There is no run, it lies in the archive's way, or a recording is gone.
+        ConfigurationError: There is no run, a file of it is damaged, or a recording is gone.
     """
     run = RunFolder.open(folder).path
     files = {path.name: path.read_bytes() for path in sorted(run.iterdir())
@@ -51,15 +54,17 @@ def pack_run(folder: Path, archive: Path, *, recordings: bool = False) -> tuple[
     added: dict[str, bytes] = {}
     folders = {str(run.resolve().parent): '.'}
     for name in [name for name in files if _is_settings(name)]:
-        settings = yaml.safe_load(files[name])
-        folders[str(settings['folder'])] = _RECORDINGS
+        settings = _settings(run / name)
+        folders[settings['folder']] = _RECORDINGS
         if recordings:
             added |= dict(_recording_files(run, settings, name))
         settings['folder'] = _RECORDINGS
         files[name] = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True).encode()
-    files = _with_digests(_with_relative_paths(files, folders))
-    if 'report.json' in files:
-        files |= _page(files['report.json'])
+    files = _with_relative_paths(files, folders)
+    if VERDICT in files:
+        files[VERDICT] = _with_digests(json_object(files[VERDICT], run / VERDICT), files)
+    if DOCUMENT in files:
+        files |= _page(files[DOCUMENT], run / DOCUMENT)
     files |= added
     sums = ''.join(f'{_digest(content)}  {name}\n' for name, content in sorted(files.items()))
     content = _zipped(PurePosixPath(run.resolve().name), files | {CHECKSUMS: sums.encode()})
@@ -71,16 +76,40 @@ def _is_settings(name: str) -> bool:
     return name == 'validation.yaml' or (name.startswith('settings') and name.endswith('.yaml'))
 
 
+def _settings(path: Path) -> dict[str, Any]:
+    """Settings of a recording, whose folder and file are text.
+
+    Raises:
+        ConfigurationError: They cannot be read, or are not what a fit writes.
+    """
+    settings = load_yaml(path)
+    recording = settings.get('recording')
+    file = recording.get('file') or '' if isinstance(recording, dict) else recording
+    for key, value in (('folder', settings.get('folder')), ('recording: file', file)):
+        if not isinstance(value, str):
+            raise ConfigurationError(
+                'is not what a fit writes', where=f'{path}: {key}', found=repr(value)[:80],
+                allowed='a path', fix='Fit again')
+    return settings
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no file can have such a name
+        return False
+
+
 def _recording_files(
     run: Path, settings: dict[str, Any], name: str
 ) -> Iterator[tuple[str, bytes]]:
     """The file of a recording, or the files of a bag's folder, by their names in the archive."""
-    recording = settings.get('recording', {}).get('file')
-    if recording is None:
+    recording = settings['recording'].get('file')
+    if not recording:
         return
-    path = run / settings['folder'] / recording
-    inside = PurePosixPath(_RECORDINGS) / PurePosixPath(recording).name
-    if not path.exists():
+    path, own = run / settings['folder'] / recording, PurePosixPath(recording).name
+    inside = PurePosixPath(_RECORDINGS) / own
+    if own in ('', '..') or not _exists(path):
         raise ConfigurationError(
             'the recording is not there any more', where=f'{name}: {path}',
             fix='Put it back, or pack without --recordings')
@@ -106,22 +135,22 @@ def _with_relative_paths(files: dict[str, bytes], folders: dict[str, str]) -> di
     return changed
 
 
-def _with_digests(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files, with digests in the verdict that are those of the files in the archive."""
-    if 'verdict.json' not in files:
-        return files
-    verdict = json.loads(files['verdict.json'])
-    verdict[KEY] = {name: _digest(files[name]) for name in verdict.get(KEY, {}) if name in files}
-    return files | {'verdict.json': json.dumps(verdict, indent=1, allow_nan=False).encode()}
+def _with_digests(verdict: dict[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """The file of a verdict, with digests that are those of the files in the archive."""
+    judged = verdict.get(KEY)
+    names = judged if isinstance(judged, Mapping) else ()
+    digests = {name: _digest(files[name]) for name in names if name in files}
+    return json.dumps(verdict | {KEY: digests}, indent=1, allow_nan=False).encode()
 
 
-def _page(report: bytes) -> dict[str, bytes]:
+def _page(report: bytes, path: Path) -> dict[str, bytes]:
     """The page of a packed report; none where it cannot be drawn."""
     from sysid_ros.report.page import render_page
     from sysid_ros.report.report import Report
 
+    document = Report.from_json(report, str(path))
     try:
-        return {'report.html': render_page(Report.model_validate_json(report))}
+        return {PAGE: render_page(document)}
     except ConfigurationError:
         return {}
 

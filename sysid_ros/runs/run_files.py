@@ -1,8 +1,9 @@
-"""Verdict and provenance of a run, read as what may have been damaged or edited."""
+"""JSON files of a run, read as what may have been damaged or edited."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def read_verdict(folder: Path) -> dict[str, Any]:
     Raises:
         ConfigurationError: It cannot be read, or is not what a fit writes.
     """
-    verdict = _read(folder / VERDICT)
+    verdict = read_json(folder / VERDICT)
     for key in ('reasons', 'next_steps'):
         if not isinstance(verdict.get(key, []), list):
             raise _strange(folder / VERDICT, key, verdict[key], 'a list of sentences')
@@ -46,7 +47,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     path = folder / PROVENANCE
     if not path.exists():
         return {}
-    provenance = _read(path)
+    provenance = read_json(path)
     for key in _TIMES:
         _require_number(provenance, key, path, 0, _TIME_LIMIT, 'nanoseconds since 1970')
     for key in _FIGURES:
@@ -66,17 +67,52 @@ def _require_number(
         raise _strange(path, key, value, allowed)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of a JSON file of a run, whose numbers are finite as fits write them.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is no such object.
+    """
     try:
-        data = json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f'cannot be read: {error}', where=str(path),
-            fix='Wait for the end of the fit, or fit again') from error
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return json_object(content, path)
+
+
+def json_object(content: bytes, path: Path) -> dict[str, Any]:
+    """The object that a JSON file of a run holds; see :func:`read_json`.
+
+    Args:
+        content: What the file holds.
+        path: The file, for messages.
+    """
+    try:
+        data = json.loads(
+            content.decode('utf-8'), parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from error
     if not isinstance(data, dict):
         raise ConfigurationError(
-            'is not what a fit writes', where=str(path), found=type(data).__name__)
+            'is not what a fit writes', where=str(path), found=type(data).__name__,
+            allowed='an object', fix='Fit again')
     return data
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f'cannot be read: {error}', where=str(path),
+        fix='Wait for the end of the fit, or fit again')
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f'{digits[:40]} is no finite number')
+    return number
 
 
 def _strange(path: Path, key: str, value: object, allowed: str) -> ConfigurationError:

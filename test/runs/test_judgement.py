@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import yaml
 
+from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
@@ -213,12 +215,27 @@ def test_another_part_that_was_kept_back_is_found(fits, tmp_path):
 
 
 @pytest.mark.parametrize('spoil', [
-    lambda data: data.pop(JUDGED_BY), lambda data: data.update({JUDGED_BY: 'a recording'})])
+    lambda data: data.pop(JUDGED_BY), lambda data: data.update({JUDGED_BY: 'a recording'}),
+    lambda data: data[JUDGED_BY].update(folds='many'),
+    lambda data: data[JUDGED_BY].update(training_rms=[10**400])])
 def test_a_verdict_that_does_not_say_by_what_is_refused(fits, tmp_path, spoil):
     folder = fits.copy(tmp_path, 'a')
     fits.edit(folder, 'verdict.json', spoil)
     with pytest.raises(NotCommittableError, match='does not say what it was judged by.*Fit again'):
         judge_again('a', folder)
+
+
+@pytest.mark.parametrize('content', [
+    b'', b'{"committable": tr', b'\xff', b'[]', b'3', b'[' * 100_000, b'{"judged_by": NaN}'])
+def test_a_damaged_verdict_is_refused_by_one_clear_error(fits, tmp_path, capsys, content):
+    folder = fits.copy(tmp_path, 'a')
+    (folder / 'verdict.json').write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r'verdict\.json: .*[Ff]it again'):
+        judge_again('a', folder)
+    assert main(['report', str(folder), '--recordings']) == ExitCode.BAD_INPUT
+    said = capsys.readouterr().err
+    assert 'verdict.json' in said
+    assert 'Traceback' not in said
 
 
 def test_recordings_that_are_gone_are_asked_for_by_name(recordings, tmp_path):

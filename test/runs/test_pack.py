@@ -1,6 +1,7 @@
 import hashlib
 import json
 import re
+import shutil
 import zipfile
 
 import pytest
@@ -10,7 +11,7 @@ from support.report_runs import finished_run
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.runs.judged import changed_since
+from sysid_ros.runs.judged import KEY, changed_since
 from sysid_ros.runs.pack import CHECKSUMS, pack_run
 
 
@@ -76,3 +77,46 @@ def test_the_verb_packs_beside_the_run(tmp_path, capsys):
     assert main(['pack', str(finished_run()), '-o', str(archive)]) == ExitCode.OK
     assert re.search(r'\d+ files, \d+\.\d MB', capsys.readouterr().out)
     assert main(['pack', str(tmp_path)]) == ExitCode.BAD_INPUT
+
+
+@pytest.fixture
+def run(tmp_path):
+    return shutil.copytree(finished_run(), tmp_path / 'fit')
+
+
+@pytest.mark.parametrize(('name', 'content', 'message'), [
+    ('verdict.json', '{"committable": tr', 'verdict.json: cannot be read'),
+    ('verdict.json', '[' * 100_000, 'verdict.json: cannot be read'),
+    ('verdict.json', '[]', 'verdict.json: is not what a fit writes'),
+    ('verdict.json', '{"figure": 1e999}', '1e999 is no finite number'),
+    ('settings.yaml', 'recording: [', 'settings.yaml'),
+    ('settings.yaml', 'recording: {}', 'settings.yaml: folder: is not what a fit writes'),
+    ('settings.yaml', 'folder: a\nrecording: 3', 'settings.yaml: recording: file: is not what'),
+    ('settings.yaml', 'folder: a\nrecording: {file: [b]}', 'recording: file: is not what'),
+    ('settings.yaml', 'a: &a [1]\nb: ' + '[*a, ' * 200 + ']' * 200, 'levels of nesting'),
+    ('report.json', '{}', 'report.json: is no report of this version'),
+])
+def test_a_damaged_run_is_refused_by_one_clear_error(run, tmp_path, capsys, name, content, message):
+    (run / name).write_text(content)
+    assert main(['pack', str(run), '-o', str(tmp_path / 'fit.zip')]) == ExitCode.BAD_INPUT
+    said = capsys.readouterr().err
+    assert message in said
+    assert 'Traceback' not in said
+    assert not (tmp_path / 'fit.zip').exists()
+
+
+@pytest.mark.parametrize('file', ['..', 'a\0b', 'a' * 5000])
+def test_no_file_gets_into_an_archive_that_cannot_be_a_recording(run, tmp_path, file):
+    settings = yaml.safe_load((run / 'settings.yaml').read_text())
+    settings['recording']['file'] = file
+    (run / 'settings.yaml').write_text(yaml.safe_dump(settings))
+    with pytest.raises(ConfigurationError, match='the recording is not there any more'):
+        pack_run(run, tmp_path / 'fit.zip', recordings=True)
+
+
+def test_a_verdict_without_digests_is_packed(run, tmp_path):
+    verdict = json.loads((run / 'verdict.json').read_text())
+    (run / 'verdict.json').write_text(json.dumps(verdict | {KEY: 'none'}))
+    pack_run(run, tmp_path / 'fit.zip')
+    there = unpacked(tmp_path / 'fit.zip', tmp_path / 'there')
+    assert json.loads((there / 'verdict.json').read_text()) == verdict | {KEY: {}}
