@@ -13,6 +13,8 @@ from sysid_ros.mechanics.transmission import Transmission
 from sysid_ros.recording.units import UNITS, nearest_unit
 from sysid_ros.settings import StrictSettings
 
+#: Memory for the samples of a recording in [MB], where the settings do not say it.
+MEMORY_LIMIT = 300.0
 QUANTITIES = ('position', 'velocity', 'acceleration', 'effort', 'command')
 # Bytes that a part of a bag may hold, unpacked, whatever the memory allowed.
 _LEAST_UNPACKED = 16e6
@@ -20,7 +22,7 @@ _LEAST_UNPACKED = 16e6
 # Keys that say something about one format only.
 _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
     'csv': frozenset({'time', 'delimiter', 'decimal'}),
-    'npz': frozenset({'time'}),
+    'npz': frozenset({'time', 'memory_limit'}),
     'rosbag': frozenset({
         'topic', 'effort_topic', 'rename', 'stamps', 'clock_warning', 'clock_limit', 'salvage',
         'memory_limit',
@@ -199,7 +201,8 @@ class RecordingSettings(StrictSettings):
         reset_tolerance: Stamps that jump back further are a reset clock, in [s].
         salvage: Read what is left of a damaged bag.
         memory_limit: Memory for the samples of a bag in [MB]; one that needs more is read in
-            windows of time. Nor may a compressed part of a bag unpack to more.
+            windows of time. Nor may a compressed part of a bag, or what a recording takes of an
+            NPZ archive, unpack to far more.
     """
 
     format: Literal['csv', 'npz', 'rosbag']
@@ -223,7 +226,7 @@ class RecordingSettings(StrictSettings):
     clock_limit: float = Field(default=10.0, gt=0)
     reset_tolerance: float = Field(default=0.5, gt=0)
     salvage: bool = False
-    memory_limit: float = Field(default=300.0, gt=0)
+    memory_limit: float = Field(default=MEMORY_LIMIT, gt=0)
 
     @property
     def most_unpacked(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +20,13 @@ from sysid_ros.recording.description import QuantitySettings, RecordingSettings,
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
 from sysid_ros.recording.table.csv_reader import read_csv_columns
-from sysid_ros.recording.table.npz_reader import read_npz_array
+from sysid_ros.recording.table.npz_reader import (
+    NpzHeader,
+    npz_header,
+    read_npz_array,
+    read_npz_headers,
+    require_npz_bounded,
+)
 from sysid_ros.recording.units import TIME_UNITS
 
 _BLOCK = 1 << 20
@@ -191,6 +197,10 @@ def _mend_table_clock(t: np.ndarray, tolerance: float) -> tuple[np.ndarray, tupl
 
 def _read_tables(settings: RecordingSettings, base: Path) -> list[Samples]:
     """Group quantities that share their stamps, so that a bad row leaves all of them."""
+    if settings.format == 'npz':
+        require_npz_bounded(
+            _npz_headers(settings, base), 1e6 * settings.memory_limit,
+            ', '.join(sorted(map(str, _table_files(settings, base)))))
     groups: dict[TimeSettings, dict[str, np.ndarray]] = {}
     for name, quantity in settings.quantities.items():
         time = quantity.time or settings.time
@@ -200,6 +210,21 @@ def _read_tables(settings: RecordingSettings, base: Path) -> list[Samples]:
         Samples(settings.joints, _read_time(settings, time, base, values), values)
         for time, values in groups.items()
     ]
+
+
+def _npz_headers(settings: RecordingSettings, base: Path) -> Iterator[NpzHeader]:
+    """Headers of all arrays that a recording is read from."""
+    quantities = settings.quantities.values()
+    arrays = [(quantity.file, quantity.array or '') for quantity in quantities]
+    for time in dict.fromkeys(quantity.time or settings.time for quantity in quantities):
+        if time is not None and time.rate is None:
+            arrays += [(time.file, str(array)) for array in (time.array, time.nanoseconds)
+                       if array is not None]
+    files = {base / (file or settings.file or '') for file, _ in arrays}
+    known = {path: read_npz_headers(path) for path in files}
+    for file, array in arrays:
+        path = base / (file or settings.file or '')
+        yield npz_header(known[path], array, path)
 
 
 def _read_quantity(

@@ -14,8 +14,8 @@ from sysid_ros.errors import RecordingError
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.guess.table_head import read_head
 from sysid_ros.recording.load import load_recording
-from sysid_ros.recording.table import npz_reader
 from sysid_ros.settings import parse_settings
 
 JOINTS = ('a', 'b')
@@ -43,10 +43,10 @@ def settings(**changes):
     return parse_settings(RecordingSettings, section, 'recording')
 
 
-def table():
+def table(**changes):
     return parse_settings(RecordingSettings, {
         'format': 'npz', 'file': 'table.npz', 'joints': ['a'], 'time': {'array': 't'},
-        'position': {'array': 'q'}}, 'recording')
+        'position': {'array': 'q'}} | changes, 'recording')
 
 
 def zeros_packed(compression, *, with_size):
@@ -132,12 +132,40 @@ def test_75_a_file_that_would_fill_the_disk_is_refused_before_it_is_unpacked(tmp
         assert took < MOST
 
 
-def test_75_an_array_that_is_mostly_nothing_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz_reader, '_ALWAYS', 10_000_000)
-    np.savez_compressed(tmp_path / 'table.npz', t=np.arange(9.0), q=np.zeros((30_000_000, 1)))
+@pytest.mark.parametrize('kind', ['f8', 'f4', 'u1'])
+def test_75_an_array_that_is_mostly_nothing_is_refused(tmp_path, kind):
+    rows = 30_000_000
+    np.savez_compressed(tmp_path / 'table.npz', t=np.arange(9.0), q=np.zeros((rows, 1), kind))
     took, said = spent(lambda: load_recording(table(), tmp_path))
-    assert 'unpacks to more than is allowed' in said and 'uncompressed' in said
+    assert 'unpack to more than is allowed' in said and 'uncompressed' in said
     assert took < MOST
+    took, said = spent(lambda: read_head(tmp_path / 'table.npz', 'npz'))
+    assert 'unpack to more than is allowed' in said
+    assert took < MOST
+
+
+def test_75_arrays_that_are_not_looked_at_are_not_unpacked(tmp_path):
+    np.savez_compressed(
+        tmp_path / 'table.npz', t=np.arange(9.0), q=np.arange(9.0), image=np.zeros(125_000_000))
+    Path('/proc/self/clear_refs').write_text('5')
+    before = memory('VmRSS')
+    with pytest.raises(RecordingError, match='unpack to more'):
+        read_head(tmp_path / 'table.npz', 'npz')
+    assert len(load_recording(table(), tmp_path).channel('position').t) == 9
+    assert memory('VmHWM') - before < MOST
+
+
+def test_75_many_arrays_count_together_and_the_settings_say_how_much_is_allowed(tmp_path):
+    column = np.zeros((700_000, 1))
+    np.savez_compressed(
+        tmp_path / 'table.npz', t=np.arange(700_000.0), q=column, v=column, tau=column)
+    described = table(
+        memory_limit=20, time={'rate': 100}, velocity={'array': 'v'}, effort={'array': 'tau'})
+    took, said = spent(lambda: load_recording(described, tmp_path))
+    assert 'unpack to more than is allowed' in said and 'memory_limit' in said
+    assert took < MOST
+    few = table(memory_limit=30, time={'rate': 100})
+    assert len(load_recording(few, tmp_path).channel('position').t) == 700_000
 
 
 def test_75_what_is_packed_well_is_read(tmp_path):

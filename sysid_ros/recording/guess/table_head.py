@@ -12,8 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from sysid_ros.errors import RecordingError, listed, unreadable
+from sysid_ros.recording.description import MEMORY_LIMIT
 from sysid_ros.recording.table.csv_reader import is_number, read_csv_columns
-from sysid_ros.recording.table.npz_reader import read_npz_array
+from sysid_ros.recording.table.npz_reader import (
+    read_npz_array,
+    read_npz_headers,
+    require_npz_bounded,
+)
 
 # In this order, where several split all rows alike.
 _SEPARATORS = ('\t', ';', '|', ',', ' ')
@@ -66,7 +71,7 @@ class TableHead:
         if self.format == 'csv':
             table = read_csv_columns(self.path, self.numeric, self.delimiter, self.decimal)
             return dict(zip(self.numeric, table.T, strict=True))
-        whole = {name: read_npz_array(self.path, name) for name, _ in self.arrays}
+        whole = {name: read_npz_array(self.path, name) for name in dict(self.arrays)}
         return {k: whole[name][:, column] for k, (name, column) in enumerate(self.arrays)}
 
 
@@ -170,13 +175,8 @@ def _commented_names(lines: Sequence[str], delimiter: str, count: int) -> list[s
 
 
 def _npz_head(path: Path) -> TableHead:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            shapes = {
-                name: archive[name].shape for name in archive.files
-                if archive[name].dtype.kind in 'fiu'}
-    except Exception as error:  # a damaged archive fails in many ways
-        raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+    headers = read_npz_headers(path)
+    shapes = {name: header.shape for name, header in headers.items() if header.is_numeric}
     rows = max((shape[0] for shape in shapes.values() if shape), default=0)
     arrays = [
         (name, column) for name, shape in shapes.items()
@@ -187,6 +187,8 @@ def _npz_head(path: Path) -> TableHead:
         raise RecordingError(
             'the archive holds no table', where=str(path), found=shown or 'no numbers',
             allowed='arrays of shape (T,) and (T, joints), time first')
+    require_npz_bounded(
+        (headers[name] for name in dict(arrays)), 1e6 * MEMORY_LIMIT, str(path))
     names = tuple(
         f'{name}[{column}]' if len(shapes[name]) == 2 else name for name, column in arrays)
     return TableHead(path, 'npz', names, arrays=tuple(arrays))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,87 @@ import numpy as np
 from sysid_ros.errors import RecordingError, did_you_mean, listed, unreadable
 from sysid_ros.recording.file_kind import require_format
 
-# An array may always have so many bytes, and more where it is so many times its packed size.
-_ALWAYS, _RATIO = 300_000_000, 100
+# Bytes of arrays at the peak of reading and aligning, per byte of samples; and so many times its
+# packed size a recording may always take: measured numbers are not packed as well as nothing is.
+_COPIES, _RATIO = 4, 100
+_SUFFIX = '.npy'
+_NUMBERS = 'fiu'
+
+
+@dataclass(frozen=True)
+class NpzHeader:
+    """What an archive says of an array before it is unpacked.
+
+    Attributes:
+        shape: Its shape.
+        dtype: Type of its entries; None where it is no plain array.
+        packed: Its size in the archive in bytes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | None
+    packed: int
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its entries are real numbers."""
+        return self.dtype is not None and self.dtype.kind in _NUMBERS
+
+    @property
+    def unpacked(self) -> int:
+        """Its size as floating-point numbers in bytes; 0 where it is none of real numbers."""
+        return math.prod(self.shape) * np.dtype(float).itemsize if self.is_numeric else 0
+
+
+def read_npz_headers(path: Path) -> dict[str, NpzHeader]:
+    """Headers of all arrays of an archive by their names; no array is unpacked.
+
+    Args:
+        path: The archive.
+
+    Raises:
+        RecordingError: It cannot be read.
+    """
+    require_format(path, 'npz')
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {
+                member.filename.removesuffix(_SUFFIX): _header(archive, member)
+                for member in archive.infolist()}
+    except OSError as error:
+        raise unreadable(RecordingError, path, error) from error
+    except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header
+        raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+
+
+def require_npz_bounded(headers: Iterable[NpzHeader], most: float, where: str) -> None:
+    """Refuse arrays that would take far more memory than their archive.
+
+    Args:
+        headers: Of all arrays that will be read.
+        most: Memory in bytes that they may take, whatever their packed size.
+        where: Their files, for the message.
+
+    Raises:
+        RecordingError: They would.
+    """
+    arrays = tuple(headers)
+    needed = _COPIES * sum(array.unpacked for array in arrays)
+    packed = sum(array.packed for array in arrays)
+    allowed = most + _RATIO * packed
+    if needed > allowed:
+        raise RecordingError(
+            'the arrays unpack to more than is allowed', where=where,
+            found=f'{needed / 1e6:g} MB are needed for {packed / 1e6:g} MB',
+            allowed=f'{allowed / 1e6:g} MB',
+            fix='Save them with numpy.savez, uncompressed, or raise recording.memory_limit if the '
+            'file is to be trusted')
 
 
 def read_npz_array(
     path: Path, name: str, columns: Sequence[str | int] | None = None
 ) -> np.ndarray:
-    """Read one numeric array, time first.
+    """Read one numeric array, time first, however large; see :func:`require_npz_bounded`.
 
     Args:
         path: Archive to read.
@@ -32,42 +108,51 @@ def read_npz_array(
         RecordingError: The archive or array cannot be read or is not numeric,
             there is no such array (what exists is listed) or no such column.
     """
-    require_format(path, 'npz')
+    header = npz_header(read_npz_headers(path), name, path)
     where = f'{path}: {name}'
-    try:
-        with path.open('rb') as file, np.load(file, allow_pickle=False) as archive:
-            if name not in archive.files:
-                raise RecordingError(
-                    f'there is no array {name!r}', where=str(path),
-                    found=listed(archive.files) or 'an empty archive',
-                    fix=did_you_mean(name, archive.files) or 'Name one of them',
-                )
-            _require_bounded(archive, name, path)
-            values = np.asarray(archive[name])
-    except RecordingError:
-        raise
-    except OSError as error:
-        raise unreadable(RecordingError, path, error) from error
-    except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, memory
-        raise RecordingError(f'cannot be read: {error}', where=where) from error
-    if values.dtype.kind not in 'fiu' or values.ndim not in (1, 2):
+    if not header.is_numeric or len(header.shape) not in (1, 2):
         raise RecordingError(
             'is not a table of real numbers', where=where,
-            found=f'{values.dtype} of shape {values.shape}', allowed='numbers of shape (T, joints)',
-        )
+            found=f'{header.dtype or "no plain array"} of shape {header.shape}',
+            allowed='numbers of shape (T, joints)')
+    try:
+        with path.open('rb') as file, np.load(file, allow_pickle=False) as archive:
+            values = np.asarray(archive[name])
+    except OSError as error:
+        raise unreadable(RecordingError, path, error) from error
+    except Exception as error:  # as above, and memory
+        raise RecordingError(f'cannot be read: {error}', where=where) from error
     table = values.astype(float, copy=False)
     return _select(table[:, None] if table.ndim == 1 else table, columns, where)
 
 
-def _require_bounded(archive: Any, name: str, path: Path) -> None:
-    """Refuse an array that would take far more memory than its archive."""
-    for packed in archive.zip.infolist():
-        allowed = _ALWAYS + _RATIO * packed.compress_size
-        if packed.filename in (name, f'{name}.npy') and packed.file_size > allowed:
-            raise RecordingError(
-                'the array unpacks to more than is allowed', where=f'{path}: {name}',
-                found=f'{packed.file_size / 1e6:g} MB of {packed.compress_size / 1e6:g} MB',
-                allowed=f'{allowed / 1e6:g} MB', fix='Save it with numpy.savez, uncompressed')
+def npz_header(headers: dict[str, NpzHeader], name: str, path: Path) -> NpzHeader:
+    """Header of one array.
+
+    Args:
+        headers: Of all arrays of the archive.
+        name: Name of the array.
+        path: The archive, for messages.
+
+    Raises:
+        RecordingError: There is none of that name; what exists is listed.
+    """
+    if name not in headers:
+        raise RecordingError(
+            f'there is no array {name!r}', where=str(path),
+            found=listed(headers) or 'an empty archive',
+            fix=did_you_mean(name, headers) or 'Name one of them')
+    return headers[name]
+
+
+def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NpzHeader:
+    """The header of an array; only those of the first version are short, and are read."""
+    with archive.open(member) as file:
+        plain = member.filename.endswith(_SUFFIX) and np.lib.format.read_magic(file) == (1, 0)
+        if not plain:
+            return NpzHeader((), None, member.compress_size)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return NpzHeader(shape, dtype, member.compress_size)
 
 
 def _select(values: np.ndarray, columns: Sequence[str | int] | None, where: str) -> np.ndarray:
