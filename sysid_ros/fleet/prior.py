@@ -149,7 +149,7 @@ class FleetPrior:
                 tuple(Outlier(**each) for each in data['outliers']),
                 tuple(LeftOut(**each) for each in data['left_out']),
                 float(data['false_alarms']))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise EstimationError(
                 f'cannot be read as the prior of a fleet: {error!r}') from error
 

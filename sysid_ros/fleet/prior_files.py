@@ -119,7 +119,7 @@ def read_prior(path: str | Path) -> FleetPrior:
     path = Path(path)
     try:
         return FleetPrior.from_json(json.loads(path.read_text(encoding='utf-8')))
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise unreadable(EstimationError, path, error, 'Make it again: sysid batch --prior') from (
             error)
 

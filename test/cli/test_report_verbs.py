@@ -1,3 +1,4 @@
+import itertools
 import json
 import shutil
 
@@ -57,6 +58,19 @@ def test_runs_are_compared_in_a_table_and_on_a_page(run, tmp_path, capsys):
     assert 'elbow_pitch.viscous_friction' in text
     assert max(map(len, text.splitlines()[:-1])) <= 100
     assert '<img' not in page.read_text()
+
+
+@pytest.mark.parametrize(('name', 'content'), [
+    *itertools.product(
+        ['evaluation.json', 'verdict.json', 'estimate.json'], ['', '[]', '[' * 100_000]),
+    ('evaluation.json', '{"held_out": {}}'), ('evaluation.json', '{"held_out": [1]}')])
+def test_a_damaged_run_is_not_compared(run, tmp_path, capsys, name, content):
+    other = shutil.copytree(run, tmp_path / 'other')
+    (other / name).write_text(content)
+    assert main(['compare', str(run), str(other)]) == ExitCode.BAD_INPUT
+    said = capsys.readouterr().err
+    assert name in said
+    assert 'Traceback' not in said
 
 
 def test_one_run_is_nothing_to_compare(run, capsys):

@@ -150,7 +150,9 @@ def test_without_a_committable_run_there_is_no_prior(batch, tmp_path):
         write_prior(failed, runs, tmp_path)
 
 
-@pytest.mark.parametrize('text', ['', '[]', '{"format": "another"}'])
+@pytest.mark.parametrize('text', ['', '[]', '{"format": "another"}', '[' * 100_000,
+    '{"format": "sysid_ros fleet prior 1", "clusters": [], "outliers": [], "left_out": [], '
+    '"false_alarms": 1' + '0' * 400 + '}'])
 def test_a_file_that_is_no_prior_is_refused(tmp_path, text):
     (tmp_path / 'fleet.json').write_text(text)
     with pytest.raises(EstimationError):
