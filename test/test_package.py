@@ -48,6 +48,7 @@ PROVIDERS = {
     'numpy': ('numpy', 'python3-numpy'),
     'pinocchio': ('pin', 'pinocchio'),
     'plotly': ('plotly', None),
+    'pxr': ('usd-core', None),
     'pydantic': ('pydantic', 'python3-pydantic'),
     'ros2cli': (None, 'ros2cli'),
     'rosbag2_py': (None, 'rosbag2_py'),
@@ -57,8 +58,23 @@ PROVIDERS = {
     'yaml': ('pyyaml', 'python3-yaml'),
     'zstandard': ('zstandard', None),
 }
-# Not imported, but run: `ros2 launch`, and what messages need to be sent.
-RUN = {'ros2launch', 'rosidl_default_runtime'}
+
+
+def launched():
+    """Packages of other programs that launch files start, each named as it is written there."""
+    found = set()
+    for path in (PROJECT / 'launch').glob('*.py'):
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            for keyword in getattr(node, 'keywords', ()):
+                if keyword.arg == 'package':
+                    found.add(ast.literal_eval(keyword.value))
+    return found - {'sysid_ros'}
+
+
+# Not imported, but run: `ros2 launch`, what it starts, and what messages need to be sent.
+RUN = {'ros2launch', 'rosidl_default_runtime', *launched()}
+# Nobody needs it but who exports USD, and is told so then.
+ASKED_FOR = 'usd-core'
 # The manifest leaves the choice of the middleware to the ROS distribution.
 MIDDLEWARE = 'ros-rmw-fastrtps-cpp'
 
@@ -175,6 +191,7 @@ def test_every_import_is_a_declared_dependency():
         **requirements('options', 'install_requires'),
         **requirements('options.extras_require', 'demo'),
         **requirements('options.extras_require', 'completion'),
+        **requirements('options.extras_require', 'usd'),
     }
     wheels = requirements('ros_wheels', 'runtime')
     rosdep = dependencies('depend', 'exec_depend')
@@ -187,7 +204,8 @@ def test_every_import_is_a_declared_dependency():
         requirement, key = PROVIDERS[name]
         assert requirement is None or requirement in pip, f'{requirement} is missing in setup.cfg'
         if key is None:
-            assert requirement in for_ros, f'{requirement} is missing in requirements-ros.txt'
+            there = requirement in {*for_ros, ASKED_FOR}
+            assert there, f'{requirement} is missing in requirements-ros.txt'
         else:
             assert key in rosdep, f'{key} is missing in package.xml'
 
@@ -198,12 +216,16 @@ def test_every_declared_dependency_is_imported():
     pip = {requirement for requirement, _ in providers}
     keys = {key for _, key in providers} | imported | RUN
     declared = {*requirements('options', 'install_requires')}
-    for extra in ('mjcf', 'demo', 'completion'):
+    for extra in ('mjcf', 'demo', 'usd', 'completion'):
         declared |= requirements('options.extras_require', extra).keys()
     assert declared <= pip
     assert {name for name, _ in listed_for_ros()} <= pip
     assert dependencies('depend', 'exec_depend') <= keys
     assert PROVIDERS.keys() <= imported
+
+
+def test_programs_that_launch_files_start_are_dependencies_at_run_time():
+    assert {'rviz2', 'robot_state_publisher'} <= launched() <= dependencies('depend', 'exec_depend')
 
 
 def test_rosdep_is_asked_for_nothing_that_pip_would_install():
