@@ -27,18 +27,28 @@ from sysid_ros.estimation.regression.consistent.prior_strength import (
     CrossValidatedPrior,
     StrengthSearch,
 )
+from sysid_ros.estimation.regression.settings import (
+    InstrumentalSettings,
+    IterativeSettings,
+    LogDetSettings,
+    PlausibleSettings,
+    PriorSettings,
+    RegressionSettings,
+)
 from sysid_ros.estimation.trajectory.settings import (
     CollocationSettings,
     DiscreteSettings,
     GraphSettings,
-    SearchSettings,
     ShootingSettings,
     TrajectorySettings,
     VariationalSettings,
 )
 from sysid_ros.settings import StrictSettings
 
-_AUTO, _FLEET = 'auto', 'fleet'
+_AUTO = 'auto'
+_STRENGTH, _SEARCH, _FLEET = 'prior_strength', 'strength_search', 'fleet'
+# Settings of estimators by regression that may stand beside their sections.
+_FLAT = (_STRENGTH, _SEARCH, 'plausibility', 'reference_cutoff', _FLEET)
 
 
 class FitSettings(StrictSettings):
@@ -50,7 +60,8 @@ class FitSettings(StrictSettings):
             and parameters together, ``collocation``, ``shooting``, ``variational``,
             ``discrete`` or ``graph``.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
-            number, or one per joint.
+            number, or one per joint. They do not in a fit by regression, nor where any estimator's
+            result is judged by torques.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards. Where left out,
             none, or all bodies where the robot has actuators: ``[]`` frees these, too.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
@@ -65,11 +76,23 @@ class FitSettings(StrictSettings):
             joint terms are those of the robot's settings.
         trajectory: How estimators of states and parameters see the recording, and, in short, what
             the one that is named by ``estimator`` is told.
-        collocation: What that estimator is told, whether it is named here or by a command.
-        shooting: See ``collocation``.
-        variational: See ``collocation``.
-        discrete: See ``collocation``.
-        graph: See ``collocation``.
+        ols: What that estimator is told, whether it is named here or by a command: the section of
+            an estimator that is not used has no effect. Keys mean what they mean beside the
+            sections, where those that the estimator named here does not have are refused, as are
+            two values for one.
+        wls: See ``ols``.
+        irls: See ``ols``.
+        iv: See ``ols``.
+        lmi: See ``ols``.
+        irls_lmi: See ``ols``.
+        entropic: See ``ols``.
+        log_cholesky: See ``ols``.
+        recursive: See ``ols``.
+        collocation: See ``ols``.
+        shooting: See ``ols``.
+        variational: See ``ols``.
+        discrete: See ``ols``.
+        graph: See ``ols``.
     """
 
     estimator: str = 'entropic'
@@ -82,6 +105,15 @@ class FitSettings(StrictSettings):
     reference_cutoff: float | None = Field(default=None, gt=0.0)
     friction_selection: FrictionSelection | None = None
     trajectory: TrajectorySettings = TrajectorySettings()
+    ols: RegressionSettings = RegressionSettings()
+    wls: IterativeSettings = IterativeSettings()
+    irls: IterativeSettings = IterativeSettings()
+    iv: InstrumentalSettings = InstrumentalSettings()
+    lmi: PriorSettings = PriorSettings()
+    irls_lmi: PlausibleSettings = PlausibleSettings()
+    entropic: LogDetSettings = LogDetSettings()
+    log_cholesky: PriorSettings = PriorSettings()
+    recursive: PlausibleSettings = PlausibleSettings()
     collocation: CollocationSettings = CollocationSettings()
     shooting: ShootingSettings = ShootingSettings()
     variational: VariationalSettings = VariationalSettings()
@@ -94,14 +126,9 @@ class FitSettings(StrictSettings):
         Raises:
             ConfigurationError: There is no such estimator, or a setting does not go with it.
         """
-        given = self._given(name)
-        strange = [key for key in given if key not in _settings_of(name)]
         # What a command names in place of the one in the file takes what it has.
-        if strange and name == self.estimator:
-            raise ConfigurationError(
-                f'{name} has no such setting', where='fit', found=', '.join(strange),
-                allowed=', '.join(sorted(_settings_of(name))),
-                fix=_whose(strange[0], given[strange[0]]))
+        if name == self.estimator:
+            self._refuse_foreign(name)
         if name not in TRAJECTORY_ESTIMATORS:
             self.build(name)
             return
@@ -121,10 +148,7 @@ class FitSettings(StrictSettings):
         Raises:
             ConfigurationError: There is no such estimator, or a setting is out of range.
         """
-        known = settings_of(name)
-        own: SearchSettings = getattr(self, name)
-        return make_trajectory_estimator(name, **{
-            key: value for key, value in self._given(name).items() if key in known} | own.given())
+        return make_trajectory_estimator(name, **self.said_to(name))
 
     def build(self, name: str | None = None) -> OuterIteration:
         """The estimator, with the settings that apply to it, for any joint terms.
@@ -133,38 +157,110 @@ class FitSettings(StrictSettings):
             name: Estimator to use in place of the one in the settings.
 
         Raises:
-            ConfigurationError: There is no such estimator.
+            ConfigurationError: There is no such estimator, or a setting is said twice.
         """
         name = name or self.estimator
-        known = _settings_of(name)
-        given = {key: value for key, value in self._given(name).items() if key in known}
+        given = self.said_to(name)
+        search = given.pop(_SEARCH, StrengthSearch())
+        automatic = given.get(_STRENGTH) == _AUTO
+        if automatic:
+            del given[_STRENGTH]
         estimator = FleetLeastSquares(**given) if _FLEET in given else make_estimator(name, **given)
-        if self.prior_strength == _AUTO and isinstance(estimator, ConsistentLeastSquares):
-            return OuterIteration(CrossValidatedPrior(estimator, self.strength_search))
+        if automatic and isinstance(estimator, ConsistentLeastSquares):
+            return OuterIteration(CrossValidatedPrior(estimator, search))
         return OuterIteration(estimator)
 
-    def _given(self, name: str) -> dict[str, Any]:
-        """What was said about estimators of one kind, by the names of their settings."""
-        given = {
-            'prior_strength': None if self.prior_strength == _AUTO else self.prior_strength,
-            'plausibility': self.plausibility, 'reference_cutoff': self.reference_cutoff,
-            _FLEET: self.fleet}
-        said = {key: value for key, value in given.items() if value is not None}
+    def said_to(self, name: str) -> dict[str, Any]:
+        """What the settings say to an estimator, by the names of its settings.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            ConfigurationError: There is no such estimator; or it is the one that the settings
+                name, and a key of its section has another value beside the section.
+        """
+        settings_of(name)
+        section = getattr(self, name)
+        said = {
+            key: value for key, value in self._beside(name).items()
+            if not _is_foreign(key, value, section)}
+        for key, value in section.given().items():
+            said[key] = self._agreed(name, key, said[key], value) if key in said else value
+        return said
+
+    @property
+    def plausible(self) -> Plausibility:
+        """Margins and ranges of the estimator named here, or those that are for any."""
+        said = self.said_to(self.estimator)
+        found: Plausibility = said.get('plausibility', self.plausibility) or Plausibility()
+        return found
+
+    def _beside(self, name: str) -> dict[str, Any]:
+        """What is said beside the sections of estimators: flat, or in short in ``trajectory``."""
+        said = {key: value for key in _FLAT if key in self.model_fields_set
+                and (value := getattr(self, key)) is not None}
         return said | (self.trajectory.given() if name in TRAJECTORY_ESTIMATORS else {})
 
+    def _agreed(self, name: str, key: str, flat: Any, own: Any) -> Any:
+        """The value of a key that stands in an estimator's section and beside it."""
+        if isinstance(flat, StrictSettings) and isinstance(own, type(flat)):
+            both = {
+                inner: self._agreed(name, f'{key}.{inner}', getattr(flat, inner), getattr(
+                    own, inner)) for inner in flat.model_fields_set & own.model_fields_set}
+            return flat.model_copy(update={
+                inner: getattr(own, inner) for inner in own.model_fields_set} | both)
+        if flat != own and name == self.estimator:
+            raise ConfigurationError(
+                'a setting is given twice, and differently', where=f'fit.{key}', found=str(flat),
+                allowed=f'{own}, as fit.{name}.{key} says',
+                fix=f'Keep one of both, as in fit: {{{name}: {{{key}: {own}}}}}')
+        return own
 
-def _settings_of(name: str) -> frozenset[str]:
-    """Names of the settings of an estimator, with the fleet where it takes one as its prior."""
-    return settings_of(name) | ({_FLEET} if name == FleetLeastSquares.name else frozenset())
+    def _refuse_foreign(self, name: str) -> None:
+        """Refuse what is said beside the sections and is no setting of the estimator.
+
+        Raises:
+            ConfigurationError: There is such a setting, or a search for nothing.
+        """
+        said, section, beside = self.said_to(name), getattr(self, name), self._beside(name)
+        strange = [key for key, value in beside.items() if _is_foreign(key, value, section)]
+        if name not in TRAJECTORY_ESTIMATORS:
+            short = self.trajectory.given()
+            beside, strange = beside | short, [*strange, *short]
+        if strange:
+            key = strange[0]
+            raise ConfigurationError(
+                f'{name} has no such setting', where='fit',
+                found=', '.join(_shown(each, beside[each]) for each in strange),
+                allowed=', '.join(sorted(type(section).model_fields)) or 'none',
+                fix=_whose(key, beside[key]))
+        if _SEARCH in said and said.get(_STRENGTH) != _AUTO:
+            raise ConfigurationError(
+                'strengths are searched for only where the prior has none', where='fit',
+                found=f'{_SEARCH}, and {_STRENGTH}: {said.get(_STRENGTH, "left out")}',
+                allowed=f'{_STRENGTH}: {_AUTO}',
+                fix=f'Take {_SEARCH} out, or write fit: {{{_STRENGTH}: {_AUTO}}}')
+
+
+def _is_foreign(key: str, value: Any, section: StrictSettings) -> bool:
+    """Whether the estimator of a section cannot take what is said beside the section."""
+    keys = type(section).model_fields
+    return key not in keys or (key == _STRENGTH and value == _AUTO and _SEARCH not in keys)
+
+
+def _shown(key: str, value: Any) -> str:
+    """A key, with its value where that is what is wrong."""
+    return f'{key}: {value}' if value == _AUTO else key
 
 
 def _whose(key: str, value: Any) -> str:
     """What to do with a setting that the chosen estimator does not have."""
-    owners = [name for name in REGRESSION_ESTIMATORS if key in _settings_of(name)]
-    if owners:
+    nothing = FitSettings()
+    owners = [name for name in (*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS)
+              if not _is_foreign(key, value, getattr(nothing, name))]
+    if key in _FLAT:
         return f'Take it out, or choose an estimator that has it: {", ".join(owners)}'
-    owner = next(
-        name for name in TRAJECTORY_ESTIMATORS
-        if key in type(getattr(FitSettings(), name)).model_fields)
+    owner = next(name for name in owners if name in TRAJECTORY_ESTIMATORS)
     return ('Take it out, or say it to the estimator it is for, as in '
             f'fit: {{{owner}: {{{key}: {value}}}}}')

@@ -13,7 +13,6 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.plausible_terms import with_plausible_terms
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
@@ -186,5 +185,5 @@ class FitSetup:
         problem: RegressionProblem = build(
             self.model, data, parallel_filter=self.settings.processing.parallel_filter,
             minimum_velocity=fit.minimum_velocity, parameters=self.parameters())
-        plausible = fit.plausibility or Plausibility()
+        plausible = fit.plausible
         return with_plausible_terms(problem, plausible.term_factor, plausible.effort_limits)

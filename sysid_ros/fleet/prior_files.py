@@ -166,11 +166,19 @@ def _settings(
         mode='json', exclude_unset=True, exclude={'folder', 'known'})
     settings['robot'] |= robot
     settings['recording'] = without_files(settings['recording'])
-    fit = {key: value for key, value in settings.get('fit', {}).items() if key != 'prior_strength'}
     estimator, distribution = setup.settings.fit.estimator, cluster.distribution
+    fit = _without_strength(settings.get('fit', {}))
+    if estimator in fit:
+        fit[estimator] = _without_strength(fit[estimator])
     if estimator == FleetLeastSquares.name and distribution.coordinates.whole_bodies:
         fleet = distribution.as_prior(len(cluster.robots))
         fit = fit | {'fleet': fleet.model_dump(mode='json', exclude_defaults=True)}
     elif 'prior_strength' in settings_of(estimator):
         fit = fit | {'prior_strength': float(f'{cluster.prior_strength:.3g}')}
     return settings | {'fit': fit}
+
+
+def _without_strength(section: Mapping[str, Any]) -> dict[str, Any]:
+    """A section without how strong the prior was, or how that was searched for."""
+    return {key: value for key, value in section.items()
+            if key not in ('prior_strength', 'strength_search')}

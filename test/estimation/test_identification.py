@@ -144,7 +144,7 @@ def test_settings_reach_the_estimators_they_apply_to():
 
 def test_a_section_of_an_estimators_name_is_for_it_alone():
     settings = FitSettings.model_validate({
-        'estimator': 'collocation', 'trajectory': {'huber': 3.0, 'estimate_noise': True},
+        'estimator': 'collocation', 'trajectory': {'huber': 4.0, 'estimate_noise': True},
         'collocation': {'huber': 4.0, 'max_iterations': 7}, 'shooting': {'horizon': 0.3}})
     collocation = settings.build_trajectory('collocation')
     assert (collocation.huber, collocation.max_iterations) == (4.0, 7)
@@ -159,6 +159,22 @@ def test_a_section_of_an_estimators_name_is_for_it_alone():
     ({'estimator': 'graph', 'trajectory': {'rule': 'midpoint'}}, 'variational: {rule: midpoint}'),
     ({'estimator': 'ols', 'prior_strength': 2.0}, 'ols has no such setting'),
     ({'estimator': 'irls', 'plausibility': {}}, 'irls has no such setting'),
+    ({'estimator': 'ols', 'prior_strength': 'auto'}, 'found prior_strength: auto'),
+    ({'estimator': 'recursive', 'prior_strength': 'auto'}, 'lmi, entropic, log_cholesky'),
+    ({'estimator': 'collocation', 'prior_strength': 'auto'}, 'found prior_strength: auto'),
+    ({'estimator': 'ols', 'strength_search': {'folds': 4}}, 'found strength_search'),
+    ({'estimator': 'wls', 'trajectory': {'scheme': 'trapezoidal'}},
+     'collocation: {scheme: trapezoidal}'),
+    ({'estimator': 'entropic', 'trajectory': {'prior_strength': 0.2}}, 'found prior_strength'),
+    ({'estimator': 'lmi', 'strength_search': {'folds': 4}}, 'write fit: {prior_strength: auto}'),
+    ({'estimator': 'lmi', 'lmi': {'strength_search': {}, 'prior_strength': 1.0}},
+     'strength_search, and prior_strength: 1.0'),
+    ({'estimator': 'lmi', 'prior_strength': 2.0, 'lmi': {'prior_strength': 1.0}},
+     'fit.prior_strength: a setting is given twice.*found 2.0; allowed 1.0, as fit.lmi.prior'),
+    ({'estimator': 'lmi', 'plausibility': {'margin': 0.1}, 'lmi': {
+        'plausibility': {'margin': 0.2}}}, 'fit.plausibility.margin'),
+    ({'estimator': 'shooting', 'trajectory': {'horizon': 2.0}, 'shooting': {'horizon': 1.0}},
+     'fit.horizon: a setting is given twice'),
 ])
 def test_a_setting_that_the_chosen_estimator_does_not_have_is_refused(given, words):
     settings = FitSettings.model_validate(given)
@@ -166,10 +182,47 @@ def test_a_setting_that_the_chosen_estimator_does_not_have_is_refused(given, wor
         settings.require_estimator(settings.estimator)
 
 
-@pytest.mark.parametrize('name', list(TRAJECTORY_ESTIMATORS))
+@pytest.mark.parametrize('given', [
+    {'estimator': 'ols', 'collocation': {'huber': 3.0}, 'lmi': {'prior_strength': 'auto'}},
+    {'estimator': 'wls', 'trajectory': {'step': 0.01}, 'shooting': {'horizon': 1.0}},
+    {'estimator': 'shooting', 'minimum_velocity': 0.02, 'collocation': {'huber': 3.0}},
+    {'estimator': 'iv', 'reference_cutoff': 4.0, 'iv': {'reference_cutoff': 4.0}},
+])
+def test_sections_of_other_estimators_wait_for_these(given):
+    settings = FitSettings.model_validate(given)
+    settings.require_estimator(settings.estimator)
+
+
+@pytest.mark.parametrize('name', [*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS])
 def test_every_key_of_a_section_is_a_setting_of_its_estimator(name):
     section = FitSettings.model_fields[name].annotation
-    assert set(section.model_fields) <= settings_of(name)
+    # A search and a fleet are put around an estimator.
+    assert set(section.model_fields) - {'strength_search', 'fleet'} <= settings_of(name)
+
+
+def test_a_key_means_the_same_in_a_section_of_its_own():
+    flat = FitSettings.model_validate({
+        'estimator': 'entropic', 'prior_strength': 'auto', 'strength_search': {'folds': 4},
+        'plausibility': {'margin': 0.01}})
+    own = FitSettings.model_validate({
+        'estimator': 'entropic', 'entropic': {
+            'prior_strength': 'auto', 'strength_search': {'folds': 4},
+            'plausibility': {'margin': 0.01}}})
+    assert own.build() == flat.build()
+    assert own.plausible == flat.plausible == Plausibility(margin=0.01)
+    # What a section says is for its estimator alone.
+    assert own.build('lmi').estimator == SemidefiniteLeastSquares()
+    assert flat.build('lmi') != own.build('lmi')
+
+
+def test_keys_of_a_section_are_added_to_those_beside_it():
+    settings = FitSettings.model_validate({
+        'estimator': 'ols', 'plausibility': {'total_mass': 0.1}, 'prior_strength': 0.5,
+        'lmi': {'plausibility': {'mass_factor': 2.0}, 'max_iterations': 9, 'prior_strength': 3.0}})
+    # The settings name another one: its section counts for more.
+    assert settings.build('lmi').estimator == make_estimator(
+        'lmi', plausibility=Plausibility(total_mass=0.1, mass_factor=2.0), max_iterations=9,
+        prior_strength=3.0)
 
 
 def test_left_out_settings_are_the_estimators_own():

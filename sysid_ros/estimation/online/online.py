@@ -207,11 +207,15 @@ class OnlineIdentification:
 
     def _estimator(self) -> RecursiveLeastSquares:
         settings, fit = self._settings, self._setup.settings.fit
-        given: dict[str, Any] = {}
-        if fit.plausibility is not None:
-            given['plausibility'] = fit.plausibility
-        if isinstance(fit.prior_strength, float) and fit.estimator in ('entropic', 'recursive'):
-            given['prior_strength'] = fit.prior_strength
+        said = fit.said_to(fit.estimator)
+        given: dict[str, Any] = {'plausibility': fit.plausible}
+        # A strength weighs a divergence of that kind in these alone.
+        if isinstance(said.get('prior_strength'), float) and fit.estimator in (
+            'entropic', 'recursive'
+        ):
+            given['prior_strength'] = said['prior_strength']
+        given |= fit.recursive.given()
+        given.pop('max_iterations', None)
         # What one iteration leaves undone is made up for by that of the next row.
         estimator = make_estimator(
             'recursive', forgetting=settings.forgetting, max_iterations=1,
