@@ -74,8 +74,8 @@ class FitSettings(StrictSettings):
             instrumental variables tracks; by default from the band of the motion.
         friction_selection: Friction models to choose from by cross-validation; without it the
             joint terms are those of the robot's settings.
-        trajectory: How estimators of states and parameters see the recording, and, in short, what
-            the one that is named by ``estimator`` is told.
+        trajectory: How estimators of states and parameters see the recording. Settings of the one
+            that is used may stand here, too: an old spelling, of which a note says the new one.
         ols: What that estimator is told, whether it is named here or by a command: the section of
             an estimator that is not used has no effect. Keys mean what they mean beside the
             sections, where those that the estimator named here does not have are refused, as are
@@ -195,6 +195,19 @@ class FitSettings(StrictSettings):
         said = self.said_to(self.estimator)
         found: Plausibility = said.get('plausibility', self.plausibility) or Plausibility()
         return found
+
+    def old_spellings(self, name: str) -> tuple[str, ...]:
+        """Sentences about settings of an estimator that stand in ``trajectory``, in short.
+
+        Args:
+            name: An estimator of either kind.
+        """
+        short = self.trajectory.given() if name in TRAJECTORY_ESTIMATORS else {}
+        section = type(getattr(self, name)).model_fields if short else {}
+        said = ', '.join(f'{key}: {value}' for key, value in short.items() if key in section)
+        return (
+            f'fit: {{trajectory: {{{said}}}}} is an old spelling, which is read for now; write '
+            f'fit: {{{name}: {{{said}}}}}.',) if said else ()
 
     def _beside(self, name: str) -> dict[str, Any]:
         """What is said beside the sections of estimators: flat, or in short in ``trajectory``."""

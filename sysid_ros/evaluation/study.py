@@ -224,6 +224,8 @@ class Study:
         if self.trajectory is not None:
             estimate, motion = self.settings.build_trajectory(name).fitted(self.trajectory)
             estimate = self._with_provenance(estimate)
+            estimate = replace(
+                estimate, notes=(*estimate.notes, *self.settings.old_spellings(name)))
             values = estimate.parameters.values
             # Judged by torques, as any other, where these were measured.
             estimate = replace(estimate, residuals=(

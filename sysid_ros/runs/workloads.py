@@ -35,7 +35,7 @@ from sysid_ros.runs.workload_robots import (
 
 _RATE, _SECONDS, _NOISE, _HOLDOUT = 200.0, 8.0, 0.01, 0.3
 _ENCODER_NOISE = 1e-4
-_TRAJECTORY = 'trajectory: {step: 0.005, estimate_noise: true}'
+_TRAJECTORY = 'trajectory: {{step: 0.005}}, {}: {{estimate_noise: true}}'
 _FILES = {
     'arm.urdf': ARM, 'pendulum.urdf': PENDULUM, 'four_bar.urdf': FOUR_BAR,
     'loops.yaml': FOUR_BAR_LOOPS,
@@ -105,7 +105,7 @@ def fit_small(robot: str, estimator: str, folder: Path, seconds: float = _SECOND
         folder: Empty folder, for the recording and the run.
         seconds: Length of the recording in [s].
     """
-    fit = _TRAJECTORY if estimator in TRAJECTORY_ESTIMATORS else ''
+    fit = _TRAJECTORY.format(estimator) if estimator in TRAJECTORY_ESTIMATORS else ''
     fit_to_folder(
         recorded(folder, robot, fit, seconds).identification, folder / 'run', estimator=estimator,
         holdout=_HOLDOUT)

@@ -180,7 +180,7 @@ def test_motion_and_parameters_of_closed_loops_are_fitted_together(folder):
                header='t,q1,q2,f1,f2', comments='')
     (folder / 'settings.yaml').write_text(
         SETTINGS.replace('terms: {', 'terms: {coulomb_friction: [], ')
-        + 'fit: {estimator: variational, trajectory: {horizon: 0.3}}\n')
+        + 'fit: {estimator: variational, variational: {horizon: 0.3}}\n')
     run = folder / 'run'
     code = main(['fit', str(folder / 'settings.yaml'), '--holdout', '0.3', '-o', str(run)])
     assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE), (run / 'summary.txt').read_text()

@@ -80,11 +80,14 @@ def test_a_recording_is_fitted_by_states_and_parameters(folder, capsys, estimato
     assert 'iterations-cost' in (folder / 'run' / 'report.html').read_text()
 
 
-def test_settings_of_the_section_arrive(folder):
+def test_settings_of_the_sections_arrive(folder, capsys):
     (folder / 'fit.yaml').write_text(SETTINGS + (
-        '  trajectory: {step: 0.02, scheme: trapezoidal, process_noise: 0.1, '
-        'position_noise: 0.001, huber: 3.0}\n'))
+        '  trajectory: {step: 0.02, position_noise: 0.001, huber: 3.0}\n'
+        '  collocation: {scheme: trapezoidal, process_noise: 0.1}\n'))
     assert fit(folder, '--holdout', '0.3') in (0, 1)
+    old = ('fit: {trajectory: {huber: 3.0}} is an old spelling, which is read for now; '
+           'write fit: {collocation: {huber: 3.0}}.')
+    assert ' '.join(capsys.readouterr().out.split()).count(old) == 1
     estimate = json.loads((folder / 'run' / 'estimate.json').read_text())
     assert estimate['settings'] == {
         'scheme': 'trapezoidal', 'process_noise': 0.1, 'huber': 3.0, 'prior_strength': 0.1,
@@ -95,7 +98,7 @@ def test_settings_of_the_section_arrive(folder):
 
 def test_levels_of_noise_are_found_and_told(folder, capsys):
     (folder / 'fit.yaml').write_text(SETTINGS + (
-        '  trajectory: {process_noise: {swing: 0.1}, estimate_noise: true}\n'))
+        '  collocation: {process_noise: {swing: 0.1}, estimate_noise: true}\n'))
     assert fit(folder, '--holdout', '0.3') == 0
     text = ' '.join(capsys.readouterr().out.split())
     assert 'Noise of encoder of swing: 0.00' in text and 'Process noise: swing' in text

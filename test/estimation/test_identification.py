@@ -149,6 +149,12 @@ def test_a_section_of_an_estimators_name_is_for_it_alone():
     collocation = settings.build_trajectory('collocation')
     assert (collocation.huber, collocation.max_iterations) == (4.0, 7)
     assert collocation.estimate_noise
+    assert settings.old_spellings('collocation') == (
+        'fit: {trajectory: {estimate_noise: True, huber: 4.0}} is an old spelling, which is read '
+        'for now; write fit: {collocation: {estimate_noise: True, huber: 4.0}}.',)
+    assert settings.old_spellings('shooting')[0].endswith(
+        'write fit: {shooting: {estimate_noise: True}}.')
+    assert not settings.old_spellings('lmi')
     # Another one that a command names takes of the short form what it has.
     shooting = settings.build_trajectory('shooting')
     assert (shooting.horizon, shooting.estimate_noise) == (0.3, True)

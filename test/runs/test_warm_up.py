@@ -16,7 +16,7 @@ from sysid_ros.runs.warm_up import load_for_fits
 from sysid_ros.runs.workloads import recorded
 
 RATE, ROWS = 200.0, 2400
-TRAJECTORY = 'fit: {trajectory: {step: 0.005, estimate_noise: true}}'
+TRAJECTORY = 'fit: {trajectory: {step: 0.005}, collocation: {estimate_noise: true}}'
 # Loads, works, and prints the compiled functions that each of the two loaded or compiled.
 PROGRAM = """
 import json, sys

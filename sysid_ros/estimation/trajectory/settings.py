@@ -130,7 +130,7 @@ class GraphSettings(SearchSettings):
 class TrajectorySettings(
     CollocationSettings, VariationalSettings, DiscreteSettings, GraphSettings
 ):
-    """How a recording becomes nodes, and, in short, what the chosen estimator is told.
+    """How a recording becomes nodes; keys of estimators are an old spelling of their sections'.
 
     Attributes:
         step: Time from node to node in [s]; where left out the period of the positions, in
