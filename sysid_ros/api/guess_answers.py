@@ -11,7 +11,8 @@ from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.recording.guess.options import OPTIONS
 
 # Answers to what a guess asks for, as keywords; columns are said as those of a section.
-_ANSWERS = frozenset(OPTIONS) - {'joints', 'time', 'position', 'velocity', 'effort', 'topic'}
+_ANSWERS = frozenset(OPTIONS) - {
+    'joints', 'time', 'position', 'velocity', 'effort', 'command', 'topic'}
 
 
 def answers_of(

@@ -42,6 +42,8 @@ class Recording:
         answers: Of a file whose section is to be guessed, what is known of it, by the options of
             ``sysid init``; None where the section says all.
         findings: What was guessed, and why.
+        actuators: What was guessed of the drives, as ``robot: actuators:`` says it, where no torque
+            was recorded.
 
     Raises:
         ConfigurationError: A key of the section is not known, or a value is not right.
@@ -52,6 +54,7 @@ class Recording:
     patterns: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] | None = None
     findings: tuple[str, ...] = ()
+    actuators: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A misspelt key is said where it was written, unless it takes the joints to know.
@@ -240,8 +243,10 @@ class Recording:
             guess = GuessedRecording.of(robot, file, Path(folder), self.answers)
         except OpenQuestionsError as error:
             raise as_keyword(error, file) from error
+        drives = {} if 'actuators' in robot else guess.robot.get('actuators', {})
         return Recording(
-            guess.section | {'file': str(file)}, findings=tuple(map(str, guess.findings)))
+            guess.section | {'file': str(file)}, findings=tuple(map(str, guess.findings)),
+            actuators=drives)
 
     def described(self, joints: Sequence[str], file: str = 'recording.npz') -> dict[str, Any]:
         """The ``recording:`` section of settings.

@@ -20,7 +20,7 @@ from sysid_ros.evaluation.remarks import find_remarks
 from sysid_ros.evaluation.residual_patterns import ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
 
-_TRY = 'Export the URDF, and try it on the robot at low speed first.'
+_TRY = 'Export the description, and try it on the robot at low speed first.'
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,9 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
     if section['format'] != 'rosbag' and 'effort' not in section:
         guess.note(Question(
             'effort', 'Which columns are the torques of the joints?',
-            'no column is called torque, effort, tau or current; if another file has them, add '
-            'recording: {effort: {file: …}} by hand', 'NAME_1,NAME_2,… or FIRST-LAST'))
+            'no column is called torque, effort, tau or current, and none command, target or '
+            'action (--command names what drives were told instead); if another file has them, '
+            'add recording: {effort: {file: …}} by hand', 'NAME_1,NAME_2,… or FIRST-LAST'))
     guess.require_answers()
     unit = told.get('effort-unit', named)
     if 'effort-unit' in told:
@@ -54,7 +55,7 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
         guess.parsed()
         del section['effort']['unit']
     _leave_out_idle_joints(guess)
-    _lock_others(guess)
+    lock_others(guess)
     setup, dataset = _aligned(guess)
     if not (dataset.tau[dataset.mask] != 0.0).any():
         raise RecordingError(
@@ -101,8 +102,12 @@ def _leave_out_idle_joints(guess: GuessedRecording) -> None:
     guess.note(Finding('joints', f'{listed(idle)} left out', 'no motion and no effort'))
 
 
-def _lock_others(guess: GuessedRecording) -> None:
-    """Hold joints that were not recorded."""
+def lock_others(guess: GuessedRecording) -> None:
+    """Hold joints that were not recorded.
+
+    Args:
+        guess: The settings, whose recorded joints are known.
+    """
     rest = [joint for joint in guess.model.joint_names if joint not in guess.section['joints']]
     if rest:
         guess.robot['locked_joints'] = 'rest'

@@ -31,6 +31,7 @@ from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.units import TIME_UNITS, UNITS, nearest_unit
 from sysid_ros.robot.model import RobotModel
+from sysid_ros.runs.guessed_commands import describe_commands
 from sysid_ros.runs.guessed_efforts import describe_efforts
 from sysid_ros.settings import parse_settings
 
@@ -130,7 +131,7 @@ class GuessedRecording:
     def _describe_table(self, form: str) -> None:
         """Settings of a CSV or NPZ file."""
         head, moving = read_head(self.recording, form), self.model.joint_names
-        sliding = [joint for joint in moving if self._slides(joint)]
+        sliding = [joint for joint in moving if self.slides(joint)]
         columns = table_columns(head, moving, sliding, self.told)
         self.note(*columns.findings, *columns.questions)
         self.require_answers()
@@ -153,6 +154,11 @@ class GuessedRecording:
         if 'velocity' in self.section and stamps is not None:
             t = stamps * TIME_UNITS[self.section['time'].get('unit', 's')]
             self._check_velocity(t, q, _samples(head, columns, 'velocity'))
+        if 'command' in columns.quantities:
+            if columns.unit_of('command') == 'deg':
+                self.section['command']['unit'] = 'deg'
+            describe_commands(self, columns.commanded)
+            return
         efforts = columns.quantities.get('effort', ())
         describe_efforts(
             self, current=any(
@@ -183,6 +189,10 @@ class GuessedRecording:
             '')
         self.require_answers()
         self._check_velocity_of_bag(recording)
+        if topics.command_topic:
+            self.section['command'] = {'topic': topics.command_topic}
+            describe_commands(self, '')
+            return
         describe_efforts(self, current=False, named='')
 
     def _check_velocity_of_bag(self, recording: Recording) -> None:
@@ -259,7 +269,7 @@ class GuessedRecording:
         joints = self.section['joints']
         factors = unit_factors('position', settings, len(joints))[0]
         q = raw * factors * np.array(per_joint(settings.scale, len(joints)))
-        turning = np.array([not self._slides(joint) for joint in joints])
+        turning = np.array([not self.slides(joint) for joint in joints])
         # Tables merged from several topics have rows without positions.
         rows = np.isfinite(q).all(axis=1)
         q[np.ix_(rows, turning)] = np.unwrap(q[np.ix_(rows, turning)], axis=0)
@@ -288,9 +298,10 @@ class GuessedRecording:
             self.section.pop('velocity', None)
         elif factor != 1.0:
             self.section.setdefault('velocity', {})['unit'] = one_or_each([
-                'm/s' if self._slides(joint) else 'deg/s' for joint in self.section['joints']])
+                'm/s' if self.slides(joint) else 'deg/s' for joint in self.section['joints']])
 
-    def _slides(self, joint: str) -> bool:
+    def slides(self, joint: str) -> bool:
+        """Whether a joint moves along its axis."""
         return self.model.joint_types[self.model.joint_index(joint)] == 'prismatic'
 
     def _file(self) -> str:

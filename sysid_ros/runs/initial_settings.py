@@ -111,14 +111,16 @@ def relative_to(folder: Path, file: Path) -> str:
     return os.path.relpath(file.resolve(), folder.resolve())
 
 
-def _written(section: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> list[str]:
-    """Lines of a section, each key with its comments above it."""
+def _written(
+    section: Mapping[str, Any], comments: Mapping[str, Sequence[str]], level: int = 1
+) -> list[str]:
+    """Lines of a section, each key with its comments above it, and what it holds below it."""
     lines = []
     for key, value in section.items():
         lines += [f'  # {comment}' for comment in comments.get(key, ())]
-        if isinstance(value, dict) and len(value) > 1:
+        if isinstance(value, dict) and len(value) > 1 and level < 2:
             lines.append(f'  {key}:')
-            lines += [f'  {line}' for line in _written(value, {})]
+            lines += [f'  {line}' for line in _written(value, {}, level + 1)]
         else:
             written = yaml.safe_dump(
                 value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=80)

@@ -61,7 +61,7 @@ def test_a_good_fit_is_committable_without_any_reason(estimate, prediction):
     verdict = judge(estimate, prediction)
     assert verdict.committable
     assert verdict.reasons == ()
-    assert 'Export the URDF' in verdict.next_step
+    assert 'Export the description' in verdict.next_step
 
 
 def test_a_solver_that_failed_is_the_reason(estimate, prediction):

@@ -10,6 +10,7 @@ import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, listed
+from sysid_ros.recording.bag.commands import COMMAND_TYPES
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecoder
 from sysid_ros.recording.bag.reader import one_clear_error
 from sysid_ros.recording.bag.rosbag2_storage import Rosbag2Reader, open_bag
@@ -46,6 +47,8 @@ class BagTopics:
     Attributes:
         topic: Topic of the positions.
         effort_topic: Topic of the efforts, if another one; empty otherwise.
+        command_topic: Topic of what drives were told, where no effort was recorded; empty
+            otherwise.
         joints: Joints of the robot that were recorded, in its order.
         rename: Names in the bag to names in the robot, where they differ.
         stamped: Whether messages have stamps.
@@ -55,6 +58,7 @@ class BagTopics:
 
     topic: str = ''
     effort_topic: str = ''
+    command_topic: str = ''
     joints: tuple[str, ...] = ()
     rename: dict[str, str] = field(default_factory=dict)
     stamped: bool = True
@@ -71,8 +75,8 @@ def bag_topics(
         path: Folder of the bag, or its only file.
         moving: Moving joints of the robot, in order.
         most: Bytes that may be unpacked at once.
-        told: ``topic``, where it is known, and ``joints``, separated by commas: names in the
-            robot, in the order of those in the bag.
+        told: ``topic`` and ``command``, the topics where they are known, and ``joints``, separated
+            by commas: names in the robot, in the order of those in the bag.
 
     Raises:
         RecordingError: The bag cannot be read, or has no joint states.
@@ -102,6 +106,8 @@ def bag_topics(
         f'{len(moving)} joints of the robot' + _others(fitting[1:], named)))
     if not best.has_effort:
         _find_efforts(found, heads, named)
+        if not found.effort_topic:
+            _find_commands(found, path, told.get('command', ''))
     if not best.stamped:
         found.findings.append(Finding(
             'stamps', 'those of reception', 'the headers have none'))
@@ -187,3 +193,27 @@ def _find_efforts(
         found.effort_topic = others[0].topic
         found.findings.append(Finding(
             'effort', f'of {others[0].topic}', f'{found.topic} has none'))
+
+
+def _find_commands(found: BagTopics, path: Path, told: str) -> None:
+    """The topic of what drives were told; a question where several may be."""
+    with one_clear_error(path), open_bag(path) as reader:
+        kinds = {
+            item.topic: item.msgtype for item in reader.connections
+            if item.msgtype in COMMAND_TYPES and item.msgcount and item.topic != found.topic}
+    fitting = [
+        topic for topic, kind in kinds.items() if kind != JOINT_STATE or is_commanded(topic)]
+    if told and told not in kinds:
+        raise RecordingError(
+            f'there is no topic {told} of commands', where=str(path),
+            found=listed(f'{topic} ({kind})' for topic, kind in kinds.items()) or 'none',
+            allowed=', '.join(COMMAND_TYPES))
+    if told or len(fitting) == 1:
+        found.command_topic = told or fitting[0]
+        found.findings.append(Finding(
+            'command', f'of {found.command_topic}', f'no effort was recorded; a topic of '
+            f'{kinds[found.command_topic]}'))
+    elif fitting:
+        found.questions.append(Question(
+            'command', 'Which topic holds what the drives were told?',
+            f'no effort was recorded; {listed(fitting)}', fitting[0]))

@@ -24,6 +24,10 @@ from sysid_ros.recording.units import TIME_UNITS
 _GRIPPER = frozenset({'finger', 'fingers', 'gripper', 'hand', 'claw', 'jaw'})
 # Part of the rows from which stamps run, and how often a clock may be reset.
 _RUNS, _RESETS = 0.9, 2
+# What commands may be, what drives are told for sure before the others.
+_COMMANDED_FIRST = ('', 'voltage', 'current', 'effort', 'velocity')
+_DUTY = frozenset({'pwm', 'duty'})
+_VOLTAGE = _DUTY | {'voltage', 'volt', 'volts'}
 _RANGE = re.compile(r'(\d+)\s*-\s*(\d+)')
 
 
@@ -35,7 +39,10 @@ class TableColumns:
         joints: Joints of the robot that were recorded.
         time: Column of the stamps; None where there is none.
         nanoseconds: Column of the nanoseconds where that one has whole seconds.
-        quantities: Columns by quantity, one for each joint, and their unit by name or ''.
+        quantities: Columns by quantity, one for each joint, and their unit by name or ''; commands
+            only where no torque was recorded.
+        commanded: What names of commands say that they are: ``velocity``, ``effort``, ``current``,
+            ``voltage``; or empty.
         findings: What was guessed.
         questions: What is open.
     """
@@ -44,6 +51,7 @@ class TableColumns:
     time: ColumnName | None = None
     nanoseconds: ColumnName | None = None
     quantities: dict[str, tuple[ColumnName, ...]] = field(default_factory=dict)
+    commanded: str = ''
     findings: list[Finding] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
 
@@ -64,8 +72,8 @@ def table_columns(
         moving: Moving joints of the robot, in order.
         prismatic: Those of them that slide.
         told: Columns and joints that are known, as on the command line: ``joints``, ``time``,
-            ``position``, ``velocity``, ``effort``; each a list of names separated by commas,
-            ranges of numbers (``1-7``), or patterns (``actual_q_*``).
+            ``position``, ``velocity``, ``effort``, ``command``; each a list of names separated by
+            commas, ranges of numbers (``1-7``), or patterns (``actual_q_*``).
 
     Returns:
         Columns, findings and questions.
@@ -109,7 +117,34 @@ class _Search:
             currents = self._columns_of('current')
             if currents is not None:
                 found.quantities['effort'] = currents
+        if 'effort' not in found.quantities and not found.questions:
+            self._find_commands()
         return found
+
+    def _find_commands(self) -> None:
+        """Columns of what drives were told, positions before other quantities."""
+        if 'command' in self._told:
+            self._found.quantities['command'] = self._named('command', len(self._found.joints))
+            return
+        groups: dict[object, list[ColumnName]] = defaultdict(list)
+        for column in self._columns:
+            if column.column in self._head.values and _may_be_told(column):
+                groups[column.group].append(column)
+        likely = sorted(
+            (group for group in groups.values() if len(group) == len(self._found.joints)),
+            key=lambda group: _COMMANDED_FIRST.index(_commanded(group[0])))
+        if not likely:
+            return
+        mapped = self._by_joint(likely[0])
+        if mapped is None:
+            return
+        ordered, evidence = mapped
+        left = '; '.join(_short(group) for group in likely[1:4])
+        self._found.quantities['command'] = ordered
+        self._found.commanded = _commanded(ordered[0])
+        self._found.findings.append(Finding(
+            'command', _short(ordered), 'no torque was recorded; ' + evidence
+            + (f'; not {left}' if left else '')))
 
     def _find_time(self) -> None:
         if 'time' in self._told:
@@ -290,6 +325,25 @@ class _Search:
         last = first + max(len(self._moving), 1) - 1
         example = _pattern(groups[0]) if groups else f'{first}-{last}'
         return Question(option, text, shown, example)
+
+
+def _is_voltage(name: str) -> bool:
+    return bool(_VOLTAGE.intersection(words_of(name)))
+
+
+def _may_be_told(column: ColumnName) -> bool:
+    """Whether a column may be what a drive was told."""
+    words = words_of(column.name)
+    return bool(_DUTY.intersection(words)) or (
+        column.role == 'commanded' and (
+            column.quantity not in ('time', 'other') or _is_voltage(column.name)))
+
+
+def _commanded(column: ColumnName) -> str:
+    """What a commanded quantity is; empty for positions and where the name does not say."""
+    if _is_voltage(column.name):
+        return 'voltage'
+    return column.quantity if column.quantity in _COMMANDED_FIRST else ''
 
 
 def _runs(stamps: np.ndarray) -> bool:

@@ -18,6 +18,12 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     'position': ('COLUMNS', "columns of the positions: names, a pattern ('q_*') or numbers (1-7)"),
     'velocity': ('COLUMNS', 'columns of the velocities'),
     'effort': ('COLUMNS', 'columns of the torques, or of the currents'),
+    'command': ('COLUMNS', 'columns, or topic, of what drives were told, where no torque was '
+                'recorded'),
+    'actuator': ('KIND', 'what drives make of commands: position_servo, velocity_servo, current, '
+                 'dc_motor or torque'),
+    'constants': ('NAME=VALUE,…', 'constants of the drives, as kp=20,kd=0.5'),
+    'sought': ('NAME,…', 'those of them that the fit is to find'),
     'position-unit': ('UNIT', 'rad or deg'),
     'position-scale': ('RAD,…', 'radians or metres of one count of the positions, one or one for '
                        'each joint'),

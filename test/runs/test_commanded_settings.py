@@ -1,0 +1,162 @@
+"""Settings guessed of recordings without torques: what the drives were told, and what they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.command_bags import Command, array_message, trajectory, write_command_bag
+from support.drivers import write_table
+from support.simulated_arm import DESCRIPTION, SimulatedArm
+from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.recording.guess.evidence import OpenQuestionsError
+from sysid_ros.runs.initial_settings import initial_settings
+
+RATE, DURATION = 200.0, 12.0
+# Drives are this late, in rows.
+LATE = 6
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return SimulatedArm(4)
+
+
+@pytest.fixture(scope='module')
+def recorded(arm):
+    """Stamps, positions and velocities, and the commands that they follow."""
+    t = np.arange(int(RATE * DURATION)) / RATE
+    q, v, _ = arm.motion(t)
+    told = arm.motion(t + LATE / RATE)[0]
+    return t, q, v, told
+
+
+@pytest.fixture
+def robot(tmp_path):
+    file = tmp_path / 'robot.urdf'
+    file.write_text(DESCRIPTION)
+    return file
+
+
+def named(form, joints):
+    return [form.format(joint) for joint in joints]
+
+
+def table(folder, recorded, arm, told, name='command_{}'):
+    t, q, _, _ = recorded
+    return write_table(folder / 'a.csv', [
+        (['t'], t), (named('position_{}', arm.joint_names), q),
+        (named(name, arm.joint_names), told)])
+
+
+def guessed(robot, file, **told):
+    """Settings, and the model of the file that they are written to."""
+    settings = initial_settings(robot, file, robot.parent, told)
+    written = robot.parent / 'guessed.yaml'
+    written.write_text(settings.text())
+    setup = FitSetup.of(Identification.load(written))
+    return settings, setup
+
+
+def actuators_of(setup):
+    return {one.joint: one for one in actuated(setup.model).actuators.joints}
+
+
+def asked(robot, file, **told):
+    with pytest.raises(OpenQuestionsError) as caught:
+        initial_settings(robot, file, robot.parent, told)
+    return {question.option: question for question in caught.value.questions}
+
+
+def test_positions_that_joints_follow_are_of_servos(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, recorded[3])
+    question = asked(robot, file)['constants']
+    assert 'kp' in question.text + question.found
+    assert question.example == 'kp=20'
+    settings, setup = guessed(robot, file, constants='kp=250,kd=3', sought='kp')
+    drives = actuators_of(setup)
+    assert tuple(drives) == arm.joint_names
+    limits = arm.model.robot.limits.effort
+    for joint, limit in zip(arm.joint_names, limits, strict=True):
+        drive = drives[joint]
+        assert (drive.kind.name, drive.values, drive.free) == (
+            'position_servo', (250.0, 3.0), ('kp',))
+        assert drive.torque_limit == limit
+    assert 'position_servo: joints follow at a correlation of' in settings.text()
+    # What was written is read, and commands are followed.
+    measured = Measurements.read(setup)
+    assert measured.commanded
+    channel = setup.identification.settings.recording.command
+    assert channel.columns == tuple(f'command_{joint}' for joint in arm.joint_names)
+
+
+def test_degrees_are_told_by_how_far_joints_follow(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, np.rad2deg(recorded[3]))
+    _, setup = guessed(robot, file, constants='kp=250')
+    assert setup.identification.settings.recording.command.unit == 'deg'
+    named = table(tmp_path, recorded, arm, np.rad2deg(recorded[3]), name='target_{}_deg')
+    _, setup = guessed(robot, named, constants='kp=250')
+    assert setup.identification.settings.recording.command.unit == 'deg'
+
+
+@pytest.mark.parametrize('name, kind, example', [
+    ('cmd_vel_{}', 'velocity_servo', 'kv=1'),
+    ('pwm_{}', 'dc_motor', 'torque_constant=1,resistance=1'),
+    ('target_current_{}', 'current', 'torque_constant=1'),
+])
+def test_names_of_columns_say_what_drives_are_told(
+    name, kind, example, arm, recorded, robot, tmp_path
+):
+    file = table(tmp_path, recorded, arm, recorded[2], name=name)
+    assert asked(robot, file)['constants'].example == example
+    _, setup = guessed(robot, file, constants=example)
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {kind}
+
+
+def test_commands_that_nothing_follows_are_asked_for(arm, recorded, robot, tmp_path):
+    noise = np.random.default_rng(0).normal(size=recorded[3].shape)
+    file = table(tmp_path, recorded, arm, noise)
+    question = asked(robot, file)['actuator']
+    assert 'position_servo' in question.found and 'correlation' in question.found
+    _, setup = guessed(robot, file, actuator='torque')
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {'torque'}
+    with pytest.raises(ConfigurationError, match='position_servo'):
+        initial_settings(robot, file, tmp_path, {'actuator': 'position_servos'})
+
+
+def test_measured_torques_go_before_commands(arm, recorded, robot, tmp_path):
+    t, q, _, told = recorded
+    file = write_table(tmp_path / 'a.csv', [
+        (['t'], t), *((named(f'{word}_{{}}', arm.joint_names), values) for word, values in (
+            ('position', q), ('command', told), ('torque', arm.torque(t))))])
+    settings, setup = guessed(robot, file)
+    assert 'command' not in settings.sections['recording']
+    assert actuated(setup.model) is None
+
+
+def test_a_constant_that_a_drive_has_not_is_refused(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, recorded[3])
+    with pytest.raises(ConfigurationError, match='kp=…, kd=…'):
+        initial_settings(robot, file, tmp_path, {'constants': 'kq=20'})
+    with pytest.raises(ConfigurationError, match='--sought'):
+        initial_settings(robot, file, tmp_path, {'constants': 'kp=20', 'sought': 'ki'})
+
+
+@pytest.mark.parametrize('form', ['trajectory', 'array'])
+def test_the_topic_of_commands_is_found_where_joint_states_have_no_effort(
+    form, arm, recorded, robot, tmp_path
+):
+    t, q, _, told = recorded
+    rows = range(0, len(t), 10)
+    messages = [
+        Command(float(t[k]), trajectory(arm.joint_names, [(0.0, told[k])], stamp=float(t[k]))
+                if form == 'trajectory' else array_message(told[k])) for k in rows]
+    write_command_bag(tmp_path / 'bag', t, arm.joint_names, q, messages)
+    settings, setup = guessed(robot, tmp_path / 'bag', constants='kp=250')
+    assert settings.sections['recording']['command']['topic'] == '/commands'
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {'position_servo'}
+    assert Measurements.read(setup).commanded
