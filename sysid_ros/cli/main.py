@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 #: Verbs, in the order of the workflow.
 VERBS = (
     'model', 'init excite', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view',
-    'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay', 'run', 'compile', 'demo')
+    'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay', 'init nodes', 'run',
+    'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})
 
