@@ -1,103 +1,33 @@
 """Say whether a recording is good enough to be fitted: stamps, motion, encoders, efforts.
 
 The verdict is about the data alone, in seconds, before any fit: traffic lights, what each joint
-did, and the settings or the motion that would mend what is poor.
+did, and the settings or the motion that would mend what is poor. With --live it is said every 2 s
+while a bag grows, until it ends or Ctrl-C is pressed; with --topic the bag is recorded, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
-import textwrap
-from dataclasses import asdict, dataclass
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.ros_process import begin
+from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.fit_setup import FitSetup
-from sysid_ros.estimation.measurements import Measurements
-from sysid_ros.evaluation.model_choice import with_filters
-from sysid_ros.evaluation.study import quality_of
-from sysid_ros.mechanics.actuators.actuators import actuated
-from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.checks.motion_content import MotionContent
-from sysid_ros.recording.checks.quality import DataQuality
-from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality
-from sysid_ros.runs.sources import load_source
+from sysid_ros.estimation.identification import Identification
+from sysid_ros.runs.live_check import GrowingBag, LiveCheck, follow
+from sysid_ros.runs.recording_check import RecordingCheck, check_recording
+from sysid_ros.runs.sources import SETTINGS, load_source
 
-# Columns of a terminal.
-_WIDTH = 100
-_WORDS = {'good': 'good', 'look': 'look', 'bad': 'BAD'}
-# What to do about rows that are missing from evenly stamped ones.
-_GAPS = (
-    'parts before and after a gap are fitted together, without it; if rows were lost that should '
-    'not be, look for what lost them')
-# What mends a light that is not good.
-_CURES = {
-    'Content': 'record longer, or faster through more poses (sysid excite plans such a motion)',
-    'Stamps': 'stamp where it is measured; processing: {stamps: uniform} if arrival alone jitters',
-    'Range': 'move these joints through more of their range',
-    'Motion': 'let these joints move, or leave them out of recording: {joints: […]} and hold them, '
-    'robot: {locked_joints: rest}',
-    'Encoders': 'move faster, or use the estimator iv, made for coarse encoders',
-    'Torques': 'load these joints more: faster motion, or poses that carry weight',
-    'Samples': 'look for clipped torques and gaps in the recording of these joints',
-    'Efforts': 'set what the sentence says in recording: {effort: …}',
-}
-
-
-@dataclass(frozen=True)
-class RecordingCheck:
-    """What is to be said of a recording before a fit.
-
-    Attributes:
-        quality: What is known of it.
-        lights: The same as traffic lights.
-        content: How much its motion shows.
-    """
-
-    quality: DataQuality
-    lights: RecordingQuality
-    content: MotionContent
-
-    @property
-    def code(self) -> ExitCode:
-        """``OK``, or ``NOT_COMMITTABLE`` where something speaks against the data."""
-        bad = any(check.light == 'bad' for check in self.lights.checks)
-        return ExitCode.NOT_COMMITTABLE if bad else ExitCode.OK
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {'lights': [check.model_dump() for check in self.lights.checks],
-                'quality': self.quality.to_json(), 'content': asdict(self.content)}
-
-    def text(self) -> str:
-        """Lights with their cures, then joint by joint."""
-        lines = [f'{self.lights.source}: {self._verdict()}', '']
-        for check in self.lights.checks:
-            lines.append(f'  {_WORDS[check.light]:5} {check.name:9} {check.text}')
-            if check.light != 'good':
-                lines.append(f'{"":17}-> {self._cure(check.name)}')
-        lines += ['', *self.quality.text().splitlines()]
-        return '\n'.join(
-            textwrap.fill(line, _WIDTH, subsequent_indent=' ' * 17) if len(line) > _WIDTH else line
-            for line in lines)
-
-    def _cure(self, light: str) -> str:
-        if light == 'Stamps' and self.quality.gaps and self.quality.jitter < MOST_JITTER:
-            return _GAPS
-        if light == 'Content':
-            seconds = self.content.duration / max(self.content.per_combination, 1e-3)
-            return f'{_CURES[light]}, {_round_up(seconds)} s of motion like this at least'
-        return _CURES[light]
-
-    def _verdict(self) -> str:
-        poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']
-        if self.code is not ExitCode.OK:
-            return 'do not fit this before it is mended: ' + ', '.join(poor)
-        enough = 'hardly enough to fit' if 'content' in poor else 'good enough to fit'
-        return enough + (f'; worth a look: {", ".join(poor)}' if poor else '')
+# How long a process that records may take to complete the bag, in [s].
+_COMPLETION = 60.0
+# Lines of a terminal: to the beginning of the one before, and all below it is erased.
+_UP, _ERASE = '\x1b[F', '\x1b[J'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,37 +41,98 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--base', type=Path, help="folder that file names are relative to; the settings file's own")
     parser.add_argument('--json', action='store_true', help='print plain values for programs')
+    live = parser.add_argument_group('while it is recorded')
+    live.add_argument(
+        '--live', action='store_true',
+        help='judge a bag every 2 s while it grows; Ctrl-C ends it with the last judgement')
+    live.add_argument(
+        '--topic', metavar='TOPIC',
+        help='with --live: record this topic of joint states to RECORDING, a new folder')
+    live.add_argument(
+        '--effort-topic', metavar='TOPIC', help='the same of the efforts, where it is another one')
+    live.add_argument(
+        '--patience', type=float, default=60.0, metavar='SECONDS',
+        help='a bag has ended when nothing was written for so long; 60 by default')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Read, look and print."""
-    source = load_source(options.recording, options.settings, options.base)
-    checked = check_recording(FitSetup.of(source))
+    if options.live:
+        checked = _record(options) if options.topic else _follow(options)
+    elif options.topic or options.effort_topic:
+        raise ConfigurationError(
+            'a topic is recorded while it is judged', where='--topic, --effort-topic',
+            fix='Add --live')
+    else:
+        checked = check_recording(FitSetup.of(_source(options)))
     print(json.dumps(checked.to_json()) if options.json else checked.text())
-    return checked.code
+    return ExitCode.OK if checked.usable else ExitCode.NOT_COMMITTABLE
 
 
-def check_recording(setup: FitSetup) -> RecordingCheck:
-    """Judge a recording by itself.
+def _source(options: argparse.Namespace) -> Identification:
+    return load_source(options.recording, options.settings, options.base)
 
-    Args:
-        setup: Its settings, and the torque model.
+
+def _follow(options: argparse.Namespace) -> RecordingCheck:
+    """Judge a bag that somebody records."""
+    path = options.recording
+    if options.settings is None and path.suffix in ('.yaml', '.yml'):
+        source = _source(options)
+        path = source.base / (source.settings.recording.file or '')
+    bag = GrowingBag(path, options.patience)
+    return follow(LiveCheck(lambda: _source(options)), bag.growing, _shown())
+
+
+def _record(options: argparse.Namespace) -> RecordingCheck:
+    """Record a topic, and judge it meanwhile."""
+    folder = options.recording
+    if options.settings is None:
+        raise ConfigurationError(
+            'it is not said which robot the joint states are of', where='--topic',
+            fix='Add --settings FILE, with the sections robot, processing and fit')
+    topics = [options.topic, *([options.effort_topic] if options.effort_topic else [])]
+
+    def recorded() -> Identification:
+        if not (folder / SETTINGS).is_file():
+            raise RecordingError('nothing is recorded yet', where=str(folder))
+        return load_source(folder)
+
+    process = begin(
+        'sysid_ros.nodes.bag_recording',
+        [json.dumps({'folder': str(folder), 'settings': str(options.settings), 'topics': topics,
+                     'parent': os.getpid()})])
+    check = LiveCheck(recorded)
+    try:
+        return follow(
+            check, lambda: process.poll() is None, _shown(), ended=lambda: _complete(process))
+    finally:
+        if process.poll() is None:
+            process.kill()
+
+
+def _complete(process: subprocess.Popen[bytes]) -> None:
+    """Let the process complete the bag, which the same Ctrl-C tells to.
 
     Raises:
-        RecordingError: It cannot be read, or its units or signs are wrong.
+        RecordingError: It could not.
     """
-    measured = with_filters(Measurements.read(setup))
-    (part,), (findings,) = measured.parts, measured.effort_findings()
-    quality = quality_of(part, findings, None)
-    torque_measured = actuated(setup.model) is None
-    # What drives do is known but for a few numbers: bodies are what motion has to tell.
-    model = setup.model if torque_measured else TorqueModel(setup.model.robot)
-    free = setup.parameters().free[:len(model.parameters)]
-    content = MotionContent.of(part.dataset, model, free)
-    return RecordingCheck(quality, RecordingQuality.of(
-        quality, torque_measured=torque_measured, content=content), content)
+    if process.poll() is None:
+        process.terminate()
+    if process.wait(_COMPLETION):
+        raise RecordingError(
+            'the topic was not recorded', where='--topic', found=f'exit code {process.returncode}',
+            fix='See what the recording process says above')
 
 
-def _round_up(seconds: float) -> int:
-    """Whole multiples of five seconds: the estimate knows no better."""
-    return 5 * math.ceil(seconds / 5.0)
+def _shown() -> Callable[[str], None]:
+    """Prints a table in the place of the one before, where somebody sees it."""
+    if not sys.stdout.isatty():
+        return lambda text: print(text, flush=True)
+    lines = 0
+
+    def show(text: str) -> None:
+        nonlocal lines
+        print(f'{_UP * lines}{_ERASE if lines else ""}{text}', flush=True)
+        lines = text.count('\n') + 1
+
+    return show

@@ -30,6 +30,20 @@ def become(module: str, words: Sequence[str]) -> NoReturn:
         sys.executable, [sys.executable, '-m', module, *words], environment)
 
 
+def begin(module: str, words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start another module as a process of its own, which prints where this one does.
+
+    Args:
+        module: A module of ``sysid_ros.nodes`` that can be run.
+        words: Its arguments.
+
+    Raises:
+        ConfigurationError: ROS 2 is not there.
+    """
+    return subprocess.Popen(  # noqa: S603  # no shell, and the words are those of the user
+        [sys.executable, '-m', module, *words], env=_environment(), stdin=subprocess.DEVNULL)
+
+
 def answer_of(module: str, words: Sequence[str], seconds: float) -> str:
     """What another module prints that knows ROS, as a process of its own.
 

@@ -9,6 +9,8 @@ import yaml
 
 from support.simulated_arm import DESCRIPTION, SimulatedArm
 from sysid_ros.cli.main import main
+from sysid_ros.recording.bag.joint_state_cdr import encode
+from sysid_ros.recording.bag.recorder import BagRecorder
 
 
 @pytest.fixture(scope='module')
@@ -108,3 +110,33 @@ def test_two_seconds_of_motion_are_not_good_enough(written, moved, capsys):
         combinations = whole['content']['combinations']
         assert f'different loads for {combinations} combinations of parameters' in said
         assert duration < int(re.search(r'(\d+) s of motion like this', said)[1]) <= 15
+
+
+def test_a_bag_that_has_ended_is_judged_live_as_without(arm, moved, tmp_path, capsys):
+    q, tau, t = moved
+    (tmp_path / 'robot.urdf').write_text(DESCRIPTION)
+    settings = tmp_path / 'settings.yaml'
+    settings.write_text(yaml.safe_dump({'robot': {'urdf': 'robot.urdf'}}))
+    stamps = 1_700_000_000_000_000_000 + np.round(1e9 * t).astype(np.int64)
+    recorder = BagRecorder(tmp_path / 'bag', ['/joint_states'])
+    rows = encode(stamps, list(arm.joint_names), {'position': q, 'velocity': None, 'effort': tau})
+    recorder.add(0, [row.tobytes() for row in rows], stamps.tolist())
+    recorder.finish()
+    assert recorder.wait(10.0)
+    words = ['check', str(tmp_path / 'bag'), '--settings', str(settings)]
+    assert main(words) == 0
+    plain = capsys.readouterr().out
+    assert main([*words, '--live']) == 0
+    assert capsys.readouterr().out == plain
+
+
+@pytest.mark.parametrize(('words', 'error'), [
+    (['--topic', 'joint_states'], 'Add --live'),
+    (['--live', '--topic', 'joint_states'], 'Add --settings FILE'),
+    (['--live'], 'only a bag can be judged while it grows'),
+])
+def test_options_of_a_live_judgement_that_do_not_fit_are_refused(
+    written, moved, words, error, capsys
+):
+    assert main(['check', written(*moved), *words]) == 2
+    assert error in capsys.readouterr().err
