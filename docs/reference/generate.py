@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import error_tables
 import settings_tables as tables
 import topics
 
@@ -62,7 +63,7 @@ def pages() -> dict[str, str]:
     return {
         'settings.md': settings_page(), 'verbs.md': verbs_page(),
         'parameters.md': parameters_page(), 'interfaces.md': interfaces_page(),
-        'verdict.md': verdict_page()}
+        'verdict.md': verdict_page(), 'errors.md': error_tables.errors_page(_NOTE)}
 
 
 def settings_page() -> str:
