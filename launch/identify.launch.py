@@ -4,7 +4,8 @@
         settings:=my_robot/identification.yaml robot:=config/robots/ur.yaml
 
 Nothing moves before an operator arms the excitation node and sends it a motion. `composed:=true`
-has all nodes but the monitor in one process. `rviz:=true` shows the robot, its inertia, the motion
+has all nodes but the monitor in one process. `campaign:=true` adds the node that identifies
+unattended, when its action is called. `rviz:=true` shows the robot, its inertia, the motion
 and obstacles (view.launch.py).
 """
 
@@ -30,6 +31,9 @@ GIVEN = {
     'excitation_node': {'plan': 'plan', 'data_folder': 'data_folder'},
 }
 
+# The same of the node that plays and fits through them.
+CAMPAIGN = {'plan': 'plan', 'settings': 'settings', 'data_folder': 'data_folder'}
+
 
 def generate_launch_description() -> LaunchDescription:
     """Monitor, model server, identification and excitation."""
@@ -51,12 +55,16 @@ def generate_launch_description() -> LaunchDescription:
             'composed', default_value='false',
             description='Whether all nodes but the monitor share one process'),
         DeclareLaunchArgument(
+            'campaign', default_value='false',
+            description='Whether campaign_node waits for somebody to begin a campaign'),
+        DeclareLaunchArgument(
             'rviz', default_value='false', description='Whether RViz shows what is known'),
         DeclareLaunchArgument(
             'fixed_frame', default_value='base_link', description='Frame that RViz keeps still'),
         process('monitor_node', {'plan': 'plan'}),
         *(process(name, given, condition=UnlessCondition(composed))
           for name, given in GIVEN.items()),
+        process('campaign_node', CAMPAIGN, condition=IfCondition(LaunchConfiguration('campaign'))),
         Node(
             package='sysid_ros', executable='sysid_nodes', namespace=namespace, output='screen',
             condition=IfCondition(composed), arguments=[

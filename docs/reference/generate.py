@@ -37,6 +37,7 @@ _NODES = (
     ('identification_node', 'identification_settings.IdentificationNodeSettings'),
     ('excitation_node', 'excitation_settings.ExcitationNodeSettings'),
     ('model_server', 'model_server_settings.ModelServerSettings'),
+    ('campaign_node', 'campaign_settings.CampaignNodeSettings'),
     ('monitor_node', 'monitor_settings.MonitorNodeSettings'),
     ('computed_torque_controller',
      'computed_torque_controller.ComputedTorqueControllerSettings'),

@@ -5,6 +5,7 @@ Loads Pinocchio and the compiled functions, which a run of one motion does not n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rcl_interfaces.srv import GetParameters
@@ -18,7 +19,7 @@ from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import excitation_yaml
 from sysid_ros.nodes.guided_steps import CampaignSettings, GuidedSteps, NamedMotion
 from sysid_ros.nodes.robot_operator import Operator
-from sysid_ros.nodes.terminal import Terminal
+from sysid_ros.nodes.terminal import Listener
 from sysid_ros.runs.sources import load_source, load_without_recording
 
 
@@ -30,14 +31,17 @@ class GuidedCampaign:
         steps: What plays and records a motion.
         operator: What talks to the nodes.
         terminal: Where it is said what is decided.
+        decided: Is told each decision, and ids of the recordings that it rests on.
     """
 
     def __init__(
         self, settings: CampaignSettings, steps: GuidedSteps, operator: Operator,
-        terminal: Terminal,
+        terminal: Listener,
+        decided: Callable[[Decision, list[str]], None] = lambda decision, recordings: None,
     ) -> None:
         self._settings, self._steps = settings, steps
         self._operator, self._terminal = operator, terminal
+        self._decided = decided
 
     def run(self) -> tuple[list[str], NamedMotion, bool]:
         """Ids of the recordings, the last motion, and whether the accuracy is reached.
@@ -54,6 +58,7 @@ class GuidedCampaign:
             WantedAccuracy(given.torque, given.base), given.most_motions)
         decision, recordings = campaign.begin(self._show), list[str]()
         last: NamedMotion | None = None
+        self._decided(decision, recordings)
         while decision.motion is not None:
             self._terminal.say(str(decision))
             last = NamedMotion(
@@ -65,6 +70,7 @@ class GuidedCampaign:
             self._terminal.say('Fitting what was recorded so far, and designing what is missing.')
             decision = campaign.step(
                 load_source(folder.recording(recordings[-1])).recording(), self._show)
+            self._decided(decision, recordings)
         return recordings, self._require_motion(last, decision), self._ends(decision)
 
     def _ends(self, decision: Decision) -> bool:

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.robot_operator import Operator
-from sysid_ros.nodes.terminal import Terminal
+from sysid_ros.nodes.terminal import Listener
 from sysid_ros.settings import StrictSettings
 from sysid_ros.srv import CommitParameters, ListRevisions
 
@@ -101,7 +102,7 @@ class GuidedSteps:
     """
 
     def __init__(
-        self, settings: GuidedRunSettings, operator: Operator, terminal: Terminal
+        self, settings: GuidedRunSettings, operator: Operator, terminal: Listener
     ) -> None:
         self._settings, self._operator, self._terminal = settings, operator, terminal
 
@@ -156,9 +157,9 @@ class GuidedSteps:
                 f'Played. The robot was within {result.tracking_error:.2g} rad or m of its '
                 'command.')
             return True
-        error = SysidError(
+        error = RefusedError(result.code, SysidError(
             f'the motion {motion.name} was not played to its end', found=result.code,
-            fix=result.message.rstrip('.'))
+            fix=result.message.rstrip('.')))
         if self._settings.yes or result.code == ResultCode.UNKNOWN_ID:
             # What stopped a robot is for a person to look at.
             raise error

@@ -16,6 +16,7 @@ class Progress:
         self._reports: list[tuple[str, float]] = []
         self._last = ('', 0.0)
         self._lock = threading.Lock()
+        self._refusal: RefusedError | None = None
         self._withdrawn = self._final = False
 
     def tell(self, stage: str, part: float) -> None:
@@ -36,10 +37,14 @@ class Progress:
             reports, self._reports = self._reports, []
             return reports
 
-    def withdraw(self) -> bool:
-        """Take the request back; whether that was still possible."""
+    def withdraw(self, refusal: RefusedError | None = None) -> bool:
+        """Take the request back; whether that was still possible.
+
+        Args:
+            refusal: What ends the work; by default that it was cancelled.
+        """
         with self._lock:
-            self._withdrawn = not self._final
+            self._withdrawn, self._refusal = not self._final, refusal
             return self._withdrawn
 
     def require_wanted(self) -> None:
@@ -49,7 +54,7 @@ class Progress:
             RefusedError: It was.
         """
         if self._withdrawn:
-            raise RefusedError(ResultCode.CANCELLED, SysidError(
+            raise self._refusal or RefusedError(ResultCode.CANCELLED, SysidError(
                 'the request was cancelled', found=self._last[0] or 'nothing was begun'))
 
     def make_final(self) -> None:

@@ -23,6 +23,7 @@ from sysid_ros.action import Excite, Identify
 from sysid_ros.data_folder import new_id
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ExcitationStatus, ResultCode
+from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.requests import AGAIN, GoalRequest, ServiceRequest, repeatable
 from sysid_ros.srv import (
     CommitParameters,
@@ -183,7 +184,8 @@ class Operator:
             Identify, 'identification_node/identify', recording=recording, validation=validation,
             estimator=estimator)
         if not result.success:
-            raise SysidError('there is no estimate', found=result.code, fix=result.message)
+            raise RefusedError(result.code, SysidError(
+                'there is no estimate', found=result.code, fix=result.message.rstrip('.')))
         return result
 
     def commit(self, estimate: str, shadow_duration: float, comment: str) -> Any:
@@ -234,6 +236,10 @@ class Operator:
             self.recording = False
         return resting
 
+    def close(self) -> None:
+        """Let go of the executor; the node may be destroyed then."""
+        self._executor.shutdown()
+
     def _stop_motion(self) -> bool:
         phases: list[int] = []
         status = self._node.create_subscription(
@@ -265,9 +271,9 @@ class Operator:
             if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
                 self.spin(_REFUSED)
                 continue
-            raise SysidError(
-                f'{name} refused', found=getattr(answer, 'code', None),
-                fix=answer.message.rstrip('.'))
+            code = getattr(answer, 'code', None)
+            raise RefusedError(code or ResultCode.NOT_READY, SysidError(
+                f'{name} refused', found=code, fix=answer.message.rstrip('.')))
         return answer
 
     def ask(self, kind: Any, name: str, *, again: float | None = None, **fields: Any) -> Any:

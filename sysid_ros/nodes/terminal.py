@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import sys
+from typing import Protocol
 
 from sysid_ros.errors import ConfigurationError
 
 # What clears a line of a terminal, from its beginning.
 _CLEAR = '\r\x1b[K'
+
+
+class Listener(Protocol):
+    """Whom steps tell what they do, and who may end them."""
+
+    def say(self, text: str) -> None:
+        """Take a sentence."""
+
+    def require(self, action: str) -> None:
+        """Take what is next; raises where it may not be done."""
+
+    def progress(self, text: str) -> None:
+        """Take what is being done just now."""
 
 
 class Terminal:

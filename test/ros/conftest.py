@@ -10,6 +10,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from support.control_msgs_build import provide_control_msgs
+from support.demo_nodes import demo_nodes
 from support.model_server_client import make_server
 from support.ros_session import ros_session
 from sysid_ros.demo.node_processes import claim_domain
@@ -89,3 +90,11 @@ def control_msgs(request, tmp_path_factory):
 def server(ros, fits, tmp_path):
     """What starts a model server in ``server.data``, a robot that moves, and a client."""
     return make_server(ros, fits, tmp_path / 'data')
+
+
+@pytest.fixture
+def loop(ros, tmp_path):
+    """Folder of a demonstration whose nodes run in the domain of the session, as for a robot."""
+    pytest.importorskip('mujoco')
+    with demo_nodes(tmp_path / 'demo', ros.domain) as folder:
+        yield folder

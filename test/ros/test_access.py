@@ -19,6 +19,8 @@ from sysid_ros.settings import load_yaml
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ROOT / 'config' / 'sros2' / 'policy.xml'
 OPERATOR = '/sysid/operator'
+# What it begins moves, records and fits for the operator, and makes its client when it does.
+CAMPAIGN = '/sysid/campaign_node'
 # Lists of an enclave: what they list, what is done with it, and the tag of an entry.
 LISTS = {
     ('services', 'reply'): 'service', ('services', 'request'): 'service',
@@ -37,6 +39,7 @@ CONFIGURATIONS = {
     ],
     'identification_node': [({'online': True}, 'identification_node/parameter_change')],
     'model_server': [({'publish_description': True}, 'robot_description')],
+    'campaign_node': [({}, 'campaign_node/run/_action/send_goal')],
     'monitor_node': [(
         {'cancel_actions': ['follow_joint_trajectory']},
         'follow_joint_trajectory/_action/cancel_goal')],
@@ -52,8 +55,18 @@ RESERVED = (
 )
 RESERVED_ACTIONS = (
     'excitation_node/excite', 'identification_node/identify',
-    'identification_node/identify_payload', 'model_server/commit',
+    'identification_node/identify_payload', 'model_server/commit', 'campaign_node/run',
 )
+# What a campaign does of it, and asks for besides.
+OF_CAMPAIGNS = {
+    'excitation_node/arm', 'excitation_node/stop', 'identification_node/start',
+    'identification_node/stop', 'excitation_node/excite', 'identification_node/identify',
+}
+ASKED_BY_CAMPAIGNS = {
+    'excitation_node/get_parameters', 'identification_node/get_parameters',
+    'monitor_node/get_state', 'excitation_node/get_state', 'identification_node/get_state',
+    'model_server/get_state',
+}
 # By who runs a revision, for itself.
 OF_CONSUMERS = {'model_server/acknowledge'}
 # What the robot's driver and simulators have.
@@ -188,11 +201,13 @@ def test_every_node_of_the_package_has_an_enclave():
 def test_only_the_operator_may_start_commit_and_roll_back():
     requests, calls = allowed('services', 'request'), allowed('actions', 'call')
     for enclave in requests:
-        operator = enclave == OPERATOR
+        own = OF_CAMPAIGNS if enclave == CAMPAIGN else set()
         for service in RESERVED:
-            assert (service in requests[enclave]) == operator, (enclave, service)
+            may = enclave == OPERATOR or service in own
+            assert (service in requests[enclave]) == may, (enclave, service)
         for action in RESERVED_ACTIONS:
-            assert (action in calls[enclave]) == operator, (enclave, action)
+            may = enclave == OPERATOR or action in own
+            assert (action in calls[enclave]) == may, (enclave, action)
 
 
 def test_only_the_operator_and_the_monitor_may_stop_everything():
@@ -203,7 +218,9 @@ def test_only_the_operator_and_the_monitor_may_stop_everything():
 
 def test_nobody_but_the_operator_may_change_parameters_or_states_of_nodes():
     for enclave, services in allowed('services', 'request').items():
-        if enclave != OPERATOR:
+        if enclave == CAMPAIGN:
+            assert services <= OF_CAMPAIGNS | ASKED_BY_CAMPAIGNS
+        elif enclave != OPERATOR:
             assert services <= OF_CONSUMERS, enclave
 
 
@@ -217,7 +234,8 @@ def test_the_operator_may_ask_all_that_nodes_answer_and_nothing_else():
 
 def test_whoever_listens_or_asks_is_allowed_what_somebody_has():
     assert of_all('topics', 'subscribe', but='') <= of_all('topics', 'publish', but='') | FOREIGN
-    assert of_all('actions', 'call') <= FOREIGN
+    assert of_all('actions', 'call') - allowed('actions', 'call')[CAMPAIGN] <= FOREIGN
+    assert allowed('actions', 'call')[CAMPAIGN] <= of_all('actions', 'execute')
     # What is said to the public is heard by tools, which have enclaves of their own.
     public = {'diagnostics', 'rosout', 'parameter_events', 'robot_description'}
     unheard = of_all('topics', 'publish', but='') - of_all('topics', 'subscribe', but='')
@@ -299,8 +317,13 @@ def test_a_node_may_have_what_it_has_and_has_what_it_may_have(
     if name == 'excitation_node':
         for key, value in request.getfixturevalue('control_msgs').items():
             monkeypatch.setenv(key, value, prepend=':')
-    own = demo[f'/**/{name}']['ros__parameters'] | {'use_sim_time': True}
+    section = demo.get(f'/**/{name}', {'ros__parameters': {}})
+    own = section['ros__parameters'] | {'use_sim_time': True}
     permitted = {(kind, how): allowed(kind, how)[f'/sysid/{name}'] for kind, how in LISTS}
+    if name == 'campaign_node':
+        # Before a goal there is no client.
+        permitted |= {('services', 'request'): set(), ('actions', 'call'): set()}
+        permitted['topics', 'subscribe'] -= {'excitation_node/status'}
     nothing = found = {key: set() for key in LISTS}
     *others, last = CONFIGURATIONS[name]
     for number, (parameters, mark) in enumerate(others):

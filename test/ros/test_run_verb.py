@@ -9,45 +9,19 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from sysid_ros.demo.folder import prepare, share, verify
-from sysid_ros.demo.node_processes import NodeProcesses, node_environment
+from sysid_ros.demo.node_processes import node_environment
 from sysid_ros.msg import ExcitationStatus, IdentificationStatus
 from sysid_ros.srv import ListRevisions
 
 pytest.importorskip('mujoco')
 
-NODES = (
-    'simulated_robot', 'monitor_node', 'model_server', 'identification_node', 'excitation_node')
 # Of a whole run, and of what nodes take until they are active, in [s], on a machine that is busy.
 LONGEST, PATIENCE = 400.0, '240'
 # Motions are begun again where such a machine was too slow for one: a person agrees to all.
 ANSWERS = 'y\n' * 40
-
-
-@pytest.fixture
-def folder(ros, tmp_path):
-    """The folder of a demonstration whose nodes run in the domain of the session."""
-    folder = prepare(tmp_path / 'demo')
-    verify(folder)
-    # A campaign searches for motions as long as it takes to see that it does.
-    plan = folder / 'excitation.yaml'
-    settings = yaml.safe_load(plan.read_text())
-    settings['design'] |= {'starts': 1, 'iterations': 25}
-    plan.write_text(yaml.safe_dump(settings))
-    # The robot takes trajectories itself, and no controller is watched.
-    nodes = folder / 'nodes.yaml'
-    parameters = yaml.safe_load(nodes.read_text())
-    parameters['/**/excitation_node']['ros__parameters']['output'] = 'trajectory'
-    parameters['/**/monitor_node']['ros__parameters']['watch'] = ['excitation_node']
-    nodes.write_text(yaml.safe_dump(parameters))
-    with NodeProcesses(folder, ros.domain) as nodes:
-        for name in NODES:
-            nodes.start(name, name, [share() / 'config' / f'{name}.yaml', folder / 'nodes.yaml'])
-        yield folder
 
 
 def begin(ros, folder, *words):
@@ -58,9 +32,9 @@ def begin(ros, folder, *words):
         stderr=subprocess.STDOUT, text=True)
 
 
-def test_a_robot_is_identified_and_committed_in_one_command(ros, folder):
+def test_a_robot_is_identified_and_committed_in_one_command(ros, loop):
     command = begin(
-        ros, folder, 'identification', '--trial', 'held_out', '--comment', 'by hand',
+        ros, loop, 'identification', '--trial', 'held_out', '--comment', 'by hand',
         '--first-pass', '0.5', '--patience', PATIENCE)
     said, _ = command.communicate(ANSWERS, timeout=LONGEST)
     assert command.returncode == 0, said
@@ -72,9 +46,9 @@ def test_a_robot_is_identified_and_committed_in_one_command(ros, folder):
     assert f'is revision {newest.revision}' in said
 
 
-def test_a_campaign_plays_what_is_missing_fits_all_of_it_and_commits(ros, folder):
+def test_a_campaign_plays_what_is_missing_fits_all_of_it_and_commits(ros, loop):
     command = begin(
-        ros, folder, '--campaign', '--accuracy', '2%', '--most-motions', '3', '--first-pass', '0',
+        ros, loop, '--campaign', '--accuracy', '2%', '--most-motions', '3', '--first-pass', '0',
         '--patience', PATIENCE)
     said, _ = command.communicate(ANSWERS, timeout=LONGEST)
     assert command.returncode == 0, said
@@ -84,16 +58,16 @@ def test_a_campaign_plays_what_is_missing_fits_all_of_it_and_commits(ros, folder
     assert f'Fit {", ".join(recordings)}, and judge' in said
     newest, *_ = ros.call(ListRevisions, 'model_server/list_revisions').revisions
     assert newest.current and newest.estimate in said
-    estimate = folder / 'data' / 'estimates' / newest.estimate / 'provenance.json'
+    estimate = loop / 'data' / 'estimates' / newest.estimate / 'provenance.json'
     assert json.loads(estimate.read_text())['recordings'] == recordings
 
 
 @pytest.mark.parametrize('name', ['SIGINT', 'SIGTERM', 'SIGHUP'])
-def test_a_run_that_is_ended_in_mid_motion_stops_the_robot_and_the_recording(ros, folder, name):
+def test_a_run_that_is_ended_in_mid_motion_stops_the_robot_and_the_recording(ros, loop, name):
     states = ros.hear(JointState, 'joint_states', 100)
     statuses = ros.hear(ExcitationStatus, 'excitation_node/status', 100)
     recordings = ros.hear(IdentificationStatus, 'identification_node/status', 10)
-    command = begin(ros, folder, 'identification', '--first-pass', '0', '--patience', PATIENCE)
+    command = begin(ros, loop, 'identification', '--first-pass', '0', '--patience', PATIENCE)
     command.stdin.write(ANSWERS)
     command.stdin.flush()
     ros.wait(lambda: command.poll() is not None or (
