@@ -1,4 +1,4 @@
-"""Records joint states and efforts, and fits recordings on request.
+"""Records joint states, efforts and sensors, and fits recordings on request.
 
 Reception never waits: bags are written by a thread, and fits run in processes of their own. The
 node is active when such a process has loaded the compiled functions that its estimator calls.
@@ -30,6 +30,7 @@ from sysid_ros.nodes.payload_server import PayloadServer
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.robot_description import published_description
+from sysid_ros.nodes.sensor_feed import SensorFeed, sensor_feeds
 from sysid_ros.nodes.torque_watch import TorqueWatch
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveSettings
@@ -84,6 +85,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._foreign = ''
         self._joints = self._wanted_joints()
         self._feeds = tuple(self._listen())
+        self._sensors = sensor_feeds(self, self._tap, len(self._feeds))
+        self._topics: tuple[JointStateFeed | SensorFeed, ...] = (*self._feeds, *self._sensors)
         self._torques = TorqueWatch(
             self._setup, EffortTopics(self, self._model.robot.joint_names).publish)
         self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
@@ -167,7 +170,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             if feed.live.unknown:
                 values[f'{feed.topic}: other joints, ignored'] = ', '.join(feed.live.unknown)
             values |= {f'{feed.topic}: {name}': n for name, n in feed.live.counts.items()}
-        errors = [feed.qos_problem() for feed in self._feeds]
+        errors = [feed.qos_problem() for feed in self._topics]
         errors += [recording.error] if recording is not None else []
         for level, found in (
             (DiagnosticStatus.ERROR, errors), (DiagnosticStatus.WARN, list(self._warnings())),
@@ -231,7 +234,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         return add
 
     def _poll(self) -> None:
-        for feed in self._feeds:
+        for feed in self._topics:
             feed.poll()
 
     def _take_revision(self, message: IdentifiedParameters) -> None:
@@ -264,7 +267,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             yield f'the process for the next fit ended: {self._fits.standby.problem}'
         if self._online is not None:
             yield self._online.warning()
-        for feed in self._feeds:
+        for feed in self._topics:
             yield from feed.warnings()
 
     # Services
@@ -288,11 +291,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             raise RefusedError(ResultCode.NOT_READY, error) from error
         self._recording = LiveRecording(
             name, folder, self._setup, joints=self._joints,
-            topics=[feed.topic for feed in self._feeds], live=[feed.live for feed in self._feeds])
+            topics=[feed.topic for feed in self._feeds], live=[feed.live for feed in self._feeds],
+            sensors=[(sensor.topic, sensor.kind) for sensor in self._sensors])
         response.recording, response.message = name, f'recording {name}'
 
     def _require_recordable(self) -> None:
-        for feed in self._feeds:
+        for feed in self._topics:
             problem = feed.qos_problem()
             if problem:
                 raise SysidError(problem.rstrip('.'))
@@ -304,6 +308,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             states.live, states.topic, now(), processing=processing, effort=not efforts)
         for feed in efforts:
             require_recordable(feed.live, feed.topic, now())
+        for sensor in self._sensors:
+            sensor.require_heard()
 
     def _waits_for_replay(self) -> bool:
         # A replay has no time to lose: what it lacks is found by the fit.

@@ -27,6 +27,12 @@ class IdentificationNodeSettings(NodeSettings):
     effort_topic: str = Field(
         default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
         'empty: the same')
+    wrench_topics: tuple[str, ...] = Field(
+        default=(), description='Topics of geometry_msgs/WrenchStamped that are recorded beside '
+        'the joint states, as of sensors at feet or hands')
+    imu_topics: tuple[str, ...] = Field(
+        default=(), description='Topics of sensor_msgs/Imu that are recorded beside the joint '
+        'states, as of an IMU on a base that moves')
     reliable: bool = Field(
         default=False, description='Ask for lost messages again; publishers have to offer it')
     frame_prefix: str = Field(

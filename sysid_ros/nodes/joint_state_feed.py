@@ -7,15 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from rclpy.qos import (
-    QoSCompatibility,
-    QoSProfile,
-    ReliabilityPolicy,
-    qos_check_compatible,
-)
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from sysid_ros.nodes.node import SysidNode
+from sysid_ros.nodes.reception import ReceptionClock, qos_problem
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveJointStates, LiveSettings
 
@@ -54,14 +50,13 @@ class JointStateFeed:
             joints, continuous=continuous, settings=settings, quantities=quantities)
         self._qos = QoSProfile(depth=_DEPTH, reliability=(
             ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT))
-        self._simulated = bool(node.get_parameter('use_sim_time').value)
-        self._last = 0
+        self._clock = ReceptionClock(node)
         self._polled = node.poll(JointState, topic, self._qos, raw=True)
         self.topic: str = self._polled.subscription.topic_name
 
     def poll(self) -> LiveJointStates:
         """Decode what came since the last call. Call it from a timer, every 10 to 50 ms."""
-        clock = self._node.get_clock().now().nanoseconds if self._simulated else None
+        clock = self._clock.now()
         # Before simulated time has begun, nothing can be said to be received.
         taken = self._polled.take() if clock != 0 else []
         if taken:
@@ -70,21 +65,11 @@ class JointStateFeed:
             # When they were received, on the steady clock and on that of their stamps.
             ago = np.maximum(time.time_ns() - received, 0)
             steady = (time.monotonic() - 1e-9 * ago).tolist()
-            stamps = self._in_order(received if clock is None else clock - ago, clock).tolist()
+            stamps = self._clock.stamps(received, clock).tolist()
             if self._tap is not None:
                 self._tap(payloads, stamps)
             self.live.receive(payloads, stamps, steady)
         return self.live
-
-    def _in_order(self, received: np.ndarray, clock: int | None) -> np.ndarray:
-        """Times of reception that tell the order of arrival, also where the clock is coarse."""
-        count = np.arange(len(received))
-        # A clock that was set back starts anew.
-        latest = int(received[-1]) if clock is None else clock
-        first = min(self._last + 1, latest)
-        ordered = np.maximum.accumulate(np.maximum(received, first) - count) + count
-        self._last = int(ordered[-1])
-        return ordered
 
     def publishers(self) -> int:
         """How many publishers the topic has."""
@@ -108,24 +93,5 @@ class JointStateFeed:
             yield f'{topic}: there are {self.publishers()} publishers'
 
     def qos_problem(self) -> str:
-        """A publisher from which nothing can be received, with its policies and ours, in words.
-
-        Empty where there is none.
-        """
-        for publisher in self._node.get_publishers_info_by_topic(self.topic):
-            compatibility, reason = qos_check_compatible(publisher.qos_profile, self._qos)
-            if compatibility == QoSCompatibility.ERROR:
-                name = f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
-                return (
-                    f'{self.topic}: nothing is received from {name} (found '
-                    f'{_policies(publisher.qos_profile)}; asked for {_policies(self._qos)}): '
-                    f'{reason.strip().rstrip(";")}. Offer what is asked for, or ask for less.'
-                )
-        return ''
-
-
-def _policies(profile: QoSProfile) -> str:
-    return (
-        f'reliability {profile.reliability.name.lower()}, '
-        f'durability {profile.durability.name.lower()}'
-    )
+        """A publisher from which nothing can be received, in words; empty where there is none."""
+        return qos_problem(self._node, self.topic, self._qos)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.bag.recorder import BagRecorder
 from sysid_ros.recording.live.joint_states import LiveJointStates
 from sysid_ros.runs.sources import write_recording_settings
@@ -41,6 +42,7 @@ class LiveRecording:
         joints: Joints to be fitted.
         topics: Topic of the joint states, and that of the efforts where there is one.
         live: What comes in on them.
+        sensors: Further topics that are recorded, and the type of each.
 
     Attributes:
         name: Its id.
@@ -55,13 +57,16 @@ class LiveRecording:
     def __init__(
         self, name: str, folder: Path, setup: FitSetup, *,
         joints: Sequence[str], topics: Sequence[str], live: Sequence[LiveJointStates],
+        sensors: Sequence[tuple[str, str]] = (),
     ) -> None:
         if folder.exists():
             raise ConfigurationError(
                 'there is such a recording already', where=name, fix='Choose another id')
         self.name, self.folder = name, folder
         self._live = tuple(live)
-        self._recorder = BagRecorder(folder, topics)
+        kinds = [*(JOINT_STATE for _ in topics), *(kind for _, kind in sensors)]
+        self._recorder = BagRecorder(
+            folder, [*topics, *(topic for topic, _ in sensors)], kinds)
         section = {'joints': list(joints), 'topic': topics[0]}
         if len(topics) > 1:
             section['effort_topic'] = topics[1]
@@ -127,7 +132,7 @@ class LiveRecording:
         """Record messages; returns at once.
 
         Args:
-            topic: Number of the topic.
+            topic: Number of the topic; those of sensors come after those of joint states.
             payloads: Serialized messages.
             received: Their times of reception in [ns].
         """

@@ -13,8 +13,10 @@ import pytest
 import yaml
 from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from sensor_msgs.msg import Imu
 
 from support import two_joint_robot
 from support.identification_bench import Setup, alive
@@ -22,6 +24,7 @@ from support.ros_session import PATIENCE
 from sysid_ros.cli.main import main as sysid
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.msg import IdentificationStatus, ResultCode
+from sysid_ros.recording.bag.sensor_messages import IMU, WRENCH, read_sensor
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.runs.sources import load_source
 
@@ -135,6 +138,39 @@ def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tm
     live, direct = (Estimate.load(folder / 'estimate.json').parameters.values for folder in (
         setup.data / 'estimates' / result.estimate, run))
     np.testing.assert_allclose(live, direct, rtol=1e-9, atol=1e-12)
+
+
+def test_wrenches_and_imus_are_recorded_beside_the_joint_states(setup):
+    ros = setup.ros
+    setup.node(wrench_topics=['foot'], imu_topics=['imu']).robot()
+    silent = setup.refused('a sensor that is to be recorded is silent')
+    assert silent.code == ResultCode.NOT_READY
+    assert '/foot' in silent.message and 'wrench_topics' in silent.message
+    setup.said(DiagnosticStatus.WARN, '/imu: the sensor is silent')
+    foot = ros.client.create_publisher(WrenchStamped, 'foot', 10)
+    imu = ros.client.create_publisher(Imu, 'imu', 10)
+
+    def measure():
+        stamp = ros.client.get_clock().now().to_msg()
+        wrench, motion = WrenchStamped(), Imu()
+        for message, frame in ((wrench, 'left_foot'), (motion, 'imu_link')):
+            message.header.stamp, message.header.frame_id = stamp, frame
+        wrench.wrench.force.z, motion.angular_velocity.y = 40.0, 0.5
+        foot.publish(wrench)
+        imu.publish(motion)
+
+    ros.client.create_timer(0.01, measure)
+    setup.record(2.0, 'touched')
+    bag = setup.data / 'recordings' / 'touched'
+    track = read_sensor(bag, '/foot')
+    assert (track.kind, track.frame) == (WRENCH, 'left_foot') and len(track.t) > 50
+    assert (track.values == [0.0, 0.0, 40.0, 0.0, 0.0, 0.0]).all()
+    motion = read_sensor(bag, '/imu')
+    assert (motion.kind, motion.frame) == (IMU, 'imu_link')
+    assert (motion.values[:, 1] == 0.5).all()
+    # The joints are read from the same bag as if nothing else was in it.
+    recording = load_source(bag).recording()
+    assert recording.start < track.t[-1] < recording.start + 10.0
 
 
 def test_02_joints_without_effort_are_refused_by_name(setup):

@@ -19,7 +19,7 @@ _WAITING = 60_000
 
 
 class BagRecorder:
-    """Records joint states, as they are on the wire, to a rosbag2 recording in MCAP.
+    """Records messages, as they are on the wire, to a rosbag2 recording in MCAP.
 
     Adding messages never waits for the disk: those that find too many waiting are counted, not
     recorded. What was added half a second ago survives the end of the process, and can be
@@ -27,18 +27,22 @@ class BagRecorder:
 
     Args:
         folder: Folder of the new bag, which may exist but must not hold one.
-        topics: Topics of ``sensor_msgs/msg/JointState``.
+        topics: Its topics.
+        kinds: Type of the messages of each, ``sensor_msgs/msg/JointState`` where there are none.
         waiting: Messages that may wait to be written.
 
     Raises:
         RecordingError: The bag cannot be made.
     """
 
-    def __init__(self, folder: Path, topics: Sequence[str], *, waiting: int = _WAITING) -> None:
+    def __init__(
+        self, folder: Path, topics: Sequence[str], kinds: Sequence[str] = (), *,
+        waiting: int = _WAITING,
+    ) -> None:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._writer = McapWriter(folder / f'{folder.name}.mcap', topics)
+            self._writer = McapWriter(folder / f'{folder.name}.mcap', topics, kinds)
         except OSError as error:
             raise RecordingError(
                 f'the bag cannot be written: {error.strerror or error}', where=str(folder),
