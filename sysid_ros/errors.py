@@ -48,7 +48,9 @@ class SysidError(Exception):
         ]
         if details:
             text += f' ({"; ".join(details)})'
-        return text if self.fix is None else f'{text}. {self.fix}.'
+        if self.fix is None:
+            return text
+        return f'{text}. {self.fix}' + ('' if self.fix.endswith(('?', '!')) else '.')
 
 
 class ConfigurationError(SysidError):

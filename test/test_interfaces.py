@@ -7,6 +7,7 @@ import pytest
 from geometry_msgs.msg import Inertia
 from rclpy.serialization import deserialize_message, serialize_message
 
+from sysid_ros import action, srv
 from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange
 
 FIELDS = {
@@ -105,3 +106,12 @@ def test_every_answer_says_success_and_why(path):
 
 def test_there_is_a_definition_of_every_kind():
     assert {path.suffix for path in DEFINITIONS} == {'.msg', '.srv', '.action'}
+
+
+@pytest.mark.parametrize('name', ['CommitParameters', 'IdentifyPayload'])
+def test_an_action_beside_a_service_has_its_fields(name):
+    asked, carried_out = getattr(srv, name), getattr(action, name)
+    for own, other in (
+            (carried_out.Goal, asked.Request), (carried_out.Result, asked.Response)):
+        assert own.get_fields_and_field_types() == other.get_fields_and_field_types()
+    assert set(carried_out.Feedback.get_fields_and_field_types()) == {'stage', 'progress'}

@@ -33,6 +33,7 @@ _RANGES = {
     'most_motions': (1, 100, True), 'speed_scale': (0.0, 1.0, False),
     'first_pass': (0.0, 1.0, True),
 }
+_DEFAULTS = action.RunCampaign.Goal()
 # Fields of a result that are those of the fit.
 _OF_FIT = (
     'estimate', 'committable', 'reasons', 'next_steps', 'held_out_relative_error',
@@ -130,7 +131,8 @@ def require_allowed(goal: action.RunCampaign.Goal) -> None:
         if not (above and value <= most):
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
                 'the number cannot be used', where=name, found=f'{value:g}',
-                allowed=f'{"from" if closed else "above"} {least:g}, at most {most:g}'))
+                allowed=f'{"from" if closed else "above"} {least:g}, at most {most:g}',
+                fix=f'Leave it out for the default, {getattr(_DEFAULTS, name):g}'))
     if not goal.arm:
         raise RefusedError(ResultCode.NOT_ARMED, SysidError(
             'a campaign arms the excitation for each of its motions, and was not allowed to',

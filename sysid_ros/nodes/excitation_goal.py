@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_ros.action import Excite
 from sysid_ros.data_folder import DataFolder
-from sysid_ros.errors import ConfigurationError, ExcitationError
+from sysid_ros.errors import ConfigurationError, ExcitationError, did_you_mean
 from sysid_ros.excitation.design.design import Designer
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.files import load_excitation, parse_excitation
@@ -68,7 +68,9 @@ def prepare_goal(
         if not path.is_file():
             known = sorted(file.stem for file in path.parent.glob('*.yaml'))
             raise RefusedError(ResultCode.UNKNOWN_ID, ConfigurationError(
-                'there is no such motion', found=motion, allowed=', '.join(known) or 'none'))
+                'there is no such motion', found=motion, allowed=', '.join(known) or 'none',
+                fix=did_you_mean(motion, known)
+                or f'Write it to {path.parent} by sysid excite, or send it as motion_yaml'))
         excitation = load_excitation(path)
     else:
         excitation = parse_excitation(request.motion_yaml, name)
@@ -99,11 +101,12 @@ def require_one_motion(request: Any) -> None:
         raise ConfigurationError(
             'a goal is one motion', where='motion, motion_yaml',
             found='both' if request.motion else 'neither', allowed='one of them',
+            fix='Name a motion of the folder, as motion: first, or send its file as motion_yaml',
         )
     if not 0.0 < request.speed_scale <= 1.0:
         raise ConfigurationError(
             'cannot be played at this speed', where='speed_scale', found=request.speed_scale,
-            allowed='above 0, at most 1',
+            allowed='above 0, at most 1', fix='Send speed_scale: 1.0, or 0.2 the first time',
         )
 
 

@@ -16,7 +16,7 @@ from rclpy.action.server import ServerGoalHandle
 
 from sysid_ros.action import Identify
 from sysid_ros.data_folder import DataFolder, new_id
-from sysid_ros.errors import SysidError
+from sysid_ros.errors import SysidError, did_you_mean
 from sysid_ros.msg import IdentificationStatus, ResultCode
 from sysid_ros.nodes.estimate_markers import EstimateMarkers
 from sysid_ros.nodes.fit_process import FitProcess
@@ -108,7 +108,8 @@ class FitServer:
         if self._goal is not None:
             self._finish(self._goal, 'abort', refused(
                 without_figures(Identify.Result()),
-                RefusedError(ResultCode.STOPPED, SysidError(reason))))
+                RefusedError(ResultCode.STOPPED, SysidError(
+                    reason, fix='Activate it, and send the goal again'))))
 
     def close(self) -> None:
         """End the fit and the process for the next one."""
@@ -174,7 +175,8 @@ class FitServer:
             there = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
             raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
                 'there is no such recording', found=repr(name),
-                allowed=', '.join(there[-10:]) or 'none yet'))
+                allowed=', '.join(there[-10:]) or 'none yet',
+                fix=did_you_mean(name, there) or 'Name one of these, or record one: ~/start'))
         return folder
 
     def _watch(self) -> None:
@@ -187,7 +189,8 @@ class FitServer:
         if goal.handle.is_cancel_requested:
             self._finish(goal, 'canceled', refused(
                 without_figures(Identify.Result()),
-                RefusedError(ResultCode.CANCELLED, SysidError('the fit was cancelled'))))
+                RefusedError(ResultCode.CANCELLED, SysidError(
+                    'the fit was cancelled', fix='Its recording is kept: fit it again'))))
         elif goal.process is None:
             mine = self._recording()
             if mine is None or mine.finished or mine.name not in goal.job.recordings:

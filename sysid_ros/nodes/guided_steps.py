@@ -40,7 +40,7 @@ class NamedMotion:
     @classmethod
     def of(cls, motion: str) -> NamedMotion:
         """A motion of the node's folder, by its id."""
-        return cls(repr(motion), {'motion': motion})
+        return cls(f'the motion {motion!r}', {'motion': motion})
 
 
 class CampaignSettings(StrictSettings):
@@ -158,7 +158,7 @@ class GuidedSteps:
                 'command.')
             return True
         error = RefusedError(result.code, SysidError(
-            f'the motion {motion.name} was not played to its end', found=result.code,
+            f'{motion.name} was not played to its end', found=result.code,
             fix=result.message.rstrip('.')))
         if self._settings.yes or result.code == ResultCode.UNKNOWN_ID:
             # What stopped a robot is for a person to look at.

@@ -41,13 +41,11 @@ from sysid_ros.runs.live_recording import LiveRecording, Tally
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import StartIdentification, StopIdentification
 
-_POLL_PERIOD = 0.05
-_LOAD_PERIOD = 0.1
+_POLL_PERIOD, _LOAD_PERIOD = 0.05, 0.1
 # Motion that the torques of the status are of, and time to ask again for a lost answer, in [s].
 _STATUS_WINDOW, _ASKED_AGAIN = 2.0, 10.0
 # Longest wait for a bag to be complete, in [s].
 _COMPLETION = 30.0
-_EFFORT = ('effort',)
 _PARAMETERS = 'model_server/identified_parameters'
 
 
@@ -220,7 +218,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         }
         topics: list[tuple[str, tuple[str, ...]]] = [(
             settings.topic, FIELDS[:2] if settings.effort_topic else FIELDS)]
-        topics += [(settings.effort_topic, _EFFORT)] if settings.effort_topic else []
+        topics += [(settings.effort_topic, FIELDS[2:])] if settings.effort_topic else []
         for number, (topic, quantities) in enumerate(topics):
             yield JointStateFeed(
                 self, self._joints, topic=topic, continuous=continuous, settings=live,
@@ -321,7 +319,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     ) -> None:
         recording = self._recording
         if recording is None:
-            raise RefusedError(ResultCode.NOT_RECORDING, SysidError('nothing was recorded'))
+            raise RefusedError(ResultCode.NOT_RECORDING, SysidError(
+                'nothing was recorded', fix='Begin a recording first: ~/start'))
         if recording.running:
             self._poll()
         tally = recording.stop()
@@ -331,7 +330,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         response.dropped, response.duration = tally.dropped, tally.duration
         response.message = f'{tally.samples} joint states in {tally.duration:.3f} s'
         if recording.error:
-            raise RefusedError(ResultCode.STORAGE, SysidError(recording.error))
+            raise RefusedError(ResultCode.STORAGE, SysidError(
+                recording.error, fix='Make room on the disk, and record again'))
         if not complete:
             raise RefusedError(ResultCode.STORAGE, SysidError(
                 f'{recording.name} is still being written after {_COMPLETION:g} s',

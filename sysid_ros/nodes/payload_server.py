@@ -58,7 +58,8 @@ class PayloadServer:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
                 'no such time of the last motion is kept', where='duration',
                 found=f'{request.duration:g} s',
-                allowed=f'up to {settings.history:g} s, the parameter history'))
+                allowed=f'above 0, up to {settings.history:g} s',
+                fix='Ask for less, or set the parameter history of this node'))
         try:
             link, load = await self._background.run(
                 _load, revision.estimate, self._data.estimate(revision.estimate), self._window(),

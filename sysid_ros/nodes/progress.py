@@ -55,7 +55,8 @@ class Progress:
         """
         if self._withdrawn:
             raise self._refusal or RefusedError(ResultCode.CANCELLED, SysidError(
-                'the request was cancelled', found=self._last[0] or 'nothing was begun'))
+                'the request was cancelled', found=self._last[0] or 'nothing was begun',
+                fix='What was done before stays'))
 
     def make_final(self) -> None:
         """Begin what must not be left half done: from now on the request cannot be taken back.

@@ -71,7 +71,8 @@ def require_short(request: Any) -> None:
         longest = MAX_TEXT if isinstance(value, str) else MAX_ENTRIES
         if len(value) > longest:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'the field is too long', where=name, found=len(value), allowed=longest))
+                'the field is too long', where=name, found=len(value), allowed=longest,
+                fix='Send less'))
 
 
 def _sized_fields(message: Any) -> Iterable[tuple[str, Any]]:

@@ -226,11 +226,13 @@ class RevisionServer:
         if not 0.0 <= duration <= longest:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
                 'no such time of the last motion is kept', where='shadow_duration',
-                found=f'{duration:g} s', allowed=f'0 to {longest:g} s, the parameter history'))
+                found=f'{duration:g} s', allowed=f'0 to {longest:g} s',
+                fix='Ask for less, or set the parameter history of this node'))
         if 0.0 < duration < self._node.settings.shadow_least_motion:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
                 'a shadow test takes longer', where='shadow_duration', found=f'{duration:g} s',
-                allowed=f'0 for none, or from {self._node.settings.shadow_least_motion:g} s on'))
+                allowed=f'0 for none, or from {self._node.settings.shadow_least_motion:g} s on',
+                fix='Ask for more, or set the parameter shadow_least_motion of this node'))
         folder = self._data.estimate(request.estimate)
         if not folder.is_dir():
             raise RefusedError(ResultCode.UNKNOWN_ID, SysidError(
@@ -245,13 +247,15 @@ class RevisionServer:
                 fix='Nothing is written to a damaged store: restore it from a copy'))
         if len(comment) > MAX_COMMENT:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
-                'the comment is too long', found=len(comment), allowed=MAX_COMMENT))
+                'the comment is too long', found=len(comment), allowed=MAX_COMMENT,
+                fix='Say it shorter'))
 
     async def _beside(self, work: Any, *arguments: Any) -> Any:
         """Do something beside the executor; what it refuses is refused with its code."""
         if not self._node.active:
             # Between two steps; what has been committed is committed.
-            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError('the node was deactivated'))
+            raise RefusedError(ResultCode.NOT_ACTIVE, SysidError(
+                'the node was deactivated', fix='Activate it, and ask again'))
         with release_codes():
             return await self._background.run(work, *arguments)
 

@@ -80,7 +80,8 @@ class UnattendedCampaign:
         Args:
             reason: What its client is told.
         """
-        self._progress.withdraw(RefusedError(ResultCode.STOPPED, SysidError(reason)))
+        self._progress.withdraw(RefusedError(ResultCode.STOPPED, SysidError(
+            reason, fix='Activate it, and send the goal again')))
 
     def run(self) -> Any:
         """Go through all steps; the result of the fit of all recordings.

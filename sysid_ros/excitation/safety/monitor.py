@@ -256,12 +256,14 @@ class MotionMonitor:
                 self._missed.level, effort, multiple=self._first_run, least=self._residual,
                 most=self._first_residual)
             self._missed.update(self.unexplained, seen.v, self._slow)
-        return [
+        found = [
             f'The torque of {self._limits.joint_names[k]} is {self.unexplained[k]:.3g} away from '
             f'what the {model} predicts; {allowed[k]:.3g} is allowed ({names[k]})'
-            f'{self._seen_to_miss(k) if names[k] == "first_run" else ""}. {cause}'
+            f'{self._seen_to_miss(k) if names[k] == "first_run" else ""}.'
             for k in np.flatnonzero(np.abs(self.unexplained) > allowed).tolist()
         ]
+        # What explains one of them may explain all.
+        return [*found[:-1], f'{found[-1]} {cause}'] if found else []
 
     def _seen_to_miss(self, joint: int) -> str:
         level = self._missed.level[joint]

@@ -130,6 +130,11 @@ def test_46_torque_that_no_model_explains_is_found_when_it_lasts(
     found = findings_of(monitor, pushed, 0.5)
     assert not found[0] and 'The torque of elbow is' in found[-1][0]
     assert 'is allowed (residual). Contact, or a payload?' in found[-1][0]
+    # Of several joints what may explain them is asked once.
+    both = replace(moving, effort=moving.effort + np.array([0.0, 0.5, 0.5]) * limits.effort)
+    told = findings_of(monitor, both, 0.5)[-1]
+    assert len(told) == 2 and ' '.join(told).count('Contact, or a payload?') == 1
+    assert told[-1].endswith('Contact, or a payload?')
     # Not given is not unexplained.
     silent = replace(moving, effort=np.full(3, np.nan))
     assert monitor.findings(NOW + 9.0, silent, replace(TOLD, received=NOW + 9.0), {
