@@ -18,6 +18,7 @@ from sysid_ros.excitation.campaign import Decision, Outcome, WantedAccuracy
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import excitation_yaml
 from sysid_ros.nodes.guided_steps import CampaignSettings, GuidedSteps, NamedMotion
+from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.terminal import Listener
 from sysid_ros.runs.sources import load_source, load_without_recording
@@ -51,10 +52,11 @@ class GuidedCampaign:
             KeyboardInterrupt: The person said no, or wants to end.
         """
         given, folder = self._settings, self._data_folder()
+        settings, plan = self._file('settings'), self._file('plan')
         self._terminal.say('Designing the first motion.')
         campaign = Campaign(
-            FitSetup.of(load_without_recording(self._file('settings'))),
-            ExcitationPlan.load(self._file('plan')).designer(),
+            FitSetup.of(load_without_recording(settings, self._description(settings))),
+            ExcitationPlan.load(plan, self._description(plan)).designer(),
             WantedAccuracy(given.torque, given.base), given.most_motions)
         decision, recordings = campaign.begin(self._show), list[str]()
         last: NamedMotion | None = None
@@ -88,6 +90,10 @@ class GuidedCampaign:
         self._terminal.progress(f'beginning {number + 1} of the search for a motion …')
 
     # What the nodes work with
+
+    def _description(self, file: Path) -> str:
+        """The description that the nodes have heard, where a file names none."""
+        return published_description(self._operator.node, file)
 
     def _file(self, key: str) -> Path:
         node = {'plan': 'excitation_node', 'settings': 'identification_node'}[key]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
+from rclpy.node import Node
 from std_msgs.msg import String
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.configuration import load_settings_file, names_description
 from sysid_ros.nodes.fast_lane import PolledSubscription
-from sysid_ros.nodes.node import LATCHED, SysidNode
+from sysid_ros.nodes.node import LATCHED
 
 TOPIC = 'robot_description'
 # Longest wait for the description, and time between two looks, in [s].
 _PATIENCE, _LOOK = 15.0, 0.02
 
 
-def published_description(node: SysidNode[Any], file: Path, patience: float = _PATIENCE) -> str:
+def published_description(node: Node, file: Path, patience: float = _PATIENCE) -> str:
     """Robot description of the latched topic, where a settings file names none.
 
     Args:

@@ -59,6 +59,7 @@ class Operator:
             harm.
 
     Attributes:
+        node: The node.
         exciting: Whether a motion was asked for whose end is not known.
         spinning: Whether its executor is at work, which an exception of a signal would leave in the
             middle of an answer.
@@ -69,7 +70,7 @@ class Operator:
         self, node: Node, patience: float, *, poll: Callable[[], None] = lambda: None,
         feedback: Callable[[Any], None] = lambda _: None, again: float = AGAIN,
     ) -> None:
-        self._node, self._patience, self._again = node, patience, again
+        self.node, self._patience, self._again = node, patience, again
         self._poll, self._feedback = poll, feedback
         assert node.context is not None
         self.spinning = False
@@ -242,7 +243,7 @@ class Operator:
 
     def _stop_motion(self) -> bool:
         phases: list[int] = []
-        status = self._node.create_subscription(
+        status = self.node.create_subscription(
             ExcitationStatus, 'excitation_node/status',
             lambda message: phases.append(message.phase), 1)
         try:
@@ -256,7 +257,7 @@ class Operator:
             self.exciting = False
             return True
         finally:
-            self._node.destroy_subscription(status)
+            self.node.destroy_subscription(status)
 
     # Talking to nodes
 
@@ -306,7 +307,7 @@ class Operator:
 
     def _client(self, kind: Any, name: str) -> Any:
         if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, name)
+            self._clients[name] = self.node.create_client(kind, name)
         return self._clients[name]
 
     def act(self, kind: Any, name: str, **fields: Any) -> Any:
@@ -315,7 +316,7 @@ class Operator:
         Raises:
             SysidError: There is no such action, or its node is gone.
         """
-        client = ActionClient(self._node, kind, name)
+        client = ActionClient(self.node, kind, name)
         try:
             self.wait(client.server_is_ready, f'the action {name}')
             request = GoalRequest(

@@ -48,6 +48,8 @@ class PaperSteps:
 class PaperOperator:
     """Knows the parameters of the nodes."""
 
+    node = 'client'
+
     def ask(self, kind, name, *, names):
         assert kind is GetParameters
         value = PARAMETERS[name.removesuffix('/get_parameters'), names[0]]
@@ -61,17 +63,26 @@ def campaign(tmp_path, monkeypatch):
     for name in ('excitation.yaml', 'identification.yaml'):
         (tmp_path / name).touch()
     (tmp_path / 'data').mkdir()
-    made = SimpleNamespace(steps=PaperSteps(), read=[], wanted=None)
+    made = SimpleNamespace(steps=PaperSteps(), read=[], wanted=None, described=[])
 
     def load(folder):
         made.read.append(folder.name)
         return SimpleNamespace(recording=lambda: folder.name)
 
-    monkeypatch.setattr(guided_campaign, 'load_without_recording', lambda path: path)
+    def describe(node, path):
+        assert node == 'client'
+        return f'description for {path.name}'
+
+    def taken(path, description):
+        made.described.append(description)
+        return path
+
+    monkeypatch.setattr(guided_campaign, 'published_description', describe)
+    monkeypatch.setattr(guided_campaign, 'load_without_recording', taken)
     monkeypatch.setattr(guided_campaign, 'load_source', load)
     monkeypatch.setattr(guided_campaign, 'FitSetup', SimpleNamespace(of=lambda path: path))
     monkeypatch.setattr(guided_campaign, 'ExcitationPlan', SimpleNamespace(
-        load=lambda path: SimpleNamespace(designer=lambda: path)))
+        load=lambda path, text: SimpleNamespace(designer=lambda: taken(path, text))))
 
     def make(*decisions, **settings):
         left = list(decisions)
@@ -103,6 +114,14 @@ def test_motions_are_played_until_the_accuracy_is_reached(campaign, capsys):
     assert last.fields == {'motion_yaml': texts[1]}
     assert made.wanted == WantedAccuracy(0.02, None) and made.most == 4
     assert 'The wanted accuracy is reached. Now: well.' in capsys.readouterr().out
+
+
+def test_files_without_a_description_take_that_which_the_nodes_have_heard(campaign):
+    made = campaign(
+        Decision(Outcome.PLAY, KNOWN, motion(0.1)), Decision(Outcome.REACHED, KNOWN))
+    made.campaign.run()
+    assert made.described == [
+        'description for identification.yaml', 'description for excitation.yaml']
 
 
 @pytest.mark.parametrize('outcome', [Outcome.OUT_OF_REACH, Outcome.WRONG_MODEL])
