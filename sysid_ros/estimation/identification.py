@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import model_validator
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, settings_of
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.payload.known import Known
 from sysid_ros.estimation.presets import filled_in
@@ -22,6 +23,9 @@ from sysid_ros.recording.processing.choice import filled_from
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings, parse_settings
+
+# Setting of the estimators that keep a total mass.
+_KEEPS = 'plausibility'
 
 
 class IdentificationSettings(StrictSettings):
@@ -65,6 +69,22 @@ class IdentificationSettings(StrictSettings):
             return self
         fit = self.fit.model_copy(update={'estimator': 'shooting'})
         return self.model_copy(update={'fit': fit})
+
+    def require_estimator(self, name: str) -> None:
+        """Refuse an estimator that does not exist, or does not fit the settings.
+
+        Raises:
+            ConfigurationError: There is no such estimator, a setting does not go with it, or it
+                keeps no total mass.
+        """
+        known = self.known.total_mass
+        if known is not None and name == self.fit.estimator and _KEEPS not in settings_of(name):
+            keeping = [one for one in REGRESSION_ESTIMATORS if _KEEPS in settings_of(one)]
+            raise ConfigurationError(
+                f'{name} keeps no total mass', where='known.total_mass', found=known,
+                allowed=f'with an estimator of real bodies: {", ".join(keeping)}',
+                fix='Say fit: {estimator: entropic}, or take known.total_mass out')
+        self.fit.require_estimator(name)
 
     @model_validator(mode='after')
     def _keep_total(self) -> IdentificationSettings:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.payload.known import LoadFinding
+from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.supported_links import SupportedLink
@@ -34,6 +35,7 @@ class DataFindings:
         coarse: Joints whose accelerations the positions do not tell.
         qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
+        weighing: What the torques say of weighed masses; None where nothing was weighed.
         undeclared_load: A load by which the recording to judge by differs from the fitted ones.
         contradictions: What of the fitted recordings contradicts the rest of them.
         trusts_description: Whether the description counts where the rows tell nothing.
@@ -49,6 +51,7 @@ class DataFindings:
     coarse: tuple[str, ...] = ()
     qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
+    weighing: Weighing | None = None
     undeclared_load: UndeclaredLoad | None = None
     contradictions: tuple[Contradiction, ...] = ()
     trusts_description: bool = True

@@ -8,6 +8,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.payload.known import LoadFinding
+from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
@@ -43,6 +44,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _contradictions(data)
     yield from _delays(data.delays)
     yield from _load(data.load)
+    yield from _weighing(data.weighing)
     yield from _undeclared_load(data.undeclared_load)
     yield from _supported(data.supported)
 
@@ -155,6 +157,19 @@ def _load(load: LoadFinding | None) -> Iterator[Objection]:
             'is what known.payload.mass says.' if load.scale > 0.0 else
             'Check the signs of the efforts, and which recording has the load.',
         )
+
+
+def _weighing(weighing: Weighing | None) -> Iterator[Objection]:
+    """Slides whose torques move another mass than was weighed."""
+    for slide in () if weighing is None else weighing.slides:
+        if slide.off:
+            yield Objection(
+                f'{slide.joint} moves {slide.found:.3g} ± {slide.deviation:.1g} kg by its effort, '
+                f'and {slide.mass:.4g} kg were weighed.',
+                'Check the weighing (known: {masses, total_mass}), or scale the effort of the '
+                f'joint: recording: {{effort: {{scale: {{{slide.joint}: '
+                f'{1.0 / slide.scale:.3g}}}}}}}.' if slide.scale > 0.0 else
+                'Check the sign of the effort: recording: {effort: {sign: -1}}.')
 
 
 def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:

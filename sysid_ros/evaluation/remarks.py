@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.payload.known import LoadFinding
+from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.cross_validation import CrossValidation
+from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objections import (
     FEW_DIVERGE,
     OVERFIT,
@@ -46,6 +47,20 @@ _BY_ACTUATORS = (
     'No torque was measured: friction, inertia and offsets are as right as the constants of the '
     'actuators that were held, and in their proportion.'
 )
+_WEIGHED_UNTOLD = (
+    'Weighed masses are kept as they were given (known: {masses, total_mass}), and were tested by '
+    'nothing: joints that turn feel a mass only times a distance, and no slide tells the one that '
+    'it moves well enough. A wrong weighing or a wrong scale of all efforts fits as well as right '
+    'ones, with other centres of mass. A load of known mass that is picked up tells the scale.'
+)
+_BY_WEIGHING = (
+    'The effort of {joint} agrees with what was weighed: {mass:.4g} kg move, by the torques '
+    '{found:.4g} ± {deviation:.1g} kg.'
+)
+_NOT_BY_WEIGHING = (
+    'The effort of {joint} moves {found:.4g} ± {deviation:.1g} kg, and {mass:.4g} kg were weighed: '
+    'friction near standstill, the scale of the effort or the weighing is off by as much.'
+)
 _LOAD_UNTOLD = (
     'The recording with the known load does not tell the scale of the efforts: {mass:.4g} kg are '
     '{found:.3g} ± {deviation:.1g} kg by the torques. Take a heavier load, or faster motion.'
@@ -57,8 +72,7 @@ def find_remarks(
     prediction: TorquePrediction | None,
     folds: CrossValidation | None,
     simulation: Simulation | None,
-    load: LoadFinding | None = None,
-    weightless: bool = False,
+    data: DataFindings,
 ) -> tuple[str, ...]:
     """All remarks, those of the fit itself first.
 
@@ -66,7 +80,7 @@ def find_remarks(
     """
     unseen = prediction if prediction is not None and prediction.held_out else None
     return (
-        *estimate.notes, *_beyond_data(estimate, load, weightless), *_undetermined(estimate),
+        *estimate.notes, *_beyond_data(estimate, data), *_undetermined(estimate),
         *_scale(estimate), *_masses(estimate),
         *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
         *_folds(folds), *_simulation(simulation),
@@ -84,21 +98,32 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
         yield words
 
 
-def _beyond_data(
-    estimate: Estimate, load: LoadFinding | None, weightless: bool
-) -> Iterator[str]:
+def _beyond_data(estimate: Estimate, data: DataFindings) -> Iterator[str]:
     """What is wrong in all recordings alike, and leaves no trace in any."""
     if not estimate.status.ok or _without_torque(estimate):
         return
     if DELAY in estimate.parameters:
         yield _BY_ACTUATORS
         return
+    load = data.load
+    if data.weighing is not None:
+        yield from _weighing(data.weighing)
     if load is not None:
         said = _BY_LOAD if load.determined else _LOAD_UNTOLD
         yield said.format(
             mass=load.mass, found=load.found, deviation=load.deviation * load.mass)
     if load is None or not load.determined:
-        yield _WITHOUT_WEIGHT if weightless else _BEYOND_DATA
+        yield _WITHOUT_WEIGHT if data.weightless else _BEYOND_DATA
+
+
+def _weighing(weighing: Weighing) -> Iterator[str]:
+    """What a weighing is worth beside torques."""
+    for slide in weighing.slides:
+        if not slide.off:
+            yield (_BY_WEIGHING if slide.agrees else _NOT_BY_WEIGHING).format(
+                joint=slide.joint, mass=slide.mass, found=slide.found, deviation=slide.deviation)
+    if not weighing.slides:
+        yield _WEIGHED_UNTOLD
 
 
 def _without_torque(estimate: Estimate) -> bool:

@@ -23,6 +23,7 @@ from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.payload.known import find_load
+from sysid_ros.estimation.payload.weighing import weighing_of
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -284,16 +285,20 @@ class Study:
         """An estimate of states and parameters, judged by torques or by simulated motion."""
         if self.loop is not None:
             return evaluate_motion(estimate, self.loop, self.held_out, data=self.data)
-        return evaluate(estimate, self.training, self.held_out, data=self.data)
+        return evaluate(
+            estimate, self.training, self.held_out, data=self._findings(estimate))
 
     def _findings(self, estimate: Estimate) -> DataFindings:
-        """What the recordings show, the one with a load of known mass among them."""
+        """What the recordings show, of weighed masses and a load of known mass, too."""
         known = self.setup.settings.known
-        if self.loaded is None or known.payload is None or not estimate.status.found_values:
+        if not estimate.status.found_values:
             return self.data
-        return replace(self.data, load=find_load(
-            known.payload, known.accuracy, self.loaded, self.training,
-            estimate.parameters.values))
+        values = estimate.parameters.values
+        data = replace(self.data, weighing=weighing_of(known, self.training, values))
+        if self.loaded is None or known.payload is None:
+            return data
+        return replace(data, load=find_load(
+            known.payload, known.accuracy, self.loaded, self.training, values))
 
     def _with_provenance(self, estimate: Estimate) -> Estimate:
         """The estimate with what its recordings are known by, and how far it was tried."""

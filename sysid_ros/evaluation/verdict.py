@@ -99,5 +99,5 @@ def judge(
         committable=not objections,
         reasons=tuple(objection.reason for objection in objections),
         next_steps=tuple(objection.next_step for objection in objections) or (_TRY,),
-        remarks=find_remarks(estimate, prediction, folds, simulation, data.load, data.weightless),
+        remarks=find_remarks(estimate, prediction, folds, simulation, data),
     )

@@ -75,7 +75,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         identification = load_without_recording(file, published_description(self, file))
         fit = identification.settings.fit
         # A misspelt name is refused before any work is done.
-        fit.require_estimator(fit.estimator)
+        identification.settings.require_estimator(fit.estimator)
         self._setup = FitSetup.of(identification)
         self._model = self._setup.model
         self._believed = self._model.parameters

@@ -94,7 +94,7 @@ def fit_to_folder(
     """
     if estimator != ALL:
         # What cannot begin is refused before any work is done, or an earlier run replaced.
-        identification.settings.fit.require_estimator(estimator)
+        identification.settings.require_estimator(estimator)
     require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
     with stage('Loading the robot'):
         setup = FitSetup.of(identification)

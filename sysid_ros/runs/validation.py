@@ -13,6 +13,7 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.payload.known import LoadFinding, find_load
+from sysid_ros.estimation.payload.weighing import weighing_of
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.evaluation.contradictions import score_test
@@ -167,7 +168,9 @@ class _Evidence:
             return self
         values, trained = estimate.parameters.values, estimate.residuals.relative_error
         try:
-            data = replace(self.data, load=_known_load(setup, values, problem))
+            data = replace(
+                self.data, load=_known_load(setup, values, problem),
+                weighing=weighing_of(setup.settings.known, problem, values))
             if self.prediction.candidate.relative_error > OVERFIT * trained:
                 data = replace(data, undeclared_load=undeclared_load(
                     reopened_study(run.path).training, problem, values, trained))

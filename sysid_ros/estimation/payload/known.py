@@ -95,6 +95,25 @@ class Known(StrictSettings):
             masses = {body: share * mass for body, mass in masses.items()}
         return self._bounded(parameters, masses | weighed, weighed)
 
+    def mass_of(self, robot: RobotModel, bodies: np.ndarray) -> float | None:
+        """What is known of the mass of some bodies together, in [kg]; None where nothing is.
+
+        Args:
+            robot: The robot.
+            bodies: Mask of the bodies, ``(b,)``, in its order.
+
+        Raises:
+            ConfigurationError: There is no such link, or a body is weighed twice.
+        """
+        weighed = self._weighed(robot)
+        these = {name for name, own in zip(robot.body_names, bodies, strict=True) if own}
+        others = set(robot.body_names) - these
+        if these <= set(weighed):
+            return sum(weighed[name] for name in these)
+        if self.total_mass is None or not others <= set(weighed):
+            return None
+        return self.total_mass - sum(weighed[name] for name in others)
+
     def _weighed(self, robot: RobotModel) -> dict[str, float]:
         """Weighed masses by body."""
         bodies = {link.name: link.body for link in robot.links}
