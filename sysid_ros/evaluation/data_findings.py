@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,8 @@ class DataFindings:
     Attributes:
         efforts: What the efforts look like beside the torques of the prior.
         delays: Delays of the torques, by recording.
-        still: Joints that did not move.
+        still: Joints that did not move in what was fitted.
+        judged_still: Joints that did not move in what is judged by.
         coarse: Joints whose accelerations the positions do not tell.
         qualities: Quality of each recording, in numbers.
         load: What the torques make of a load of known mass.
@@ -48,6 +49,7 @@ class DataFindings:
     efforts: tuple[EffortFinding, ...] = ()
     delays: tuple[TorqueDelays, ...] = ()
     still: tuple[str, ...] = ()
+    judged_still: tuple[str, ...] = ()
     coarse: tuple[str, ...] = ()
     qualities: tuple[DataQuality, ...] = ()
     load: LoadFinding | None = None
@@ -73,10 +75,17 @@ class DataFindings:
 NO_FINDINGS = DataFindings()
 
 
-def still_joints(dataset: Dataset, model: TorqueModel) -> tuple[str, ...]:
-    """Names of the joints that did not move."""
-    return dataset.still(np.array([
-        _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types]))
+def still_joints(datasets: Sequence[Dataset], model: TorqueModel) -> tuple[str, ...]:
+    """Names of the joints that moved in none of some recordings, each by itself.
+
+    Args:
+        datasets: The recordings: a robot at rest in one pose, and in another, did not move.
+        model: The torque model.
+    """
+    least = np.array([
+        _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types])
+    everywhere = set.intersection(*(set(dataset.still(least)) for dataset in datasets))
+    return tuple(name for name in datasets[0].joint_names if name in everywhere)
 
 
 def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:

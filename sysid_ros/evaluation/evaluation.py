@@ -13,12 +13,13 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
-from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings
+from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings, still_joints
 from sysid_ros.evaluation.departures import departures
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.motion_prediction import OpenLoop, predict_motion, simulate_commands
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
+from sysid_ros.evaluation.repeated_motion import is_repeated
 from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.undeclared_load import undeclared_load
@@ -43,11 +44,13 @@ class HeldOut:
         problem: Rows to predict, filtered as the fitted ones.
         dataset: Motion and torque to simulate, not filtered in parallel.
         loop: What is simulated under commands where no torque was measured.
+        still: Joints that did not move.
     """
 
     problem: RegressionProblem
     dataset: Dataset
     loop: OpenLoop | None = None
+    still: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -59,9 +62,11 @@ class HeldOut:
             RecordingError: The part holds too little.
         """
         both = measured if isinstance(measured, Measurements) else Measurements((measured,))
+        motions = [part.motion(start, stop) for part in both.parts]
         return cls(
-            measured.problem(start, stop), measured.motion(start, stop),
-            OpenLoop(both.trajectory_problem(start, stop)) if both.commanded else None)
+            measured.problem(start, stop), Dataset.joined(motions),
+            OpenLoop(both.trajectory_problem(start, stop)) if both.commanded else None,
+            still_joints(motions, both.model))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +129,8 @@ def evaluate(
         if held_out is not None:
             prediction = predict(estimate, held_out.problem)
             simulation, remarks = simulate_held_out(estimate, held_out)
-            remarks = (*remarks, *remarks_on(estimate, held_out))
+            remarks = (*remarks, *remarks_on(estimate, held_out), *_repetition(training, held_out))
+            data = replace(data, judged_still=held_out.still)
         fitted = predict(estimate, training, held_out=False)
         scores = score_test(training, estimate, *other.result())
     data = replace(
@@ -179,6 +185,7 @@ def evaluate_motion(
         prediction = predict_motion(estimate, held_out.loop)
         simulation, remarks = simulate_held_out(estimate, held_out)
         remarks = (*remarks, *remarks_on(estimate, held_out))
+        data = replace(data, judged_still=held_out.still)
     verdict = judge(
         estimate, prediction, simulation=simulation, training=fitted, data=data)
     return Evaluation(
@@ -197,6 +204,15 @@ def remarks_on(estimate: Estimate, held_out: HeldOut) -> tuple[str, ...]:
         f'Of the data it was judged by: {warning}. Record to MCAP with checksums.'
         for warning in held_out.problem.warnings if warning.startswith(UNCHECKED))
     return (*_range_remarks(estimate, held_out.dataset), *unchecked)
+
+
+def _repetition(training: RegressionProblem, held_out: HeldOut) -> tuple[str, ...]:
+    """That the motion to judge by is nothing new."""
+    if training.motion is None or not is_repeated(held_out.dataset, training.motion.dataset):
+        return ()
+    return (
+        'The motion it was judged by is one that was fitted, once more: that shows how well it '
+        'repeats, and nothing of another motion. Validate it by another one.',)
 
 
 def _range_remarks(estimate: Estimate, dataset: Dataset) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ _GAINED = 0.02
 # What other data answers: that there was none to judge by.
 _UNTRIED = 'It was not tried on data the fit has not seen.'
 _NO_ROW = 'No row of the held-out data counts'
+_AT_REST = 'No joint moved in the data to judge by'
+_JUDGE_BY_MOTION = 'Judge by a motion of every joint, as wide as the fitted one.'
 _CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
 
 
@@ -58,7 +60,8 @@ def find_objections(
         *_solver(estimate), *_lacking(estimate), *_physics(estimate), *_identifiable(estimate),
         *_information(estimate), *_conditioning(estimate), *pattern_objections(patterns),
         *_training(estimate, training),
-        *_held_out(estimate, unseen, folds), *_folds(folds), *_simulation(simulation),
+        *_untried(unseen, folds), *_held_out(estimate, unseen, data.judged_still),
+        *_folds(folds), *_simulation(simulation),
     )
 
 
@@ -70,7 +73,7 @@ def objections_of_fit(reasons: Sequence[str], next_steps: Sequence[str]) -> Iter
         next_steps: One for each; where there is no reason, what to do now.
     """
     for reason, next_step in zip(reasons, next_steps, strict=False):
-        if not reason.startswith((_UNTRIED, _NO_ROW)):
+        if not reason.startswith((_UNTRIED, _NO_ROW, _AT_REST)):
             yield Objection(f'The fit itself was refused: {reason}', next_step)
 
 
@@ -156,15 +159,24 @@ def _training(estimate: Estimate, training: TorquePrediction | None) -> Iterator
         )
 
 
-def _held_out(
-    estimate: Estimate, unseen: TorquePrediction | None, folds: CrossValidation | None
+def _untried(
+    unseen: TorquePrediction | None, folds: CrossValidation | None
 ) -> Iterator[Objection]:
+    if unseen is None and folds is None:
+        yield Objection(
+            _UNTRIED,
+            'Validate it on another recording, best on a faster or different motion.',
+        )
+
+
+def _held_out(
+    estimate: Estimate, unseen: TorquePrediction | None, still: Sequence[str]
+) -> Iterator[Objection]:
+    """Errors on data the fit has not seen; of joints at rest these are errors of a constant."""
     if unseen is None:
-        if folds is None:
-            yield Objection(
-                _UNTRIED,
-                'Validate it on another recording, best on a faster or different motion.',
-            )
+        return
+    if len(still) == len(unseen.joint_names):
+        yield Objection(f'{_AT_REST}, which is no evidence for any model.', _JUDGE_BY_MOTION)
         return
     if not unseen.candidate.rows.any():
         yield Objection(
@@ -175,15 +187,19 @@ def _held_out(
         )
         return
     errors = _Errors.of(estimate, unseen)
+    blamed: Sequence[str] = ()
     if not (errors.held_out < (1.0 - _GAINED) * errors.prior and unseen.better):
         yield Objection(
             f'On held-out data it predicts {unseen.all_of_it} no better than the prior, beyond '
             f'chance ({errors.said(errors.held_out)} against {errors.said(errors.prior)}).',
             'Check units, signs and delays of the recording, then record more exciting motion.',
         )
-    else:
+    # Where most joints rest, the part that they make of the error is what differs from training.
+    elif 2 * len(still) <= len(unseen.joint_names):
         yield from _overfit(errors)
-    yield from _simplest(unseen)
+    else:
+        blamed = still if tuple(_overfit(errors)) else ()
+    yield from _simplest(unseen, still, blamed)
     worse = clearly_worse_joints(unseen)
     if worse:
         yield Objection(
@@ -193,8 +209,16 @@ def _held_out(
         )
 
 
-def _simplest(unseen: TorquePrediction) -> Iterator[Objection]:
-    """A model has to beat the simplest guesses: no torque at all, and each joint's mean."""
+def _simplest(
+    unseen: TorquePrediction, still: Sequence[str], blamed: Sequence[str]
+) -> Iterator[Objection]:
+    """A model has to beat the simplest guesses: no torque at all, and each joint's mean.
+
+    Args:
+        unseen: Errors on data the fit has not seen.
+        still: Joints at rest there.
+        blamed: Those of them that are a reason whatever their error is.
+    """
     if unseen.candidate.relative_error >= 1.0:
         yield Objection(
             f'On held-out data it is {100 * unseen.candidate.relative_error:.3g} % off: no '
@@ -202,26 +226,38 @@ def _simplest(unseen: TorquePrediction) -> Iterator[Objection]:
             f'Check units, order and signs of the {unseen.signals}; the prior is no better a '
             'yardstick.',
         )
+    poor = _as_constant(unseen)
+    resting = [joint for joint in still if joint in (*blamed, *poor)]
+    if resting:
+        yield Objection(
+            f'{", ".join(resting)} did not move in the data to judge by, which tells nothing of '
+            f'{"it" if len(resting) == 1 else "them"}: a constant predicts a torque at rest as '
+            'well as any model.', _JUDGE_BY_MOTION)
+    moving = [said for joint, said in poor.items() if joint not in still]
+    if moving:
+        yield Objection(
+            f'A constant {unseen.constant} would predict held-out data as well, RMS: '
+            f'{", ".join(moving)}.',
+            f'Check what the drives of these joints have as {unseen.signals}, and that they move.',
+        )
+
+
+def _as_constant(unseen: TorquePrediction) -> dict[str, str]:
+    """Joints that their mean would predict as well, with both errors in words."""
     if unseen.spread is None:
-        return
+        return {}
     rms, rows = unseen.candidate.rms_per_joint, unseen.candidate.rows
     chance = SIGMAS / np.sqrt(2.0 * np.maximum(unseen.candidate.effective_rows, 1.0))
     squares = rows * rms**2
     # A joint that carries next to nothing but noise need not be better than its mean.
     telling = squares > _TELLING * squares.sum()
     limit = np.where(telling, np.maximum(1.0 - chance, _NEARLY), 1.0 + chance) * unseen.spread
-    poor = [
-        f'{joint} ({mine:.3g} against {mean:.3g})'
+    return {
+        joint: f'{joint} ({mine:.3g} against {mean:.3g})'
         for joint, mine, mean, most in zip(
             unseen.joint_names, rms, unseen.spread, limit, strict=True)
         if mine > most and mean > 0.0
-    ]
-    if poor:
-        yield Objection(
-            f'A constant {unseen.constant} would predict held-out data as well, RMS: '
-            f'{", ".join(poor)}.',
-            f'Check what the drives of these joints have as {unseen.signals}, and that they move.',
-        )
+    }
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ def find_remarks(
     return (
         *estimate.notes, *_beyond_data(estimate, data), *_undetermined(estimate),
         *_scale(estimate), *_masses(estimate),
-        *_kind_of_evidence(unseen, folds), *_generalisation(estimate, unseen),
-        *_folds(folds), *_simulation(simulation),
+        *_kind_of_evidence(unseen, folds), *_at_rest(unseen, data),
+        *_generalisation(estimate, unseen), *_folds(folds), *_simulation(simulation),
     )
 
 
@@ -167,6 +167,15 @@ def _kind_of_evidence(
         f'It was judged by {source} of the recording it was fitted to. That is weak evidence: '
         'how it does on faster or different motion is not known. Validate it on another recording.'
     )
+
+
+def _at_rest(unseen: TorquePrediction | None, data: DataFindings) -> Iterator[str]:
+    """Joints that were fitted in motion, and judged by at rest."""
+    resting = [joint for joint in data.judged_still if joint not in data.still]
+    if unseen is not None and resting:
+        yield (
+            f'{", ".join(resting)} did not move in the data it was judged by, which tells nothing '
+            f'of {"its" if len(resting) == 1 else "their"} friction and inertia.')
 
 
 def _generalisation(estimate: Estimate, unseen: TorquePrediction | None) -> Iterator[str]:

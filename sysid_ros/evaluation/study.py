@@ -60,6 +60,7 @@ from sysid_ros.numerics.forked import Forked
 from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.checks.quality import DataQuality, assess_quality
+from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.delay import TorqueDelays
 
 #: Key of a provenance: what the fitted recordings are known again by.
@@ -157,26 +158,30 @@ class Study:
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
         if measured.commanded:
             return cls._commanded(choice, validation, holdout)
+        # What was fitted is looked at: what comes after says nothing of it.
+        motions = [part.motion(0.0, end) if holdout else part.dataset for part in measured.parts]
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
-                delays_of(part.dataset, measured.model) for part in measured.parts)) as other:
-            findings = measured.effort_findings()
+                delays_of(motion, measured.model) for motion in motions)) as other:
+            findings = tuple(
+                part.setup.effort_findings(motion)
+                for part, motion in zip(measured.parts, motions, strict=True))
             training = measured.problem(0.0, end)
             held_out = _held_out(choice, validation, holdout)
-            delays = delays_from_arrays(other.result(), [part.dataset for part in measured.parts])
+            delays = delays_from_arrays(other.result(), motions)
         return cls(
             setup=choice.resolved if choice.choices else measured.setup,
             training=training, held_out=held_out,
             data=DataFindings(
                 efforts=tuple(chain(*findings)),
                 delays=tuple(found for found in delays if found is not None),
-                still=still_joints(measured.dataset, measured.model), coarse=choice.coarse,
+                still=still_joints(motions, measured.model), coarse=choice.coarse,
                 qualities=tuple(map(quality_of, measured.parts, findings, delays)),
                 trusts_description=choice.resolved.settings.processing.effort_check == 'refuse'),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(stop=end) if by_states else None,
             fingerprints=measured.fingerprints,
-            fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
+            fitted_range=MotionRange.of(Dataset.joined(motions)), holdout=holdout,
         )
 
     @classmethod
@@ -194,7 +199,8 @@ class Study:
             setup=choice.resolved if choice.choices else measured.setup, training=rows,
             held_out=_held_out(choice, validation, holdout),
             data=DataFindings(
-                still=still_joints(measured.dataset, measured.model),
+                still=still_joints(
+                    [part.motion(0.0, end) for part in measured.parts], measured.model),
                 qualities=tuple(quality_of(part, (), None) for part in measured.parts),
                 supported=supported_links(rows)),
             choice=choice, trajectory=problem, fingerprints=measured.fingerprints,

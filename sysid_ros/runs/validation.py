@@ -140,7 +140,7 @@ class _Evidence:
             prediction, simulation,
             DataFindings(
                 efforts, () if delays is None else (delays,),
-                qualities=(quality_of(measured, efforts, delays),)),
+                qualities=(quality_of(measured, efforts, delays),), judged_still=held_out.still),
             (*remarks, *remarks_on(estimate, held_out)))
 
     def by_rows(self, estimate: Estimate, problem: RegressionProblem) -> _Evidence:

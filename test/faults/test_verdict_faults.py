@@ -129,3 +129,60 @@ def test_64_a_robot_that_hardly_moved_is_never_committable(tmp_path, name):
 def test_66_a_fault_of_training_and_validation_alike_is_no_good_fit(tmp_path, name):
     spoil, words = TRACED[name]
     assert words in refused(tmp_path, spoil)
+
+
+def test_64_a_joint_that_moves_in_the_held_out_part_alone_did_not_move(tmp_path):
+    data = recorded(1)
+    held = (data.t < 0.75 * SECONDS)[:, None] & (np.arange(data.q.shape[1]) == 0)
+    still = at_rest(data, (1, 2, 3))
+    spoilt = Signals(data.t, np.where(held, still.q, data.q), np.where(held, still.tau, data.tau))
+    setup = FitSetup.of(write(tmp_path, 'run', spoilt))
+    study = Study.load(setup, holdout=0.25)
+    first = ARM.joint_names[0]
+    assert study.data.still == (first,)
+    reasons = study.fit('entropic').verdict.reasons
+    assert any(reason.startswith(f'{first} did not move, so that') for reason in reasons)
+
+
+@pytest.mark.parametrize('poses', [(0, 0), (0, 400)])
+def test_64_recordings_at_rest_in_several_poses_show_no_motion(tmp_path, poses):
+    data = recorded(1)
+    first, second = (
+        write(tmp_path, f'run_{k}', at_rest(Signals(data.t + 60.0 * k, np.roll(
+            data.q, -pose, axis=0), data.tau))) for k, pose in enumerate(poses))
+    study = Study.load(FitSetup.of(first), others=[second], holdout=0.25)
+    assert study.data.still == ARM.joint_names
+    assert study.held_out.still == ARM.joint_names
+
+
+@pytest.mark.parametrize('moving', [(), (3,)])
+def test_64_data_to_judge_by_in_which_joints_rest_is_refused_for_that(tmp_path, moving):
+    fitted = write(tmp_path, 'fitted', recorded(1))
+    other = write(tmp_path, 'other', at_rest(recorded(2), moving))
+    verdict = Study.load(FitSetup.of(fitted), validation=other).fit('entropic').verdict
+    assert not verdict.committable
+    said = ' '.join(verdict.reasons)
+    assert 'overfitted' not in said
+    assert 'A constant torque would predict' not in said
+    if moving:
+        assert any('did not move in the data to judge by, which' in each
+                   and ARM.joint_names[3] not in each for each in verdict.reasons), said
+    else:
+        assert 'No joint moved in the data to judge by, which is no evidence' in said
+    assert 'Judge by a motion of every joint, as wide as the fitted one.' in verdict.next_steps
+
+
+def test_64_a_motion_that_was_fitted_is_no_new_one_and_the_verdict_says_so(tmp_path):
+    fitted, again = (recorded(1), recorded(1))
+    again = replace(again, t=again.t + 100.0, tau=noisy(again.tau, 9, 0.02))
+    study = Study.load(
+        FitSetup.of(write(tmp_path, 'fitted', fitted)),
+        validation=write(tmp_path, 'again', again))
+    said = 'The motion it was judged by is one that was fitted, once more'
+    assert any(remark.startswith(said) for remark in study.fit('entropic').verdict.remarks)
+    other = Study.load(
+        FitSetup.of(write(tmp_path, 'fitted', fitted)),
+        validation=write(tmp_path, 'other', recorded(2)))
+    verdict = other.fit('entropic').verdict
+    assert verdict.committable, verdict.reasons
+    assert not any(remark.startswith(said) for remark in verdict.remarks)
