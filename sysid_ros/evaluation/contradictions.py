@@ -29,6 +29,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
+from sysid_ros.recording.checks.settings_lines import signal_line
 
 # Squared standard deviations by which a column has to explain the rows better, and in parts of the
 # first one, whose linearisation leaves something.
@@ -66,12 +67,14 @@ class Contradiction:
         value: Effort per torque; part by which that grows up to the largest torque; what has to
             be added to the positions in [rad] or [m]; seconds that the stamps count in one second.
         evidence: How much better the rows are explained with it, in squared standard deviations.
+        joints: All joints, in their order.
     """
 
     kind: FaultKind
     joint: str
     value: float
     evidence: float
+    joints: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
@@ -100,8 +103,9 @@ class Contradiction:
         """The next step, in words."""
         if self.kind is FaultKind.SCALE:
             return (
-                'Check torque constant and gear of the joint: recording.effort.scale: '
-                f'{{{self.joint}: {1.0 / self.value:.3g}}} would agree.')
+                'Check torque constant and gear of the joint: '
+                f'{signal_line("effort", "scale", self.joints, {self.joint: 1.0 / self.value}, 1)}'
+                ', times what is there now, would agree.')
         if self.kind is FaultKind.GAIN:
             return (
                 'Check the torque constant of the joint at small and large loads and the limits '
@@ -109,7 +113,9 @@ class Contradiction:
         if self.kind is FaultKind.ZERO:
             return (
                 'Check the zero of the joint against the description, and whether the robot '
-                'stands as the description says.')
+                'stands as the description says: '
+                f'{signal_line("position", "offset", self.joints, {self.joint: self.value}, 0)}'
+                ', added to what is there now, would agree.')
         return (
             'Check unit and rate of the stamps (recording.time), the units of the positions, and '
             'whether something other than the drives carries weight, such as a spring.')
@@ -286,11 +292,13 @@ class _Evidence:
             kind, joint = self._kinds[column]
             yield Contradiction(
                 kind, '' if kind is FaultKind.CLOCK else self._names[joint],
-                float(np.exp(moved[at]) if kind is FaultKind.CLOCK else moved[at]), found[column])
+                float(np.exp(moved[at]) if kind is FaultKind.CLOCK else moved[at]), found[column],
+                self._names)
         for column, explained in found.items():
             if column < len(self._names) and scales[column] != 1.0:
                 yield Contradiction(
-                    FaultKind.SCALE, self._names[column], float(scales[column]), explained)
+                    FaultKind.SCALE, self._names[column], float(scales[column]), explained,
+                    self._names)
 
     def _scales(self, found: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:
         """Scales of all efforts, with those that were selected free, and values of the others."""

@@ -9,8 +9,9 @@ import numpy as np
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
+from sysid_ros.evaluation.contradictions import FaultKind
 from sysid_ros.evaluation.data_findings import DataFindings
-from sysid_ros.evaluation.objection import Objection
+from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
@@ -60,8 +61,7 @@ def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
     if guessed:
         every = {name.rpartition('.')[0] for name in parameters.names
                  if not parameters.is_inertial(name)}
-        held = ', '.join(f"'{joint}.*'" for joint in guessed)
-        hold = f', or hold what cannot be told at the prior: fit: {{fixed: [{held}]}}'
+        hold = f', or hold what cannot be told at the prior: {held_at_prior(guessed)}'
         yield Objection(
             f'{", ".join(guessed)} did not move, so that nothing tells the friction found for '
             f'{"it" if len(guessed) == 1 else "them"}.',
@@ -76,7 +76,7 @@ def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
             f'The positions of {", ".join(coarse)} are too coarse: what they say of accelerations '
             'is mostly noise, which biases inertia and friction.',
             'Record positions of higher resolution (encoder counts, not rounded angles), or faster '
-            'motion.',
+            'motion; or take an estimator that differentiates none: fit: {estimator: collocation}.',
         )
 
 
@@ -118,7 +118,10 @@ def _contradictions(data: DataFindings) -> Iterator[Objection]:
     accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
     for found in data.contradictions:
         if found.joint not in accused:
-            yield Objection(found.sentence, found.next_step)
+            clock = found.kind is FaultKind.CLOCK and data.qualities
+            yield Objection(found.sentence, found.next_step + (
+                f' In a table, recording: {{time: {{rate: '
+                f'{data.qualities[0].rate * found.value:.4g}}}}} would agree.' if clock else ''))
     accused |= {found.joint for found in data.contradictions}
     for departure in data.departures:
         if departure.joint not in accused:
@@ -153,8 +156,8 @@ def _load(load: LoadFinding | None) -> Iterator[Objection]:
         yield Objection(
             f'The known load of {load.mass:.4g} kg is {load.found:.3g} kg by the torques: the '
             f'efforts are {load.scale:.3g} ± {load.deviation:.1g} of the torques.',
-            f'Multiply recording.effort.scale of all joints by {1.0 / load.scale:.3g}, if the load '
-            'is what known.payload.mass says.' if load.scale > 0.0 else
+            'If the load is what known.payload.mass says, set recording: {effort: {scale: '
+            f'{1.0 / load.scale:.3g}}}}}, times what is there now.' if load.scale > 0.0 else
             'Check the signs of the efforts, and which recording has the load.',
         )
 
@@ -166,10 +169,8 @@ def _weighing(weighing: Weighing | None) -> Iterator[Objection]:
             yield Objection(
                 f'{slide.joint} moves {slide.found:.3g} ± {slide.deviation:.1g} kg by its effort, '
                 f'and {slide.mass:.4g} kg were weighed.',
-                'Check the weighing (known: {masses, total_mass}), or scale the effort of the '
-                f'joint: recording: {{effort: {{scale: {{{slide.joint}: '
-                f'{1.0 / slide.scale:.3g}}}}}}}.' if slide.scale > 0.0 else
-                'Check the sign of the effort: recording: {effort: {sign: -1}}.')
+                f'Check the weighing, or scale the effort: {slide.line}, times what is there now.'
+                if slide.scale > 0.0 else 'Check sign and columns of the effort.')
 
 
 def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:

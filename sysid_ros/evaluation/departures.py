@@ -25,6 +25,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.contradictions import ScoreTest
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.recording.checks.settings_lines import signal_line
 
 # Factor by which a weight may leave the description's; and standard deviation of a scale's
 # logarithm up to which a joint is checked by the others.
@@ -44,12 +45,14 @@ class Departure:
     Attributes:
         joint: Name of the joint.
         factor: What the joint was found to carry at rest per described weight.
+        joints: All joints, in their order.
         sigmas: Standard deviations by which the rows suggest a scale of the effort to the same
             side; 0 where they cannot tell.
     """
 
     joint: str
     factor: float
+    joints: tuple[str, ...]
     sigmas: float = 0.0
 
     @property
@@ -68,10 +71,11 @@ class Departure:
     def next_step(self) -> str:
         """The next step, in words."""
         return (
-            f'Check torque constant and gear (recording.effort.scale: '
-            f'{{{self.joint}: {1.0 / self.factor:.3g}}} would agree with the description); if the '
-            'description is wrong or lacks a counterweight or spring, correct it, or set '
-            'processing.effort_check to warn.')
+            'Check torque constant and gear: '
+            f'{signal_line("effort", "scale", self.joints, {self.joint: 1.0 / self.factor}, 1.0)}'
+            ', times what is there now, would agree with the description; if the description is '
+            'wrong or lacks a counterweight or spring, correct it, or set '
+            'processing: {effort_check: warn}.')
 
 
 def departures(
@@ -104,9 +108,10 @@ def departures(
         scale, deviation = scores.log_scales[name]
         sigmas = np.sign(logarithm) * scale / deviation
         if sigmas >= _SUGGESTS:
-            found.append(Departure(name, float(factor), float(sigmas)))
+            found.append(Departure(
+                name, float(factor), robot.joint_names, float(sigmas)))
         elif kind == 'prismatic' and not scores.excludes_scale(name, logarithm):
-            found.append(Departure(name, float(factor)))
+            found.append(Departure(name, float(factor), robot.joint_names))
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -10,3 +11,9 @@ class Objection(NamedTuple):
 
     reason: str
     next_step: str
+
+
+def held_at_prior(joints: Sequence[str]) -> str:
+    """The line of settings that holds all terms of joints at the prior."""
+    patterns = ', '.join(f"'{joint}.*'" for joint in joints)
+    return f'fit: {{fixed: [{patterns}]}}'

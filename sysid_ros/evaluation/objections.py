@@ -11,7 +11,7 @@ from sysid_ros.estimation.estimate import CHANGE, LACKS, Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.data_objections import data_objections, pattern_objections
-from sysid_ros.evaluation.objection import Objection
+from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
 from sysid_ros.evaluation.residual_patterns import ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
@@ -38,7 +38,7 @@ _UNTRIED = 'It was not tried on data the fit has not seen.'
 _NO_ROW = 'No row of the held-out data counts'
 _AT_REST = 'No joint moved in the data to judge by'
 _JUDGE_BY_MOTION = 'Judge by a motion of every joint, as wide as the fitted one.'
-_CONSISTENT = "Fit with an estimator that allows only real bodies, 'entropic' or 'lmi'."
+_CONSISTENT = 'Fit with an estimator that allows only real bodies: fit: {estimator: entropic}.'
 
 
 def find_objections(
@@ -202,10 +202,12 @@ def _held_out(
     yield from _simplest(unseen, still, blamed)
     worse = clearly_worse_joints(unseen)
     if worse:
+        harmed = held_at_prior([one.partition(' (')[0] for one in worse])
         yield Objection(
             f'Clearly worse than the prior on held-out data, RMS: {", ".join(worse)}.',
             'Look at these joints in the figures: a friction term, a delay or an effort scale '
-            'that does not fit shows there; keep their parameters at the prior if nothing does.',
+            f'that does not fit shows there; if nothing does, keep their terms at the prior: '
+            f'{harmed}.',
         )
 
 
@@ -293,7 +295,8 @@ def _overfit(errors: _Errors) -> Iterator[Objection]:
             f'It is overfitted: {errors.said(held_out)} error on held-out data after '
             f'{errors.said(training)} in training leave {100 * kept:.0f} % of what it seemed to '
             'gain over the prior.',
-            'Use fewer joint terms or a stronger prior, or record longer and more varied motion.',
+            'Weigh the prior by cross-validation, fit: {prior_strength: auto}, use fewer joint '
+            'terms, or record longer and more varied motion.',
         )
 
 
@@ -334,7 +337,8 @@ def _folds(folds: CrossValidation | None) -> Iterator[Objection]:
             f'Stretches of the recording that were left out are predicted no better than by the '
             f'prior ({100 * folds.error:.2f} ± {100 * folds.spread:.2f} % against '
             f'{100 * folds.prior_errors.mean():.2f} %).',
-            'Record longer and more varied motion, use fewer joint terms or a stronger prior.',
+            'Record longer and more varied motion, use fewer joint terms, or weigh the prior by '
+            'cross-validation: fit: {prior_strength: auto}.',
         )
 
 

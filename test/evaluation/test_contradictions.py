@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 
 from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import Status
@@ -16,6 +17,7 @@ from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.evaluation import evaluate
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.description import RecordingSettings
 
 
 @pytest.fixture(scope='module')
@@ -156,17 +158,26 @@ def test_rows_without_their_motion_are_passed_over(golden):
 def test_the_verdict_refuses_with_the_line_that_mends_it(golden):
     problem, estimate = fitted(golden, scaled(1, 2.0))
     verdict = evaluate(estimate, problem).verdict
-    name = problem.model.robot.joint_names[1]
+    names = problem.model.robot.joint_names
+    name = names[1]
     at = next(k for k, reason in enumerate(verdict.reasons)
               if reason.startswith(f'{name}: the efforts of the other joints'))
-    assert f'recording.effort.scale: {{{name}: 0.5' in verdict.next_steps[at]
+    line, said = verdict.next_steps[at].partition('recording: ')[2].split('} (in the order ')
+    assert said.startswith(', '.join(names))
+    scales = RecordingSettings.model_validate({
+        'format': 'rosbag', 'file': 'a.mcap', 'joints': names, **yaml.safe_load(line + '}'),
+    }).effort.scale
+    assert scales == pytest.approx([1.0, 0.5, *[1.0] * (len(names) - 2)], rel=0.1)
 
 
 @pytest.mark.parametrize(('kind', 'said'), [
     (FaultKind.ZERO, 'positions only if about -0.5 is added'),
     (FaultKind.CLOCK, 'the stamps count about 1.25 s in one second')])
 def test_each_kind_has_its_words(kind, said):
-    found = Contradiction(kind, 'elbow', -0.5 if kind is FaultKind.ZERO else 1.25, 100.0)
+    found = Contradiction(kind, 'elbow', -0.5 if kind is FaultKind.ZERO else 1.25, 100.0,
+                          ('shoulder', 'elbow'))
     assert said in found.sentence
     assert 'by 10 standard deviations' in found.sentence
-    assert found.next_step
+    if kind is FaultKind.ZERO:
+        assert 'recording: {position: {offset: [0, -0.5]}} (in the order shoulder, elbow)' in (
+            found.next_step)

@@ -103,7 +103,8 @@ def test_the_scale_of_a_slide_is_compared_with_its_described_weight(scale):
     problem, estimate, found = fitted(scale)
     assert [one.joint for one in found] == ['lift']
     assert found[0].factor == pytest.approx(scale, rel=0.05)
-    assert f'{{lift: {1.0 / found[0].factor:.3g}}}' in found[0].next_step
+    line = f'recording: {{effort: {{scale: [1, 1, 1, {1.0 / found[0].factor:.3g}]}}}}'
+    assert f'{line} (in the order spin, turn, bend, lift)' in found[0].next_step
     reasons = evaluate(estimate, problem).verdict.reasons
     assert any(reason.startswith('lift: the weight') for reason in reasons)
 
@@ -140,7 +141,7 @@ def test_a_scale_that_the_rows_suggest_is_confirmed_by_the_description(scale, de
         assert 'speak for a wrong scale' in found[0].sentence
         # What the rows prove by themselves is said once, and what speaks the other way not at all.
         proven = replace(scores, contradictions=(
-            Contradiction(FaultKind.SCALE, 'swing', scale, 30.0),))
+            Contradiction(FaultKind.SCALE, 'swing', scale, 30.0, ('swing',)),))
         assert departures(problem, estimate, proven) == ()
         other = ScoreTest(log_scales=scores.log_scales | {'swing': (-np.log(scale), deviation)})
         assert departures(problem, estimate, other) == ()

@@ -79,8 +79,8 @@ def test_a_scale_that_no_recording_shows_is_a_reason_against_with_its_line(arm, 
     verdict = judged(path).verdict
     (reason,) = verdict.reasons
     assert reason.startswith('The known load of 1.4 kg is 1.7')
-    said = verdict.next_step.partition('Multiply recording.effort.scale of all joints by ')[2]
-    assert float(said.split(',')[0]) == pytest.approx(1.0 / 1.25, rel=0.005)
+    said = verdict.next_step.partition('recording: {effort: {scale: ')[2]
+    assert float(said.partition('}')[0]) == pytest.approx(1.0 / 1.25, rel=0.005)
 
 
 def test_a_load_in_the_fitted_recording_itself_is_refused(arm, tmp_path):

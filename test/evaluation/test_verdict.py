@@ -78,7 +78,7 @@ def test_a_solver_that_failed_is_the_reason(estimate, prediction):
 def test_an_inconsistent_body_is_the_reason_and_named(estimate, prediction, margin):
     broken = replace(estimate, margins={**estimate.margins, 'hand': margin})
     assert only(judge(broken, prediction), UNPHYSICAL).endswith('for hand.')
-    assert "'entropic'" in judge(broken, prediction).next_step
+    assert 'fit: {estimator: entropic}' in judge(broken, prediction).next_step
 
 
 @pytest.mark.parametrize(('name', 'value'), [

@@ -52,7 +52,7 @@ def test_a_slide_tells_whether_efforts_agree_with_what_was_weighed(fitted, known
 def test_a_slide_whose_efforts_make_another_mass_is_refused_with_its_line(fitted, scale):
     verdict = fitted({'masses': {'tool': TOOL}}, scale).verdict
     k, = (k for k, reason in enumerate(verdict.reasons) if reason.startswith('slide moves '))
-    said = verdict.next_steps[k].partition('{scale: {slide: ')[2].partition('}')[0]
+    said = verdict.next_steps[k].partition('recording: {effort: {scale: [1, ')[2].partition(']')[0]
     assert float(said) == pytest.approx(1.0 / scale, rel=0.05)
 
 

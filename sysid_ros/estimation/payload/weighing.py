@@ -18,6 +18,7 @@ from sysid_ros.estimation.payload.known import Known
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.recording.checks.settings_lines import signal_line
 from sysid_ros.robot.model import RobotModel
 
 # A mass is another one beyond this factor, and the same within the next: friction near standstill
@@ -36,12 +37,19 @@ class WeighedSlide:
         mass: What was weighed, in [kg].
         found: What the efforts make of it, in [kg].
         deviation: Standard deviation of what was found, in [kg].
+        joints: All joints, in their order.
     """
 
     joint: str
     mass: float
     found: float
     deviation: float
+    joints: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The line of settings by which the effort would agree with what was weighed."""
+        return signal_line('effort', 'scale', self.joints, {self.joint: 1.0 / self.scale}, 1.0)
 
     @property
     def scale(self) -> float:
@@ -106,7 +114,8 @@ def weighing_of(known: Known, problem: RegressionProblem, values: np.ndarray) ->
         moves = float(told @ fit.base_values[used])
         if deviation < _TOLD * max(mass, moves):
             found.append(WeighedSlide(
-                joint, mass, moves, float(np.hypot(deviation, known.accuracy * mass))))
+                joint, mass, moves, float(np.hypot(deviation, known.accuracy * mass)),
+                problem.model.robot.joint_names))
     return Weighing(tuple(found))
 
 

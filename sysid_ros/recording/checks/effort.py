@@ -20,6 +20,7 @@ from sysid_ros.errors import RecordingError
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_reading import Reading, readings
 from sysid_ros.recording.checks.effort_scale import EffortScales, agree, effort_scales
+from sysid_ros.recording.checks.settings_lines import signal_line
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.description import RecordingSettings, per_joint
 from sysid_ros.recording.units import torque_units_of
@@ -313,6 +314,7 @@ def _with_scales(
     findings: Sequence[EffortFinding], scales: EffortScales
 ) -> Iterator[EffortFinding]:
     """Findings of joints, and of all together, whose scale is not the one of the others, or 1."""
+    joints = [finding.joint for finding in findings]
     for finding in findings:
         logarithm = scales.odd.get(finding.joint)
         if logarithm is None:
@@ -320,14 +322,14 @@ def _with_scales(
             continue
         scale = float(np.exp(logarithm))
         # Two joints contradict each other, and nobody can tell which is right.
-        other = f'{scales.agreeing[0]}: {scale:.3g}' if len(scales.agreeing) == 1 else ''
+        other = f'{scales.agreeing[0]} to {scale:.3g}' if len(scales.agreeing) == 1 else ''
         yield replace(
             finding, kind=EffortKind.INCONSISTENT, scale=scale,
-            suggestion=f'If its sensor is wrong, set recording.effort.scale to '
-            f'{{{finding.joint}: {1.0 / scale:.3g}}}'
-            + (f', or to {{{other}}} if that one is' if other else '')
-            + '; if the masses of the description are, correct them, or set '
-            'processing.effort_check to warn')
+            suggestion='If its sensor is wrong, set '
+            f'{signal_line("effort", "scale", joints, {finding.joint: 1.0 / scale}, 1.0)}'
+            + (f', or the scale of {other} if that one is' if other else '')
+            + ', times what is there now; if the masses of the description are, correct them, or '
+            'set processing: {effort_check: warn}')
     if scales.all_off:
         scale = float(np.exp(scales.common))
         yield EffortFinding(

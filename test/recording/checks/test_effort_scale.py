@@ -83,8 +83,8 @@ def test_two_joints_contradict_each_other_and_both_ways_to_mend_it_are_said(simu
         assert np.exp(abs(logarithm)) == pytest.approx(2.0, rel=0.25)
     finding = EffortFinding(joint, EffortKind.JOINT_TORQUE, 1.0, 0.9, 0.9)
     (said,) = _with_scales([finding], found)
-    assert f'{{{joint}: 0.' in said.suggestion
-    assert f'or to {{{found.agreeing[0]}: ' in said.suggestion
+    assert 'recording: {effort: {scale: [0.' in said.suggestion
+    assert f'or the scale of {found.agreeing[0]} to ' in said.suggestion
 
 
 def test_one_sentence_says_it_for_all_joints_with_the_line_to_paste(simulated_arm):
