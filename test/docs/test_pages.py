@@ -129,6 +129,22 @@ def test_the_front_page_is_short():
     assert len((PROJECT / 'README.md').read_text(encoding='utf-8').splitlines()) <= 100
 
 
+def recipes(page):
+    """Blocks of a page that install the package in a ROS distribution, as lines."""
+    found = FENCE.findall(page.read_text(encoding='utf-8'))
+    return [text.splitlines() for language, text in found if 'requirements-ros.txt' in text]
+
+
+def test_the_images_of_distributions_are_tried_by_the_recipe_whose_last_step_compiles_ahead():
+    (recipe,) = recipes(DOCS / 'how-to/install.md')
+    assert recipe[-1] == 'sysid compile'
+    steps = [step for line in recipe for step in line.split(' && ')]
+    workflow = (PROJECT / '.github/workflows/distributions.yml').read_text(encoding='utf-8')
+    places = [workflow.find(step) for step in steps if not step.startswith(('cd ', 'sudo '))]
+    assert len(places) == len(steps) - 2
+    assert -1 not in places and places == sorted(places)
+
+
 @pytest.mark.parametrize('words', list(commands()))
 def test_a_command_in_a_block_parses(words):
     if words[0] != '--help':
