@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 from support import TESTS
+from support.report_runs import finished_run
+from sysid_ros.cli.exit_codes import ExitCode
 
 FIT = """
 import importlib, pkgutil, sys
@@ -37,3 +39,14 @@ def test_only_constraints_of_ones_own_ask_for_cvxpy():
     converged = ['entropic CONVERGED', 'lmi CONVERGED', 'log_cholesky CONVERGED']
     assert finished.stdout.splitlines() == converged, finished.stderr
     assert finished.stderr.endswith('ModuleNotFoundError: cvxpy is blocked\n')
+
+
+def test_an_ordinary_fit_leaves_cvxpy_unloaded(tmp_path):
+    fit = (
+        'import sys\n'
+        'from sysid_ros.cli.main import main\n'
+        f'code = main(["fit", {str(finished_run().parent / "settings.yaml")!r}, "--holdout", '
+        f'"0.25", "-q", "-o", {str(tmp_path / "run")!r}])\n'
+        'print(code, sorted(name for name in sys.modules if name.startswith("cvxpy")))')
+    finished = subprocess.run([sys.executable, '-c', fit], text=True, capture_output=True)
+    assert finished.stdout == f'{int(ExitCode.OK)} []\n', finished.stderr
