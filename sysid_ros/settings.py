@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -32,7 +32,13 @@ Settings = TypeVar('Settings', bound='StrictSettings')
 
 
 class StrictSettings(BaseModel):
-    """Frozen settings that refuse unknown keys and non-finite numbers."""
+    """Frozen settings that refuse unknown keys and non-finite numbers.
+
+    Attributes:
+        other_keys: Other names that a class takes for its fields, each with the field's own.
+    """
+
+    other_keys: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(
         extra='forbid', frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False,

@@ -79,7 +79,7 @@ def validation_error(
         error: What is wrong with it.
         where: Name of its source.
     """
-    errors = error.errors()
+    errors, data = error.errors(), _with_own_keys(kind, data)
     first = next((e for e in errors if e['type'] in _UNKNOWN_KEY), errors[0])
     path = _written_path(data, first['loc'])
     if first['type'] in _UNKNOWN_KEY:
@@ -199,6 +199,19 @@ def _owner(kind: type, path: KeyPath) -> tuple[type, str]:
         inner = _settings_class(_annotations(kind).get(name)) if name else None
         kind, name = inner or kind, part
     return kind, name
+
+
+def _with_own_keys(kind: type, data: Any) -> Any:
+    """What was written by the names of the fields, where keys have other names, too."""
+    if not isinstance(data, dict):
+        return data
+    others: Mapping[Any, Any] = getattr(kind, 'other_keys', {})
+    annotations = _annotations(kind)
+    named = {others.get(key, key): value for key, value in data.items()}
+    inner = {key: _settings_class(annotations.get(key)) for key in named}
+    return {
+        key: _with_own_keys(section, value) if (section := inner[key]) else value
+        for key, value in named.items()}
 
 
 def _written_path(data: Any, location: KeyPath) -> KeyPath:

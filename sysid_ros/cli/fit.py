@@ -18,7 +18,7 @@ from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import stage
 from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
+from sysid_ros.estimation.estimator import ALIASES, REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
 from sysid_ros.runs.fit import ALL, Run, fit_to_folder
 from sysid_ros.runs.sources import load_another, load_source
 from sysid_ros.runs.stages import silent
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--estimator', metavar='NAME',
         help=f'{", ".join(REGRESSION_ESTIMATORS)}, or {ALL} to compare them and take the best; '
         f'{", ".join(TRAJECTORY_ESTIMATORS)} to seek states and parameters together; '
+        f'{"; ".join(f"{alias} is {own}" for alias, own in ALIASES.items())}; '
         'by default what the settings say',
     )
     held_out = parser.add_mutually_exclusive_group()

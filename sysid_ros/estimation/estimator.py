@@ -68,18 +68,35 @@ TRAJECTORY_ESTIMATORS: dict[str, str] = {
     'graph': 'graph_estimator.GraphLeastSquares',
 }
 
+#: Names of the field for estimators whose own names are in the files of earlier fits.
+ALIASES: dict[str, str] = {
+    'log_det': EntropicLeastSquares.name,
+    'maximal_coordinates': 'discrete',
+}
+
+
+def own_name(name: str) -> str:
+    """The name that an estimator has in files, of it or of its alias; others stay as they are."""
+    return ALIASES.get(name, name)
+
+
+def shown_name(name: str) -> str:
+    """An estimator's name for people, with its alias where it has one."""
+    others = [alias for alias, own in ALIASES.items() if own == name]
+    return f'{name} ({", ".join(others)})' if others else name
+
 
 def make_estimator(name: str, **settings: Any) -> Estimator:
     """An estimator by name.
 
     Args:
-        name: One of :data:`REGRESSION_ESTIMATORS`.
+        name: One of :data:`REGRESSION_ESTIMATORS`, or its alias.
         settings: Its settings.
 
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
-    _require_known(name, REGRESSION_ESTIMATORS)
+    name = _known(name, REGRESSION_ESTIMATORS)
     made: Estimator = _made(_class_of(name), name, settings)
     return made
 
@@ -88,13 +105,13 @@ def make_trajectory_estimator(name: str, **settings: Any) -> TrajectoryEstimator
     """An estimator of states and parameters by name.
 
     Args:
-        name: One of :data:`TRAJECTORY_ESTIMATORS`.
+        name: One of :data:`TRAJECTORY_ESTIMATORS`, or its alias.
         settings: Its settings.
 
     Raises:
         ConfigurationError: There is no such estimator, or it has no such setting.
     """
-    _require_known(name, TRAJECTORY_ESTIMATORS)
+    name = _known(name, TRAJECTORY_ESTIMATORS)
     made: TrajectoryEstimator = _made(_class_of(name), name, settings)
     return made
 
@@ -114,7 +131,7 @@ def settings_of(name: str) -> frozenset[str]:
     Raises:
         ConfigurationError: There is no such estimator.
     """
-    _require_known(name, [*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS])
+    name = _known(name, [*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS])
     return frozenset(field.name for field in fields(_class_of(name)))
 
 
@@ -126,9 +143,12 @@ def _class_of(name: str) -> type:
     return found
 
 
-def _require_known(name: str, known: Collection[str]) -> None:
-    if name not in known:
+def _known(name: str, known: Collection[str]) -> str:
+    """The own name of one of some estimators."""
+    if own_name(name) not in known:
+        names = [*known, *(alias for alias, own in ALIASES.items() if own in known)]
         raise ConfigurationError(
-            'there is no such estimator', found=repr(name), allowed=', '.join(known),
-            fix=did_you_mean(name, known),
+            'there is no such estimator', found=repr(name), allowed=', '.join(names),
+            fix=did_you_mean(name, names),
         )
+    return own_name(name)

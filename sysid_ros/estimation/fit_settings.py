@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimator import (
+    ALIASES,
     REGRESSION_ESTIMATORS,
     TRAJECTORY_ESTIMATORS,
     TrajectoryEstimator,
     make_estimator,
     make_trajectory_estimator,
+    own_name,
     settings_of,
 )
 from sysid_ros.estimation.friction_models import FrictionSelection
@@ -58,7 +61,8 @@ class FitSettings(StrictSettings):
         estimator: One of the registered estimators: ``ols``, ``wls``, ``irls``, ``iv``,
             ``lmi``, ``irls_lmi``, ``entropic``, ``log_cholesky`` or ``recursive``; or, for states
             and parameters together, ``collocation``, ``shooting``, ``variational``,
-            ``discrete`` or ``graph``.
+            ``discrete`` or ``graph``. ``log_det`` is another name of ``entropic``, and
+            ``maximal_coordinates`` of ``discrete``; their sections may be called so, too.
         minimum_velocity: Rows whose joint is slower do not count, in [rad/s] or [m/s]; one
             number, or one per joint. They do not in a fit by regression, nor where any estimator's
             result is judged by torques.
@@ -95,6 +99,8 @@ class FitSettings(StrictSettings):
         graph: See ``ols``.
     """
 
+    other_keys: ClassVar[Mapping[str, str]] = ALIASES
+
     estimator: str = 'entropic'
     minimum_velocity: float | tuple[float, ...] = 0.0
     fixed: tuple[str, ...] | None = None
@@ -120,12 +126,30 @@ class FitSettings(StrictSettings):
     discrete: DiscreteSettings = DiscreteSettings()
     graph: GraphSettings = GraphSettings()
 
+    @model_validator(mode='before')
+    @classmethod
+    def _own_names(cls, data: Any) -> Any:
+        """Estimators and sections that are called by an alias, by the names of the fields."""
+        if not isinstance(data, Mapping):
+            return data
+        named = {own_name(key): value for key, value in data.items()}
+        if len(named) < len(data):
+            twice = [alias for alias, own in ALIASES.items() if {alias, own} <= data.keys()]
+            raise ConfigurationError(
+                'two sections are of one estimator', where=f'fit.{twice[0]}',
+                found=f'{twice[0]} and {ALIASES[twice[0]]}', allowed='one of both',
+                fix=f'Move what fit.{ALIASES[twice[0]]} says into fit.{twice[0]}')
+        if isinstance(estimator := named.get('estimator'), str):
+            named['estimator'] = own_name(estimator)
+        return named
+
     def require_estimator(self, name: str) -> None:
         """Refuse an estimator that does not exist, of either kind, or does not fit the settings.
 
         Raises:
             ConfigurationError: There is no such estimator, or a setting does not go with it.
         """
+        name = own_name(name)
         # What a command names in place of the one in the file takes what it has.
         if name == self.estimator:
             self._refuse_foreign(name)
@@ -181,6 +205,7 @@ class FitSettings(StrictSettings):
                 name, and a key of its section has another value beside the section.
         """
         settings_of(name)
+        name = own_name(name)
         section = getattr(self, name)
         said = {
             key: value for key, value in self._beside(name).items()
@@ -202,6 +227,7 @@ class FitSettings(StrictSettings):
         Args:
             name: An estimator of either kind.
         """
+        name = own_name(name)
         short = self.trajectory.given() if name in TRAJECTORY_ESTIMATORS else {}
         section = type(getattr(self, name)).model_fields if short else {}
         said = ', '.join(f'{key}: {value}' for key, value in short.items() if key in section)

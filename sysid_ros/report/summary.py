@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.estimation.estimate import BetweenRecordings, Estimate, Knowledge
+from sysid_ros.estimation.estimator import shown_name
 from sysid_ros.estimation.regression.consistent.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
@@ -137,7 +138,7 @@ def _fit(estimate: Estimate) -> str:
     rows = int(np.sum(estimate.residuals.rows))
     independent = float(np.sum(estimate.residuals.effective_rows))
     return '\n'.join([
-        f'Fit with {estimate.estimator}: {estimate.status.value}',
+        f'Fit with {shown_name(estimate.estimator)}: {estimate.status.value}',
         f'  {rows} rows, worth about {independent:.0f} independent ones; '
         f'{len(estimate.base_names)} base parameters; {estimate.iterations} iterations',
         f'  physically consistent: {consistent} (smallest margin {margin:.2g}; prior 1, limit 0)',

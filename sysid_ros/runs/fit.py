@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
+from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS, own_name
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.regression.conditioning import Conditioning
@@ -92,6 +92,7 @@ def fit_to_folder(
     Raises:
         SysidError: Settings, robot or recording cannot be used.
     """
+    estimator = own_name(estimator)
     if estimator != ALL:
         # What cannot begin is refused before any work is done, or an earlier run replaced.
         identification.settings.require_estimator(estimator)

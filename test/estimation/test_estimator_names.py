@@ -9,12 +9,17 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimator import (
+    ALIASES,
     REGRESSION_ESTIMATORS,
     TRAJECTORY_ESTIMATORS,
     make_estimator,
     make_trajectory_estimator,
     settings_of,
+    shown_name,
 )
+from sysid_ros.estimation.fit_settings import FitSettings
+from sysid_ros.estimation.identification import IdentificationSettings
+from sysid_ros.settings import parse_settings
 
 
 @pytest.mark.parametrize('name', TRAJECTORY_ESTIMATORS)
@@ -26,6 +31,37 @@ def test_estimators_of_states_and_parameters_are_found_by_their_own_names(name):
 @pytest.mark.parametrize('name', REGRESSION_ESTIMATORS)
 def test_regression_estimators_are_found_by_their_own_names(name):
     assert type(make_estimator(name)) is REGRESSION_ESTIMATORS[name]
+
+
+@pytest.mark.parametrize(('alias', 'name'), ALIASES.items())
+def test_a_name_of_the_field_is_another_name_of_an_estimator(alias, name):
+    make = make_estimator if name in REGRESSION_ESTIMATORS else make_trajectory_estimator
+    assert make(alias) == make(name)
+    assert settings_of(alias) == settings_of(name)
+    assert shown_name(name) == f'{name} ({alias})'
+
+
+def test_settings_take_an_alias_for_an_estimator_and_its_section():
+    own, alias = (FitSettings.model_validate({
+        'estimator': name, name: {'prior_strength': 0.5}}) for name in ('entropic', 'log_det'))
+    assert own == alias and alias.estimator == 'entropic'
+    alias.require_estimator('log_det')
+    assert alias.build('log_det').estimator == make_estimator('entropic', prior_strength=0.5)
+    discrete = FitSettings.model_validate({'maximal_coordinates': {'lever': 0.1}})
+    assert discrete.build_trajectory('maximal_coordinates') == make_trajectory_estimator(
+        'discrete', lever=0.1)
+
+
+@pytest.mark.parametrize(('fit', 'words'), [
+    ({'log_det': {}, 'entropic': {}}, 'fit.log_det: two sections are of one estimator'),
+    ({'log_det': {'prior_strength': -1.0}}, 'fit.entropic.prior_strength: the value cannot be'),
+    ({'log_det': {'prior_strenth': 1.0}}, "Did you mean 'prior_strength'"),
+    ({'log_dett': {}}, 'log_dett'),
+])
+def test_a_wrong_section_is_refused_by_whatever_name(fit, words):
+    with pytest.raises(ConfigurationError, match=words):
+        parse_settings(IdentificationSettings, {
+            'recording': {'format': 'rosbag', 'file': 'bag'}, 'fit': fit}, 'settings.yaml')
 
 
 @pytest.mark.parametrize('make', [make_estimator, make_trajectory_estimator, settings_of])
