@@ -311,20 +311,29 @@ def reached_into(source):
     """Lines that go around an object's interface, or keep values of others for a whole process."""
     weak = ('WeakKeyDictionary', 'WeakValueDictionary', 'WeakSet')
     for node in nodes_of(source):
-        pry = isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith('.__dict__')
+        pry = isinstance(node, ast.Attribute) and node.attr == '__dict__'
+        # Values that an object computes of itself are kept by CachesValues.
+        pry |= isinstance(node, ast.Subscript) and ast.unparse(node.value).startswith('vars(')
+        pry |= isinstance(node, ast.Attribute) and (
+            ast.unparse(node.value).startswith('vars(') and node.attr in ('update', 'setdefault'))
         cache = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(weak)
         if pry or cache:
             yield node.lineno
 
 
-@pytest.mark.parametrize('module', MODULES)
+@pytest.mark.parametrize('module', sorted(MODULES.keys() - {f'{PACKAGE}.robot.cached'}))
 def test_nobody_reaches_into_objects_of_others(module):
     assert not list(reached_into(MODULES[module].read_text(encoding='utf-8')))
 
 
 def test_reaching_into_an_object_is_found():
     found = "moved.__dict__['parameters'] = 1\nknown = weakref.WeakKeyDictionary()\nvars(self)"
-    assert list(reached_into(found)) == [2, 1]
+    assert sorted(reached_into(found)) == [1, 2]
+    assert list(reached_into("header.__dict__.update({'scale': 1.0})")) == [1]
+    assert list(reached_into("base = problem.__dict__.get('base')")) == [1]
+    assert list(reached_into("vars(problem)['base'] = 1.0")) == [1]
+    assert list(reached_into('vars(other).update(vars(self))')) == [1]
+    assert not list(reached_into('dict(**vars(self.softness))'))
 
 
 def test_the_files_that_the_page_of_the_house_names_are_there():

@@ -23,6 +23,7 @@ from sysid_ros.recording.bag.prefetch import prefetched
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.signals import ParallelFilter
 from sysid_ros.recording.processing.windows import AlignedWindows
+from sysid_ros.robot.cached import CachesValues
 from sysid_ros.robot.parameters import ParameterSet
 
 # Fewer rows than this many per parameter leave no freedom to judge the fit.
@@ -30,7 +31,7 @@ _ROWS_PER_PARAMETER = 2
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionProblem:
+class RegressionProblem(CachesValues):
     """Filtered regressor and torque rows of a recording, with a prior.
 
     Attributes:
@@ -230,8 +231,7 @@ class RegressionProblem:
             same: Names of computed properties that the changes leave as they are.
             changes: New fields.
         """
-        return self._with_computed(
-            replace(self, **changes), **{name: getattr(self, name) for name in same})
+        return replace(self, **changes).seeded(**{name: getattr(self, name) for name in same})
 
     def with_factors(self, factors: np.ndarray, *same: str) -> RegressionProblem:
         """The problem with triangular factors of rows that are known already.
@@ -240,13 +240,7 @@ class RegressionProblem:
             factors: What :attr:`factors` gives, shape ``(n, p + 1, p + 1)``.
             same: Names of computed properties that do not depend on them.
         """
-        return self._with_computed(self.replaced(*same), factors=factors)
-
-    @staticmethod
-    def _with_computed(problem: RegressionProblem, **computed: Any) -> RegressionProblem:
-        # Where cached_property looks first.
-        problem.__dict__.update(computed)
-        return problem
+        return self.replaced(*same).seeded(factors=factors)
 
     @property
     def free(self) -> np.ndarray:

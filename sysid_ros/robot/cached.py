@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Self = TypeVar('_Self', bound='CachesValues')
 _Value = TypeVar('_Value')
@@ -44,3 +44,17 @@ class CachesValues:
         """
         values: dict[Callable[[_Self], object], object] = vars(self).setdefault('_values', {})
         values[compute] = other.cached(compute)
+
+    def seeded(self: _Self, **known: Any) -> _Self:
+        """This object, with values of cached properties that are known already.
+
+        Args:
+            known: The values by the names of their properties.
+        """
+        # Where cached_property looks first.
+        vars(self).update(known)
+        return self
+
+    def at_hand(self, *names: str) -> dict[str, Any]:
+        """Those of some cached properties that were computed, by their names."""
+        return {name: vars(self)[name] for name in names if name in vars(self)}

@@ -7,6 +7,7 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pytest
 
@@ -18,6 +19,11 @@ class Robot(CachesValues):
     """Something that never changes."""
 
     name: str = 'arm'
+
+    @cached_property
+    def length(self):
+        """A property that is computed once."""
+        return len(self.name)
 
 
 class Chain:
@@ -50,6 +56,13 @@ def test_a_value_is_shared_with_an_object_for_which_it_is_the_same():
     other.cached(Chain)
     other.share(Chain, robot)
     assert other.cached(Chain) is robot.cached(Chain)
+
+
+def test_a_property_that_is_known_already_is_not_computed():
+    robot = Robot().seeded(length=7)
+    assert robot.length == 7
+    assert robot.at_hand('length', 'width') == {'length': 7}
+    assert replace(robot, name='leg').at_hand('length') == {}
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same_value():

@@ -6,6 +6,7 @@ read back; what comes after is the same to the bit.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import zipfile
@@ -272,8 +273,7 @@ class Recursion(RecursivePosterior):
             raise EstimationError(
                 'the state belongs to another robot or other settings', found=key[:12],
                 allowed=self._key[:12], fix='Start anew')
-        other = object.__new__(Recursion)
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         other._state = State(*arrays)
         other._workspace = workspace_for(len(self.free), len(self.noise))
         other._rows, other._sample = self._rows.copy(), self._sample.copy()

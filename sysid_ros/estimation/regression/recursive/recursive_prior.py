@@ -209,9 +209,7 @@ def without_rows(
 
 def header_of(problem: RegressionProblem) -> RegressionProblem:
     """All of a problem but its rows, with the scale of joint terms that they told."""
-    header = replace(
+    header: RegressionProblem = replace(
         problem, regressor=problem.regressor[:0].copy(), torque=problem.torque[:0].copy(),
         usable=problem.usable[:0].copy(), segments=(), motion=None)
-    kept = {'scale': problem.scale, 'base': problem.__dict__.get('base')}
-    header.__dict__.update({name: value for name, value in kept.items() if value is not None})
-    return header
+    return header.seeded(scale=problem.scale, **problem.at_hand('base'))
