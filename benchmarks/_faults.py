@@ -43,7 +43,7 @@ def clipped(data: Recorded, random: np.random.Generator) -> Recorded:
 
 
 def exactly_clipped(data: Recorded, _: np.random.Generator) -> Recorded:
-    """The same without noise."""
+    """Drives that saturate at half the largest torque, without noise."""
     most = 0.5 * np.abs(data.tau).max(axis=0)
     return replace(data, tau=np.clip(data.tau, -most, most))
 

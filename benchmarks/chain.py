@@ -51,7 +51,7 @@ def solved(chain):
 
 
 def banded(chain):
-    """The same by SciPy: bands of the states, then a Schur complement of the parameters."""
+    """A step by SciPy: bands of the states, then a Schur complement of the parameters."""
     blocks, gradient = chain.chain, chain.gradient
     count, n = len(blocks), STATES
     bands = np.zeros((2 * n, count * n))

@@ -106,6 +106,10 @@ FOLDERS = {
 BUFFER = re.compile(r'[A-Z]\w*Room|\w+_room|room_for')
 # What docstrings say in place of what a name is: a reader does not know where "there" is.
 ELSEWHERE = re.compile(r'(?m)^ *(?:\w+: )?(?:As there|Likewise)\b')
+# First lines that point to another name in place of saying what is computed.
+POINTS = re.compile(
+    r'(?m)^ *r?"""(?:The same(?:[.,]| (?:along|as|by|for|from|in|of|where|with|without)\b)'
+    r'|As (?:(?:in|for) )?:|As in |Like )|^ *r?""".*\bin the same way\b')
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in ('sysid_ros', 'test', 'benchmarks', 'examples')
@@ -145,6 +149,7 @@ def private_words(source, path):
 def test_a_docstring_says_itself_what_a_name_is(path):
     text = (ROOT / path).read_text(encoding='utf-8')
     assert not ELSEWHERE.findall(text), 'say what it is, or name where that is said'
+    assert not POINTS.findall(text), 'say what is computed'
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,23 @@ def test_a_docstring_says_itself_what_a_name_is(path):
 )
 def test_a_reference_to_nowhere_is_found(line, found):
     assert bool(ELSEWHERE.search(line)) == found
+
+
+@pytest.mark.parametrize(
+    ('line', 'found'),
+    [
+        ('The same by discrete mechanics.', True),
+        ('As :func:`_delay`, from some rows.', True),
+        ('As for :class:`Shooting`, with friction.', True),
+        ('Like :meth:`at`.', True),
+        ("A law's slope, in the same way.", True),
+        ('The same problem with more nodes.', False),
+        ('As many steps as are stable.', False),
+        ('Likelihood of the residuals.', False),
+    ],
+)
+def test_a_first_line_that_points_elsewhere_is_found(line, found):
+    assert bool(POINTS.search(f'    """{line}"""')) == found
 
 
 @pytest.mark.parametrize('path', SOURCES)

@@ -148,7 +148,7 @@ def _period(problem: RegressionProblem) -> int | None:
 def _phases(
     problem: RegressionProblem, period: int, count: int, gap: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """As :func:`_stretches`, of motion that repeats itself: parts of its period, every time.
+    """Held-out and training rows of periodic motion: parts of its period, in every repetition.
 
     A stretch that was fitted in another repetition tells nothing of how a model predicts.
     """

@@ -41,7 +41,7 @@ class LiveTorque:
 
     @property
     def residual_rms(self) -> np.ndarray:
-        """The same of measured less predicted ones."""
+        """Root mean square of measured less predicted torques, ``(n,)``; NaN where unknown."""
         return _rms(self.residual)
 
 

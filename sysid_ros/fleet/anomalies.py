@@ -111,7 +111,7 @@ def _body_score(
 def _joint_score(
     away: np.ndarray, covariance: np.ndarray, n: int, member: bool
 ) -> float:
-    """The same of the terms of a joint, whose variances are estimated one by one."""
+    """Normal score of the terms of a joint, whose variances are estimated one by one."""
     known = 1.0 - np.diag(covariance)
     chosen = known > _KNOWN
     if not chosen.any() or n < 2:

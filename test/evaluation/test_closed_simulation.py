@@ -25,7 +25,7 @@ def moved(name):
 
 
 def along(robot, motion):
-    """The same along a motion of the driven joints, ``(T, n)`` each."""
+    """The heavier robot along a motion of the driven joints, ``(T, n)`` each."""
     model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), Armature()))
     truth = model.parameters.prior.copy()
     for body in model.parameters.bodies:

@@ -143,7 +143,7 @@ def test_parameters_that_cannot_be_simulated_are_the_reason(
 
 
 def thrice(simulation):
-    """The same with each stretch three times."""
+    """A simulation with each stretch three times."""
     def repeated(errors):
         return replace(errors, path=np.tile(errors.path, (3, 1, 1)))
     return replace(

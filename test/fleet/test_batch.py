@@ -58,7 +58,7 @@ def fleet(tmp_path_factory):
 
 @pytest.fixture
 def copy(fleet, tmp_path):
-    """The same in another folder, which a test may change."""
+    """The table and its results in another folder, which a test may change."""
     shutil.copytree(fleet[0].parent, tmp_path / 'fleet')
     return tmp_path / 'fleet' / 'robots.csv', tmp_path / 'fleet' / 'serial'
 

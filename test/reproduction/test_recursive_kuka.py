@@ -113,7 +113,7 @@ class Kuka:
 
 
 def rms(torque: np.ndarray) -> float:
-    """As in eq. (31), in [N·m]."""
+    """Root mean square of torques over samples by eq. (31), in [N·m]."""
     return float(np.sqrt(np.mean(np.sum(torque**2, axis=1))))
 
 

@@ -201,7 +201,7 @@ def problem_of(table: Bench, *playbacks: Playback, free_parameters=None, **setti
 
 
 def held_by(playback: Playback, factor: float) -> Playback:
-    """The same with all gains of the playback multiplied."""
+    """A playback with all gains multiplied."""
     hold = playback.trajectory.hold
     other = replace(hold, stiffness=factor * hold.stiffness, damping=factor * hold.damping)
     return replace(playback, trajectory=replace(playback.trajectory, hold=other))

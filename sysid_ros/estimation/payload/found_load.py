@@ -33,7 +33,7 @@ class FoundLoad:
 
     @property
     def with_load(self) -> np.ndarray:
-        """The same with the load, shape ``(p,)``."""
+        """Parameters that the arm's torques follow with the load, shape ``(p,)``."""
         theta = self.in_body.arm.copy()
         theta[self.rows.parameters.body_slice(self.in_body.body)] += self.in_body.inertial
         return theta

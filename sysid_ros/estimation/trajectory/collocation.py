@@ -145,7 +145,7 @@ class Collocation:
     def _mechanics(
         self, states: np.ndarray, values: np.ndarray, scale: Callable[[Segment], np.ndarray]
     ) -> Iterator[Residuals]:
-        """The same by discrete mechanics."""
+        """Defects of the discrete Euler-Lagrange equations, whose step is that of the nodes."""
         joints = states.shape[1] // 2
         for index, segment in enumerate(self.problem.segments):
             first, last = self.first_nodes[index], self.first_nodes[index + 1] - 1

@@ -112,7 +112,7 @@ class SimulatedLeastSquares(TrajectoryLeastSquares):
     def beginning(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
-        """As :meth:`at`, with friction as smooth as a search begins with."""
+        """What is known before a search, with friction as smooth as one begins with."""
         smoother = smooth_to_begin_with(problem) if motion is None else None
         return self.at(problem if smoother is None else smoother, motion)
 
@@ -372,7 +372,7 @@ def solved_over(
 
 @dataclass(frozen=True)
 class VariationalLeastSquares(SimulatedLeastSquares):
-    """The same by a variational integrator, whose energy does not drift whatever the step.
+    """Shooting by a variational integrator, whose energy does not drift whatever the step.
 
     Args:
         prior_strength: As for all.

@@ -291,7 +291,7 @@ def _pieces(
 
 @njit(**INSIDE)
 def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
-    """The first, and the second times a factor, shape ``(2, n)``."""
+    """Sum of an array and a factor times another: states, shape ``(2, n)``."""
     for i in range(2):
         for r in range(a.shape[1]):
             out[i, r] = a[i, r] + factor * b[i, r]
@@ -299,7 +299,7 @@ def _blend(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None
 
 @njit(**INSIDE)
 def _blend_by(a: np.ndarray, b: np.ndarray, factor: float, out: np.ndarray) -> None:
-    """The same of derivatives, shape ``(2, n, w)``."""
+    """Sum of an array and a factor times another: derivatives, shape ``(2, n, w)``."""
     for i in range(2):
         for r in range(a.shape[1]):
             for c in range(a.shape[2]):

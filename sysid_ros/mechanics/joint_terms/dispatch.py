@@ -294,6 +294,6 @@ def _value_at(function: Callable[..., Any]) -> Any:
 
 @cache
 def _slope_at(function: Callable[..., Any]) -> Any:
-    """A law's slope, in the same way."""
+    """A law's slope compiled by itself, kept so that its address stays good."""
     return cfunc(_NUMBERS, **COMPILED)(
         lambda x, value, a, b, c, d: function(x, value, (a, b, c, d)))

@@ -339,7 +339,7 @@ def _delay(rows: _Rows, joint: int, reach: int, period: int) -> tuple[float, flo
 def _delay_of(
     rows: _Rows, joint: int, usable: np.ndarray, reach: int, period: int, rows_per_column: int
 ) -> tuple[float, float, float]:
-    """As :func:`_delay`, from some rows, mask of shape ``(T',)``.
+    """Delay, standard deviation and gain of a joint from some rows, mask of shape ``(T',)``.
 
     Unknown unless there are more than ``rows_per_column`` of them for each column that this joint
     feels: those of other legs are none of its.

@@ -143,7 +143,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
     def beginning(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
     ) -> TrajectorySolution:
-        """The same without scores; see :class:`TrajectoryLeastSquares`."""
+        """What is known before a search, without scores; see :class:`TrajectoryLeastSquares`."""
         return self._at(problem, motion, False)
 
     def _at(

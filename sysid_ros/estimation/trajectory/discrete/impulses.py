@@ -58,7 +58,7 @@ class MissingImpulses:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """As in :class:`~sysid_ros.numerics.least_squares.chain.Residuals`."""
+        """Derivatives and, last, values of the impulses, ``(steps, 2n, width + 2n + 1)``."""
         steps, n, width = self.slopes.shape
         rows = np.zeros((steps, 2 * n, width + 2 * n + 1))
         fill_rows(self.slopes, self.turns, self.weights, self.step, rows)

@@ -114,7 +114,7 @@ class GraphChain:
         return states
 
     def near(self, states: np.ndarray) -> np.ndarray:
-        """The same, equations that were left out as repeating others not looked at."""
+        """States at which the equations hold that were not left out as repeating others."""
         if self.exact.empty:
             return states
         size = 0.0

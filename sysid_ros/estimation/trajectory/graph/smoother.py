@@ -160,7 +160,7 @@ class FixedLagSmoother:
         self._solve()
 
     def _slide_compiled(self, smoothed: np.ndarray) -> None:
-        """The same as one compiled call for as many steps as there is room for, ``(K, size)``."""
+        """Take steps and let as many go, as many as fit, ``(K, size)``, in one compiled call."""
         mechanism, values = self.graph.mechanism, self._parameters
         assert isinstance(mechanism, PlanarMechanism)
         if self._inertia is None:

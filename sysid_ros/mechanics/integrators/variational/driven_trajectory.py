@@ -103,7 +103,7 @@ class DrivenTrajectory:
 
     @property
     def drive(self) -> Drive:
-        """The same as plain arrays."""
+        """Start, torques and gains of the playback as plain arrays, for compiled code."""
         # Copies, since arrays that cannot be written are of another type to the compiler.
         torque = np.array(self.torque, dtype=float, order='C')
         hold = self.hold

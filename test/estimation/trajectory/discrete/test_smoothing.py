@@ -50,7 +50,7 @@ def parts():
 
 
 def linear(n, segments):
-    """The same by filter and smoother; derivatives are copied, since they are taken over."""
+    """The step by filter and smoother; derivatives are copied, since they are taken over."""
     found, cost = [], 0.0
     for missing, observed, violated in segments:
         own = MissingImpulses(
