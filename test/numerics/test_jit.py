@@ -143,7 +143,7 @@ def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(
 
 def test_the_installed_version_is_one_that_the_tests_were_run_with():
     assert compiled._is_tested() and compiled._work(*compiled._options())
-    bound = Path(__file__).parents[1].joinpath('setup.cfg').read_text(encoding='utf-8')
+    bound = Path(__file__).parents[2].joinpath('setup.cfg').read_text(encoding='utf-8')
     first, last = ('.'.join(map(str, version)) for version in compiled.TESTED)
     assert f'numba >={first}, <{last}\n' in bound
 
