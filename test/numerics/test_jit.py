@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba import njit
 from numba.core.compiler import Flags
@@ -188,3 +191,18 @@ def test_flags_are_equal_where_those_of_the_compiler_are():
 def test_options_of_functions_that_are_called_from_python_let_python_in():
     assert 'no_cpython_wrapper' not in ENTRY and 'no_cpython_wrapper' not in COMPILED
     assert INSIDE['no_cpython_wrapper']
+
+
+def test_the_kernel_of_the_page_about_compiling_is_one(tmp_path, rng):
+    page = Path(__file__).parents[2].joinpath('docs/explanation/compiling.md')
+    (source,) = re.findall(r'```python\n(.*?)```', page.read_text(encoding='utf-8'), re.DOTALL)
+    (tmp_path / 'kernel_of_the_page.py').write_text(source, encoding='utf-8')
+    spec = importlib.util.spec_from_file_location(
+        'kernel_of_the_page', tmp_path / 'kernel_of_the_page.py')
+    kernel = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kernel)
+    roots = rng.normal(size=(5, 3, 3))
+    matrices, rights = roots @ roots.transpose(0, 2, 1) + np.eye(3), rng.normal(size=(5, 3))
+    expected = np.linalg.solve(matrices, rights[:, :, None])[:, :, 0]
+    kernel.solve_each(matrices, rights)
+    np.testing.assert_allclose(rights, expected, rtol=1e-12)
