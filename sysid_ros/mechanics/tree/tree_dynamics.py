@@ -59,7 +59,10 @@ def forward_dynamics(
     model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
     torque: np.ndarray,
 ) -> bool:
-    """Forward dynamics: solve M(q) a = tau - bias; whether M is positive definite.
+    """Forward dynamics by CRBA and Cholesky, M a = tau - bias; whether M is positive definite.
+
+    ABA would not form M, whose factor all derivatives of the acceleration are solved with: by 2n
+    states and p parameters that takes n^2 (2n + p) multiplications, the factorisation n^3 / 6.
 
     Args:
         model: The model.
