@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
+
 PACKAGE = 'sysid_ros'
 SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
 GENERATED = {'msg', 'srv', 'action'}
@@ -343,3 +345,38 @@ def test_the_files_that_the_page_of_the_house_names_are_there():
     missing = [name for name in named
                if not ((root / name).is_file() or (root / 'sysid_ros' / name).is_file())]
     assert not missing
+
+
+def reached():
+    """Modules that verbs, nodes and names in Python come to, through whatever imports."""
+    pending = [module for module in MODULES
+               if module.split('.')[1:2] in (['cli'], ['nodes'], ['api'], ['ros2_command'])]
+    pending += [f'{PACKAGE}.estimation.trajectory.{name.rpartition(".")[0]}'
+                for name in TRAJECTORY_ESTIMATORS.values()]
+    found = set()
+    while pending:
+        module = pending.pop()
+        if module in MODULES and module not in found:
+            found.add(module)
+            source = MODULES[module].read_text(encoding='utf-8')
+            pending += modules_imported(source)
+            # Programs of their own are named by their files.
+            pending += [f'{module.rpartition(".")[0]}.{name}'
+                        for name in re.findall(r"'(\w+)\.py'", source)]
+    return found
+
+
+def test_library_code_that_no_verb_reaches_is_listed_on_the_page_of_the_house():
+    page = (SOURCE.parent / 'docs' / 'architecture.md').read_text(encoding='utf-8')
+    section = page.partition('## Library code that no verb reaches')[2].partition('\n## ')[0]
+    listed = set()
+    for row in re.findall(r'(?m)^\| [^|]+ \| (`[^|]+) \|', section):
+        folder = ''
+        for name in re.findall(r'`([^`]+)`', row):
+            path = SOURCE / (name if '/' in name else f'{folder}/{name}.py')
+            folder = folder if '/' not in name else name.rpartition('/')[0]
+            files = path.glob('*.py') if name.endswith('/') else [path]
+            listed |= {module_name(file) for file in files if file.name != '__init__.py'}
+    assert len(listed) > 20
+    code = {module for module, path in MODULES.items() if path.name != '__init__.py'}
+    assert listed == code - reached()
