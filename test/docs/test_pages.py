@@ -232,3 +232,17 @@ def test_a_wrong_command_key_and_link_would_be_found(tmp_path):
     page = tmp_path / 'page.md'
     page.write_text('# A heading: `here`\n')
     assert anchors(page) == {'a-heading-here'}
+
+
+def test_papers_to_be_cited_have_authors_and_a_year_and_most_a_place_to_be_found():
+    cited = yaml.safe_load((PROJECT / 'CITATION.cff').read_text(encoding='utf-8'))['references']
+    assert all(paper['authors'] and paper['year'] > 1980 for paper in cited)
+    lost = [paper['title'] for paper in cited if not {'doi', 'url'} & paper.keys()]
+    # The one of recursive least squares is known here by its text alone.
+    assert len(lost) <= 1
+    names = {author['family-names'] for paper in cited for author in paper['authors']}
+    headings = re.findall(r'(?m)^## ([^:]+):', (DOCS / 'papers.md').read_text(encoding='utf-8'))
+    authors = {name.split('-')[-1] for heading in headings
+               for name in re.split(r', | and ', heading)}
+    assert len(headings) == 5
+    assert authors <= names | {name.split('-')[-1] for name in names}
