@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.estimation.trajectory.discrete import mechanism_arrays as column_of
 from sysid_ros.estimation.trajectory.discrete.body_terms import (
     angular_velocity,
     axis_of,
@@ -14,16 +15,6 @@ from sysid_ros.estimation.trajectory.discrete.body_terms import (
 )
 from sysid_ros.estimation.trajectory.discrete.contact_modes import pressure, speed_along
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
-    ARMATURE,
-    BEARING,
-    COULOMB,
-    GAIN,
-    OFFSET,
-    STRIBECK,
-    STRIBECK_BEARING,
-    STRIBECK_EXPONENT,
-    STRIBECK_VELOCITY,
-    VISCOUS,
     BodyParameters,
     FreeParameterMap,
     MechanismArrays,
@@ -121,30 +112,31 @@ def _drive_slope(
     """Derivative of what a drive takes off the bodies by one of its parameters."""
     own, before = parameters.drives, work.speed[j]
     ahead, slope = speed_along(work, len(work.gap) + j, u), 0.0
-    if which == VISCOUS:
+    if which == column_of.VISCOUS:
         slope = 0.5 * h * (ahead + before) if arrays.averaged else h * ahead
-    elif which == ARMATURE:
+    elif which == column_of.ARMATURE:
         slope = ahead - before
-    elif which == GAIN:
+    elif which == column_of.GAIN:
         slope = -h * torque[j]
-    elif which == OFFSET:
+    elif which == column_of.OFFSET:
         slope = h
     elif arrays.dry[j]:
-        velocity, exponent = own[j, STRIBECK_VELOCITY], own[j, STRIBECK_EXPONENT]
+        velocity = own[j, column_of.STRIBECK_VELOCITY]
+        exponent = own[j, column_of.STRIBECK_EXPONENT]
         slow = decay(before, velocity, exponent)
         pressed = pressure(arrays, work, j)
-        if which == COULOMB:
+        if which == column_of.COULOMB:
             slope = h
-        elif which == STRIBECK:
+        elif which == column_of.STRIBECK:
             slope = h * slow
-        elif which == BEARING:
+        elif which == column_of.BEARING:
             slope = pressed
-        elif which == STRIBECK_BEARING:
+        elif which == column_of.STRIBECK_BEARING:
             slope = slow * pressed
         else:
             slope = decay_by_exponent(before, velocity, exponent)
-            if which == STRIBECK_VELOCITY:
+            if which == column_of.STRIBECK_VELOCITY:
                 slope = decay_by_velocity(before, velocity, exponent)
-            slope *= h * own[j, STRIBECK] + own[j, STRIBECK_BEARING] * pressed
+            slope *= h * own[j, column_of.STRIBECK] + own[j, column_of.STRIBECK_BEARING] * pressed
         slope *= work.slip[j]
     return slope

@@ -38,22 +38,9 @@ from sysid_ros.mechanics.tree.tree_terms import (
     along,
     project_to_joints,
 )
+from sysid_ros.numerics import spatial_vectors as vectors
 from sysid_ros.numerics.jit import INSIDE
-from sysid_ros.numerics.spatial_vectors import (
-    Spatial,
-    Vector,
-    cross,
-    dot,
-    force_cross,
-    inertia_times,
-    motion_cross,
-    plus,
-    power,
-    put,
-    six,
-    spatial_plus,
-    three,
-)
+from sysid_ros.numerics.spatial_vectors import Spatial, Vector
 from sysid_ros.numerics.tables import clear_tables
 
 
@@ -240,14 +227,14 @@ def _body_velocity_and_momentum(
     momenta: np.ndarray, i: int, speed: float,
 ) -> None:
     """Twist and momentum of body i, and how its axis changes."""
-    nought, screw = (0.0, 0.0, 0.0), six(axis, i)
+    nought, screw = (0.0, 0.0, 0.0), vectors.six(axis, i)
     moving = (nought, nought)
     if before >= 0:
-        moving = six(twist, before)
-    moving = spatial_plus(moving, screw, speed)
-    put(twist, i, moving)
-    put(change, i, motion_cross(moving, screw))
-    put(momenta, i, inertia_times(own, i, moving))
+        moving = vectors.six(twist, before)
+    moving = vectors.spatial_plus(moving, screw, speed)
+    vectors.put(twist, i, moving)
+    vectors.put(change, i, vectors.motion_cross(moving, screw))
+    vectors.put(momenta, i, vectors.inertia_times(own, i, moving))
 
 
 @njit(**INSIDE)
@@ -256,17 +243,18 @@ def _joint_momentum_and_force(
     momenta: np.ndarray, bodies: np.ndarray, i: int,
 ) -> None:
     """Momentum dL/dv and force dL/dq of joint i, from its composite body."""
-    momentum, screw = six(momenta, i), six(axis, i)
+    momentum, screw = vectors.six(momenta, i), vectors.six(axis, i)
     shift = _shift(composite, i, screw)
-    bodies[0, i] = power(screw, momentum)
-    bodies[1, i] = power(six(change, i), momentum) + dot(
+    bodies[0, i] = vectors.power(screw, momentum)
+    bodies[1, i] = vectors.power(vectors.six(change, i), momentum) + vectors.dot(
         (gravity[0], gravity[1], gravity[2]), shift)
 
 
 @njit(**INSIDE)
 def _shift(composite: np.ndarray, i: int, axis: Spatial) -> Vector:
     """How the mass that joint i carries moves with it."""
-    return plus(cross(axis[0], three(composite, i, 1)), axis[1], composite[i, 0])
+    moment = vectors.three(composite, i, 1)
+    return vectors.plus(vectors.cross(axis[0], moment), axis[1], composite[i, 0])
 
 
 @njit(**INSIDE)
@@ -275,18 +263,20 @@ def _second_derivatives_backward(
     change: np.ndarray, momenta: np.ndarray, pairs: np.ndarray, i: int,
 ) -> None:
     """Derivatives that belong to bodies i and j, j being i or between it and the base."""
-    screw = six(axis, i)
-    weight = inertia_times(composite, i, screw)
-    force_change = spatial_plus(
-        force_cross(screw, six(momenta, i)), inertia_times(composite, i, six(change, i)), 1.0)
-    fall = cross(_shift(composite, i, screw), (gravity[0], gravity[1], gravity[2]))
+    screw = vectors.six(axis, i)
+    weight = vectors.inertia_times(composite, i, screw)
+    force_change = vectors.spatial_plus(
+        vectors.force_cross(screw, vectors.six(momenta, i)),
+        vectors.inertia_times(composite, i, vectors.six(change, i)), 1.0)
+    fall = vectors.cross(_shift(composite, i, screw), (gravity[0], gravity[1], gravity[2]))
     j = i
     while j >= 0:
-        other, other_change = six(axis, j), six(change, j)
-        pairs[0, i, j] = pairs[0, j, i] = power(other, weight)
-        pairs[1, i, j] = power(other_change, weight)
-        pairs[1, j, i] = power(other, force_change)
-        pairs[2, i, j] = pairs[2, j, i] = power(other_change, force_change) + dot(other[0], fall)
+        other, other_change = vectors.six(axis, j), vectors.six(change, j)
+        pairs[0, i, j] = pairs[0, j, i] = vectors.power(other, weight)
+        pairs[1, i, j] = vectors.power(other_change, weight)
+        pairs[1, j, i] = vectors.power(other, force_change)
+        pairs[2, i, j] = pairs[2, j, i] = (
+            vectors.power(other_change, force_change) + vectors.dot(other[0], fall))
         j = parent[j]
 
 
@@ -303,22 +293,22 @@ def inertial_column(
         i: Which body.
         k: Which of mass, first moments x, y, z and inertias xx, xy, yy, xz, yz, zz.
     """
-    (spin, slide), p = six(twist, i), three(pose, i, 9)
+    (spin, slide), p = vectors.six(twist, i), vectors.three(pose, i, 9)
     fall, nought = (gravity[0], gravity[1], gravity[2]), (0.0, 0.0, 0.0)
-    velocity = plus(slide, cross(spin, p), 1.0)
+    velocity = vectors.plus(slide, vectors.cross(spin, p), 1.0)
     if k == 0:
-        return (cross(p, velocity), velocity), (cross(p, fall), fall)
+        return (vectors.cross(p, velocity), velocity), (vectors.cross(p, fall), fall)
     if k < 4:
         e = (pose[i, k - 1], pose[i, 2 + k], pose[i, 5 + k])
-        linear = cross(spin, e)
-        angular = plus(cross(e, velocity), cross(p, linear), 1.0)
-        return (angular, linear), (cross(e, fall), nought)
+        linear = vectors.cross(spin, e)
+        angular = vectors.plus(vectors.cross(e, velocity), vectors.cross(p, linear), 1.0)
+        return (angular, linear), (vectors.cross(e, fall), nought)
     # Rows and columns of the six inertias; off the diagonal they count twice.
     a = 0 if k == 4 or k == 5 or k == 7 else 1 if k == 6 or k == 8 else 2
     b = 0 if k == 4 else 1 if k < 7 else 2
     first = (pose[i, a], pose[i, 3 + a], pose[i, 6 + a])
     second = (pose[i, b], pose[i, 3 + b], pose[i, 6 + b])
-    angular = plus(nought, first, dot(second, spin))
+    angular = vectors.plus(nought, first, vectors.dot(second, spin))
     if a != b:
-        angular = plus(angular, second, dot(first, spin))
+        angular = vectors.plus(angular, second, vectors.dot(first, spin))
     return (angular, nought), (nought, nought)
