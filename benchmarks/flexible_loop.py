@@ -55,8 +55,8 @@ def seconds_of(work: Any) -> float:
 
 def identify(table: Any, playback: Any) -> Any:
     """The whole identification, from the recording to intervals."""
-    from sysid_ros.estimation.trajectory.variational.identified import identified
-    from sysid_ros.estimation.trajectory.variational.search import gauss_newton
+    from sysid_ros.estimation.trajectory.playback.identified import identified
+    from sysid_ros.estimation.trajectory.playback.search import gauss_newton
 
     found = gauss_newton(experiment.problem_of(table, playback))
     if not found.status.ok:
@@ -124,7 +124,7 @@ def accuracy(table: Any, real: Any) -> list[dict[str, Any]]:
 
 def searches(table: Any, playback: Any) -> list[dict[str, Any]]:
     """Convergence of the three searches, and a plot of it where asked for."""
-    from sysid_ros.estimation.trajectory.variational.search import (
+    from sysid_ros.estimation.trajectory.playback.search import (
         gauss_newton,
         lbfgs,
         steepest_descent,

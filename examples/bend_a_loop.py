@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from sysid_ros.estimation.trajectory.variational.costs import JointAngles
-from sysid_ros.estimation.trajectory.variational.end_effector import (
+from sysid_ros.estimation.trajectory.playback.costs import JointAngles
+from sysid_ros.estimation.trajectory.playback.end_effector import (
     EndEffectorPosition,
     link_places,
 )
-from sysid_ros.estimation.trajectory.variational.gains import gain_advice
-from sysid_ros.estimation.trajectory.variational.identified import identified
-from sysid_ros.estimation.trajectory.variational.problem import (
+from sysid_ros.estimation.trajectory.playback.gains import gain_advice
+from sysid_ros.estimation.trajectory.playback.identified import identified
+from sysid_ros.estimation.trajectory.playback.problem import (
     FreeParameter,
     Playback,
     playback_problem,
 )
-from sysid_ros.estimation.trajectory.variational.search import gauss_newton, steepest_descent
+from sysid_ros.estimation.trajectory.playback.search import gauss_newton, steepest_descent
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import DrivenTrajectory, Hold
 from sysid_ros.mechanics.integrators.variational.integrator import VariationalIntegrator
 from sysid_ros.mechanics.joint_terms.terms import Stiffness, ViscousFriction

@@ -11,11 +11,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from sysid_ros.errors import ModelError
-from sysid_ros.estimation.trajectory.variational.end_effector import (
+from sysid_ros.estimation.trajectory.playback.end_effector import (
     EndEffectorPosition,
     link_places,
 )
-from sysid_ros.estimation.trajectory.variational.search import Found
+from sysid_ros.estimation.trajectory.playback.search import Found
 from sysid_ros.report.joint_strips import CANDIDATE, ERROR, MEASURED, PRIOR
 from sysid_ros.robot.model import RobotModel
 

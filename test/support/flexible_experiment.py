@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from support.variational_systems import closed_configuration
-from sysid_ros.estimation.trajectory.variational.costs import JointAngles
-from sysid_ros.estimation.trajectory.variational.problem import (
+from sysid_ros.estimation.trajectory.playback.costs import JointAngles
+from sysid_ros.estimation.trajectory.playback.problem import (
     FreeParameter,
     InputNoise,
     Playback,

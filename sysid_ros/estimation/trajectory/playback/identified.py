@@ -3,7 +3,7 @@
 Residuals of a playback are correlated in time, since noise of torques and of the reference moves
 the simulated arm. A sandwich covariance takes that from the residuals; but where a single event
 tells most of a parameter, it is fitted so well that they show too little. With known levels of
-noise, :func:`~sysid_ros.estimation.trajectory.variational.propagation.propagated` follows it to
+noise, :func:`~sysid_ros.estimation.trajectory.playback.propagation.propagated` follows it to
 the parameters.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
-from sysid_ros.estimation.trajectory.variational.propagation import propagated
-from sysid_ros.estimation.trajectory.variational.search import Found, normal_equations
+from sysid_ros.estimation.trajectory.playback.problem import PlaybackProblem, Point
+from sysid_ros.estimation.trajectory.playback.propagation import propagated
+from sysid_ros.estimation.trajectory.playback.search import Found, normal_equations
 from sysid_ros.numerics.noise import sandwich
 
 # Singular values of the scaled information below this part of the largest are rounding.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.variational.costs import JointAngles
-from sysid_ros.estimation.trajectory.variational.problem import (
+from sysid_ros.estimation.trajectory.playback.costs import JointAngles
+from sysid_ros.estimation.trajectory.playback.problem import (
     InputNoise,
     Playback,
     PlaybackProblem,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.trajectory.variational.problem import PlaybackProblem, Point
+from sysid_ros.estimation.trajectory.playback.problem import PlaybackProblem, Point
 from sysid_ros.numerics.least_squares.bordered import Bordered
 from sysid_ros.numerics.least_squares.damped import DampedGaussNewton, DampedStep, Iteration
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.errors import EstimationError, RecordingError
-from sysid_ros.estimation.trajectory.variational.costs import Compared, Cost
+from sysid_ros.estimation.trajectory.playback.costs import Compared, Cost
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import (
     DiscreteMotion,
     DrivenTrajectory,

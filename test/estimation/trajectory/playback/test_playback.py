@@ -18,16 +18,16 @@ from sysid_ros.errors import (
     ModelError,
     RecordingError,
 )
-from sysid_ros.estimation.trajectory.variational.costs import JointAngles
-from sysid_ros.estimation.trajectory.variational.end_effector import (
+from sysid_ros.estimation.trajectory.playback.costs import JointAngles
+from sysid_ros.estimation.trajectory.playback.end_effector import (
     EndEffectorPose,
     EndEffectorPosition,
     link_places,
 )
-from sysid_ros.estimation.trajectory.variational.gains import gain_advice, lqr_hold
-from sysid_ros.estimation.trajectory.variational.identified import identified
-from sysid_ros.estimation.trajectory.variational.problem import FreeParameter
-from sysid_ros.estimation.trajectory.variational.search import (
+from sysid_ros.estimation.trajectory.playback.gains import gain_advice, lqr_hold
+from sysid_ros.estimation.trajectory.playback.identified import identified
+from sysid_ros.estimation.trajectory.playback.problem import FreeParameter
+from sysid_ros.estimation.trajectory.playback.search import (
     LineSearch,
     SearchStatus,
     gauss_newton,

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.variational.identified import Identified
+from sysid_ros.estimation.trajectory.playback.identified import Identified
 from sysid_ros.mechanics.integrators.variational.driven_trajectory import Hold
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sysid_ros.errors import RecordingError
-from sysid_ros.estimation.trajectory.variational.costs import (
+from sysid_ros.estimation.trajectory.playback.costs import (
     Compared,
     require_noise,
     weighted,
@@ -119,7 +119,7 @@ class EndEffectorPosition:
         return len(self.measured)
 
     def compare(self, positions: np.ndarray) -> Compared:
-        """Residuals; see :class:`~sysid_ros.estimation.trajectory.variational.costs.Cost`."""
+        """Residuals; see :class:`~sysid_ros.estimation.trajectory.playback.costs.Cost`."""
         found = link_places(self.robot, self.link, self.point, positions)
         return weighted(found.position - self.measured, found.slide, self.sigma, self.terminal)
 
@@ -179,7 +179,7 @@ class EndEffectorPose:
         return np.asarray(~np.isnan(self.orientation).any(axis=1))
 
     def compare(self, positions: np.ndarray) -> Compared:
-        """Residuals; see :class:`~sysid_ros.estimation.trajectory.variational.costs.Cost`."""
+        """Residuals; see :class:`~sysid_ros.estimation.trajectory.playback.costs.Cost`."""
         found, known = link_places(self.robot, self.link, self.point, positions), self._turned
         away = np.full((len(positions), 3), np.nan)
         slopes = np.zeros_like(found.turn)
