@@ -23,8 +23,8 @@ from support.furuta_problems import SIGMA, THIRTEEN, error, motion, problem_of
 from support.furuta_robot import HINGES
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates
 from sysid_ros.estimation.trajectory.discrete.estimator import (
-    DiscreteLeastSquares,
     DiscreteSolution,
+    MaximalCoordinatesEstimator,
 )
 from sysid_ros.estimation.trajectory.discrete.impulses import MissingImpulses
 from sysid_ros.estimation.trajectory.discrete.leapfrog import step_torques
@@ -65,14 +65,14 @@ class Tried(NamedTuple):
 
 def likeliest_weight(problem: TrajectoryProblem) -> float:
     """The weight that a fit finds."""
-    notes = DiscreteLeastSquares(prior_strength=None, refinement=1).fit(problem).notes
+    notes = MaximalCoordinatesEstimator(prior_strength=None, refinement=1).fit(problem).notes
     (said,) = (note for note in notes if 'state_error_weight' in note)
     return float(said.rstrip('.').rsplit(' ', 1)[-1])
 
 
 def tried(problem: TrajectoryProblem, weight: float) -> Tried:
     """A fit with a weight."""
-    method = DiscreteLeastSquares(prior_strength=None, state_error_weight=weight)
+    method = MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=weight)
     found = method.solve(problem)
     assert isinstance(found, DiscreteSolution)
     there = problem.with_values(found.values)
@@ -90,7 +90,7 @@ def tried(problem: TrajectoryProblem, weight: float) -> Tried:
 
 
 def simulation_error(
-    method: DiscreteLeastSquares, problem: TrajectoryProblem, found: DiscreteSolution
+    method: MaximalCoordinatesEstimator, problem: TrajectoryProblem, found: DiscreteSolution
 ) -> float:
     """Root mean square of simulated angles less measured ones, piece by piece, in [rad]."""
     robot = method.mechanism(problem)

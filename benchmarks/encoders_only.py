@@ -18,7 +18,7 @@ import numpy as np
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.assessment import assess, determined_parameters
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.mechanics.base_parameters import random_motion
@@ -113,7 +113,7 @@ def collocated(model, parameters, t, measured, torque):
     observation = Observation(sensor, t, measured, np.full(3, STEP / np.sqrt(12.0)))
     problem = TrajectoryProblem(model, parameters, (Segment(t, torque, (observation,)),))
     start = time.perf_counter()
-    solution = CollocatedLeastSquares().solve(problem)
+    solution = CollocationEstimator().solve(problem)
     spent = time.perf_counter() - start
     if not solution.status.ok:
         raise SystemExit(f'collocation: {solution.status.value}')

@@ -26,7 +26,7 @@ from support.furuta_problems import (
     parallel_axis_term,
     problem_of,
 )
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
@@ -40,9 +40,9 @@ STIFF = 1e-7
 
 def solved(
     problem: TrajectoryProblem, **settings: Any
-) -> tuple[TrajectorySolution, float, DiscreteLeastSquares]:
+) -> tuple[TrajectorySolution, float, MaximalCoordinatesEstimator]:
     """A fit without prior, and what it took in [s]."""
-    estimator = DiscreteLeastSquares(prior_strength=None, **settings)
+    estimator = MaximalCoordinatesEstimator(prior_strength=None, **settings)
     start = time.process_time()
     found = estimator.solve(problem)
     return found, time.process_time() - start, estimator
@@ -126,7 +126,7 @@ def thirteen() -> list[dict[str, Any]]:
     solved(fine, state_error_weight=100.0)
     # From one step tried to the next: a step, what it leads to, and derivatives there.
     ticks: list[float] = []
-    DiscreteLeastSquares(prior_strength=None, state_error_weight=100.0).solve(
+    MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=100.0).solve(
         fine, lambda line: ticks.append(time.process_time()))
     each = float(np.mean(np.diff(ticks)))
     fit, whole, _ = solved(fine, state_error_weight=100.0)

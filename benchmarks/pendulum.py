@@ -22,9 +22,9 @@ import _support  # noqa: F401
 import numpy as np
 
 from support import pendulum_recordings as pendulums
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -101,7 +101,7 @@ def consistent(problem: TrajectoryProblem) -> TrajectoryProblem:
     """
     parameters = problem.parameters
     free = replace(parameters, free=np.ones(len(parameters), dtype=bool))
-    found = SimulatedLeastSquares(starts='recorded').solve(replace(problem, parameters=free))
+    found = ShootingEstimator(starts='recorded').solve(replace(problem, parameters=free))
     return replace(problem, parameters=parameters.with_values(found.values))
 
 
@@ -110,7 +110,7 @@ def discrete(pendulum: Any, folder: Path) -> list[dict[str, Any]]:
     problem, unseen = problem_of(pendulum, folder), pendulum.segments(folder, 'vad')
     begin, motion, problem = time.process_time(), None, consistent(problem)
     for weight in DISCRETE_WEIGHTS:
-        estimator = DiscreteLeastSquares(
+        estimator = MaximalCoordinatesEstimator(
             state_error_weight=weight, lever=DISCRETE_LEVER, prior_strength=None)
         if motion is not None:
             problem = replace(problem, parameters=problem.parameters.with_values(motion.values))

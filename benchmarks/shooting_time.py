@@ -23,7 +23,7 @@ from _mechanisms import MECHANISMS
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.study import Study
 
 DURATION, STEP, SEED, REPEATS = 10.0, 0.002, 1, 3
@@ -34,7 +34,7 @@ POSES = {
     'driven double pendulum': ((0.0, 0.0), (0.3, -0.5), (-0.6, 0.2), (0.8, 0.8), (-0.3, 0.9))}
 
 
-def problem_of(name: str) -> tuple[SimulatedLeastSquares, TrajectoryProblem]:
+def problem_of(name: str) -> tuple[ShootingEstimator, TrajectoryProblem]:
     """The estimator and the problem of the recordings of a pendulum."""
     mechanism = replace(MECHANISMS[name], poses=POSES[name], duration=DURATION)
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,7 @@ def problem_of(name: str) -> tuple[SimulatedLeastSquares, TrajectoryProblem]:
             Path(folder), mechanism, 'shooting', STEP, None, SEED))
         study = Study.load(FitSetup.of(first), others=others, estimator='shooting')
     method = study.settings.build_trajectory('shooting')
-    assert study.trajectory is not None and isinstance(method, SimulatedLeastSquares)
+    assert study.trajectory is not None and isinstance(method, ShootingEstimator)
     return method, study.trajectory
 
 

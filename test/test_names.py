@@ -12,11 +12,14 @@ ROOT = Path(__file__).resolve().parents[1]
 # Names that are not to come back, and the words to use.
 EVERYWHERE = {
     'Amounts': 'BodyParameters',
+    'CollocatedLeastSquares': 'CollocationEstimator',
     'Course': 'InputTrajectory, or LinearisedSegment',
+    'DiscreteLeastSquares': 'MaximalCoordinatesEstimator',
     'DrivenCourse': 'DrivenTrajectory',
     'HandedOver': 'RevertedParameters',
     'Machine': 'MechanismArrays',
     'Makeup': 'ParameterMap',
+    'SimulatedLeastSquares': 'ShootingEstimator',
     'Sought': 'FreeParameters',
     'Stretch': 'Segment',
     'Told': 'QuadraticModel',

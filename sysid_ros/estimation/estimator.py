@@ -61,11 +61,11 @@ REGRESSION_ESTIMATORS: dict[str, type] = {
 
 #: Module and class of each: their compiled parts are loaded by those who ask for them.
 TRAJECTORY_ESTIMATORS: dict[str, str] = {
-    'collocation': 'collocation_estimator.CollocatedLeastSquares',
-    'shooting': 'shooting_estimator.SimulatedLeastSquares',
-    'discrete': 'discrete.estimator.DiscreteLeastSquares',
-    'variational': 'shooting_estimator.VariationalLeastSquares',
-    'graph': 'graph_estimator.GraphLeastSquares',
+    'collocation': 'collocation_estimator.CollocationEstimator',
+    'shooting': 'shooting_estimator.ShootingEstimator',
+    'discrete': 'discrete.estimator.MaximalCoordinatesEstimator',
+    'variational': 'shooting_estimator.VariationalEstimator',
+    'graph': 'graph_estimator.GraphEstimator',
 }
 
 #: Names of the field for estimators whose own names are in the files of earlier fits.

@@ -202,12 +202,12 @@ def _terms(
 
 def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
     # Compiled simulations, which no fit by regression needs.
-    from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+    from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
     from sysid_ros.evaluation.smoothing_choice import choose_smoothing
 
     measured, fit = choice.measured, choice.setup.settings.fit
     method = fit.build_trajectory(estimator or fit.estimator)
-    if not isinstance(method, SimulatedLeastSquares):
+    if not isinstance(method, ShootingEstimator):
         return choice
     choice, found = _attempted(choice, 'the smoothing of dry friction', lambda: (
         choose_smoothing(measured, stop, method), ()))

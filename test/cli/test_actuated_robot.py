@@ -19,7 +19,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.judgement import judge_again
 
@@ -216,6 +216,6 @@ def test_a_constant_alone_may_be_sought(folder):
     (folder / 'alone.yaml').write_text(yaml.safe_dump(content))
     problem = Study.load(
         FitSetup.load(folder / 'alone.yaml'), holdout=0.3, estimator='shooting').trajectory
-    estimate = SimulatedLeastSquares().fit(problem)
+    estimate = ShootingEstimator().fit(problem)
     for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
         assert estimate.parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.05)

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from support import trajectory_problems as made
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Tachometer
 from sysid_ros.report import joint_axes, motion_figure
@@ -19,7 +19,7 @@ from sysid_ros.report import joint_axes, motion_figure
 def drawn(problem) -> Figure:
     """The figure of a problem and its fit."""
     return joint_axes.drawn(
-        motion_figure.motion_strips(problem, CollocatedLeastSquares().solve(problem)))
+        motion_figure.motion_strips(problem, CollocationEstimator().solve(problem)))
 
 
 def test_readings_are_drawn_with_the_fit_and_what_is_left():

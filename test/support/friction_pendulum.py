@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from support import furuta_truth as truth
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -76,9 +76,9 @@ def problem_of(motion: Any, friction: str, seed: int = 0) -> TrajectoryProblem:
         model, replace(parameters, free=np.isin(parameters.names, sought)), (segment,))
 
 
-def estimator() -> DiscreteLeastSquares:
+def estimator() -> MaximalCoordinatesEstimator:
     """How all is fitted."""
-    return DiscreteLeastSquares(prior_strength=None, state_error_weight=WEIGHT)
+    return MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=WEIGHT)
 
 
 def cost(problem: TrajectoryProblem, values: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from support import furuta_recordings as recordings
 from support import furuta_robot as robots
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.trajectory.discrete.coordinates import Coordinates
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.discrete.leapfrog import step_torques
 from sysid_ros.estimation.trajectory.discrete.stepper import simulate
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -73,9 +73,9 @@ class Fitter:
     step: float = STEP
 
     @property
-    def estimator(self) -> DiscreteLeastSquares:
+    def estimator(self) -> MaximalCoordinatesEstimator:
         """How all is fitted; bounds keep bodies consistent."""
-        return DiscreteLeastSquares(
+        return MaximalCoordinatesEstimator(
             state_error_weight=WEIGHT, lever=LEVER, prior_strength=None)
 
     def rod(self, friction: str, span: tuple[float, float] = SWING) -> Trial:

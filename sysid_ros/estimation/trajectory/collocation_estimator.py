@@ -38,7 +38,7 @@ _SOFT = 0.03
 
 
 @dataclass(frozen=True)
-class CollocatedLeastSquares(TrajectoryLeastSquares):
+class CollocationEstimator(TrajectoryLeastSquares):
     """Joint least squares for the motion at all nodes and the parameters.
 
     Args:
@@ -160,7 +160,7 @@ class CollocatedLeastSquares(TrajectoryLeastSquares):
 
     def _renewed(
         self, problem: TrajectoryProblem, found: TrajectorySolution
-    ) -> tuple[CollocatedLeastSquares, TrajectoryProblem, float, tuple[str, ...]]:
+    ) -> tuple[CollocationEstimator, TrajectoryProblem, float, tuple[str, ...]]:
         if self.process_noise is None:
             _, renewed, change, words = super()._renewed(problem, found)
             return self, renewed, change, words

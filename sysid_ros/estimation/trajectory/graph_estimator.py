@@ -39,7 +39,7 @@ _SOFT = 0.01
 
 
 @dataclass(frozen=True)
-class GraphLeastSquares(TrajectoryLeastSquares):
+class GraphEstimator(TrajectoryLeastSquares):
     """Least squares for motion, torques and parameters on a factor graph.
 
     Args:

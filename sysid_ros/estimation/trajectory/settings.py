@@ -92,7 +92,7 @@ class DiscreteSettings(SearchSettings):
 
     Attributes:
         state_error_weight: How much missing forces weigh, found from the data where left out; see
-            :class:`~sysid_ros.estimation.trajectory.discrete.estimator.DiscreteLeastSquares`
+            :class:`~sysid_ros.estimation.trajectory.discrete.estimator.MaximalCoordinatesEstimator`
             for this and what follows.
         lever: Length in [m] at which missing forces weigh like moments.
         compliance: Of joints' forces in [m/N].

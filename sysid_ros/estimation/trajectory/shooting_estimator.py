@@ -69,7 +69,7 @@ class ShootingSolution(TrajectorySolution):
 
 
 @dataclass(frozen=True)
-class SimulatedLeastSquares(TrajectoryLeastSquares):
+class ShootingEstimator(TrajectoryLeastSquares):
     """Least squares for the starts of segments and the parameters, motion being simulated.
 
     Args:
@@ -276,7 +276,7 @@ class _Continuation:
     """
 
     def __init__(
-        self, method: SimulatedLeastSquares, problem: TrajectoryProblem, log: SearchLog
+        self, method: ShootingEstimator, problem: TrajectoryProblem, log: SearchLog
     ) -> None:
         self._method, self._problem, self._log = method, problem, log
         self._longest = method.longest(problem)
@@ -371,18 +371,18 @@ def solved_over(
 
 
 @dataclass(frozen=True)
-class VariationalLeastSquares(SimulatedLeastSquares):
+class VariationalEstimator(ShootingEstimator):
     """Shooting by a variational integrator, whose energy does not drift whatever the step.
 
     Args:
         prior_strength: As for all.
         estimate_noise: As for all.
-        starts: As for :class:`SimulatedLeastSquares`.
+        starts: As for :class:`ShootingEstimator`.
         substeps: Steps of the integrator from node to node; since errors are of second order,
             more than Runge-Kutta needs.
-        horizon: As for :class:`SimulatedLeastSquares`.
-        max_iterations: As for :class:`SimulatedLeastSquares`.
-        tolerance: As for :class:`SimulatedLeastSquares`.
+        horizon: As for :class:`ShootingEstimator`.
+        max_iterations: As for :class:`ShootingEstimator`.
+        tolerance: As for :class:`ShootingEstimator`.
         rule: How the Lagrangian of a step is integrated.
 
     Raises:

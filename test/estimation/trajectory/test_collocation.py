@@ -11,7 +11,7 @@ from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError, ModelError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.collocation import Collocation
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
@@ -185,12 +185,12 @@ def test_a_torque_that_jumps_is_refused():
     problem, _, _ = made.swinging(nodes=21)
     jumps = replace(problem, model=model, parameters=model.parameters)
     with pytest.raises(ModelError, match='coulomb_smoothing'):
-        CollocatedLeastSquares().fit(jumps)
+        CollocationEstimator().fit(jumps)
 
 
 def test_the_variational_chain_finds_what_shooting_by_the_same_integrator_finds():
     problem, truth, _ = made.swinging(fixed=('rod.mass', 'rod.inertia_yy'))
-    estimator = CollocatedLeastSquares(scheme='variational', prior_strength=None)
+    estimator = CollocationEstimator(scheme='variational', prior_strength=None)
     chain = estimator.solve(problem)
     shot = Shooting(integrator='midpoint', tolerance=1e-12).solve(
         replace(problem, parameters=problem.parameters.with_values(chain.values)))
@@ -204,6 +204,6 @@ def test_the_variational_chain_finds_what_shooting_by_the_same_integrator_finds(
 
 def test_discrete_mechanics_takes_no_process_noise():
     with pytest.raises(ConfigurationError, match='holds exactly'):
-        CollocatedLeastSquares(scheme='variational', process_noise=1.0)
+        CollocationEstimator(scheme='variational', process_noise=1.0)
     with pytest.raises(ConfigurationError, match='no such rule'):
-        CollocatedLeastSquares(scheme='euler')
+        CollocationEstimator(scheme='euler')

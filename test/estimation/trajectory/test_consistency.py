@@ -11,7 +11,7 @@ from support import trajectory_problems as made
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.search_log import SearchLog
@@ -75,7 +75,7 @@ class Overshooting:
 @pytest.mark.parametrize('bends', [1.0, 1.8, 2.0, 2.5])
 def test_rounds_that_jump_to_and_fro_are_halved_until_they_settle(bends):
     problem, _, _ = made.swinging()
-    start = CollocatedLeastSquares().at(problem, None)
+    start = CollocationEstimator().at(problem, None)
     known = determined_parameters(problem, start.information)
     index = int(problem.free[np.flatnonzero(known.kept)[-1]])
     values = start.values.copy()
@@ -102,7 +102,7 @@ class Vanishing(Overshooting):
 
 def test_what_nothing_tells_where_the_search_ended_is_held_there():
     problem, _, _ = made.swinging()
-    start = CollocatedLeastSquares().at(problem, None)
+    start = CollocationEstimator().at(problem, None)
     known = determined_parameters(problem, start.information)
     index = problem.parameters.index('swing.coulomb_friction')
     lost = int(np.flatnonzero(problem.free == index)[0])

@@ -17,7 +17,7 @@ from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting import Shooting
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.estimation.trajectory.stable_step import MOST, stable_steps
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
@@ -50,7 +50,7 @@ def test_whole_segments_converge_from_where_a_single_search_does_not():
     problem, truth, _ = driven(0.6)
     alone = Shooting(max_iterations=60).solve(problem)
     assert not alone.status.ok or error_of(problem, alone.values, truth) > 0.1
-    estimator = SimulatedLeastSquares(prior_strength=None)
+    estimator = ShootingEstimator(prior_strength=None)
     log = SearchLog(600)
     found = estimator.search(problem, estimator.at(problem, None), log)
     assert found.status is Status.CONVERGED
@@ -71,7 +71,7 @@ def test_pieces_that_do_not_converge_are_said_and_shorter_ones_kept(monkeypatch)
         return replace(found, status=Status.ITERATION_LIMIT) if long else found
 
     monkeypatch.setattr(shooting_estimator.Shooting, 'solve', fails_over_long_pieces)
-    estimate = SimulatedLeastSquares().fit(problem)
+    estimate = ShootingEstimator().fit(problem)
     assert estimate.status is Status.CONVERGED
     assert error_of(problem, estimate.parameters.values, truth) < 0.02
     note, = (note for note in estimate.notes if 'did not converge' in note)
@@ -83,7 +83,7 @@ def test_longer_pieces_whose_cost_stays_as_large_as_the_motion_are_given_up(monk
     monkeypatch.setattr(shooting_estimator, '_HOPELESS', 1e-9)
     monkeypatch.setattr(shooting, '_FEW', 1)
     log = SearchLog(600)
-    estimator = SimulatedLeastSquares(prior_strength=None)
+    estimator = ShootingEstimator(prior_strength=None)
     found = estimator.search(problem, estimator.at(problem, None), log)
     # Whatever is longer than the first is given up after a step, and the first searched to its end.
     assert found.status is Status.CONVERGED and found.horizon == pytest.approx(0.3)
@@ -93,7 +93,7 @@ def test_longer_pieces_whose_cost_stays_as_large_as_the_motion_are_given_up(monk
 
 def test_no_piece_is_longer_than_asked_for():
     problem, truth, _ = driven(0.8)
-    found = SimulatedLeastSquares(horizon=0.7, prior_strength=None).solve(problem)
+    found = ShootingEstimator(horizon=0.7, prior_strength=None).solve(problem)
     assert found.status is Status.CONVERGED and found.horizon == 0.7
     assert error_of(problem, found.values, truth) < 0.01
 
@@ -106,7 +106,7 @@ def test_motion_that_cannot_be_simulated_at_all_is_refused():
     values[problem.parameters.index('rod.first_moment_z')] = 0.0
     fixed = problem.parameters.with_values(values).fixed(*problem.parameters.names)
     with pytest.raises(EstimationError):
-        SimulatedLeastSquares().search(
+        ShootingEstimator().search(
             replace(problem, parameters=fixed), None, SearchLog(600))
 
 
@@ -124,7 +124,7 @@ def test_a_regression_whose_motion_runs_away_leaves_the_first_guess(monkeypatch)
     light = truth.copy()
     light[problem.parameters.index('rod.inertia_yy')] = -0.03
     monkeypatch.setattr(search_start, 'regression_start', lambda problem: light)
-    estimator = SimulatedLeastSquares()
+    estimator = ShootingEstimator()
     with pytest.raises(EstimationError, match='stretches 0 ran away'):
         estimator.beginning(problem.with_values(light), None)
     found = search_start.search_start(estimator, problem, None, SearchLog(600))
@@ -183,7 +183,7 @@ def test_friction_that_asks_for_more_steps_than_are_taken_is_said_with_the_joint
     about = truth[problem.parameters.index('rod.inertia_yy')]
     # So steep that even what is taken near reversals is not stable.
     steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / (30.0 * MOST * 1.4))
-    estimate = SimulatedLeastSquares(horizon=0.5).fit(
+    estimate = ShootingEstimator(horizon=0.5).fit(
         TrajectoryProblem(steep, steep.parameters, problem.segments))
     note, = (note for note in estimate.notes if 'steps of integration' in note)
     needed = int(re.search(r'substeps: (\d+)', note)[1])

@@ -12,14 +12,14 @@ import yaml
 from support import trajectory_problems as made
 from sysid_ros.estimation.estimate import CHANGE, Status
 from sysid_ros.estimation.fit_settings import FitSettings
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.convergence_advice import worst_fit
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
-from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
+from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.shooting_estimator import (
-    SimulatedLeastSquares,
-    VariationalLeastSquares,
+    ShootingEstimator,
+    VariationalEstimator,
 )
 
 
@@ -35,8 +35,8 @@ def disturbed(start=0.7, stop=1.1):
 
 
 @pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, SimulatedLeastSquares, VariationalLeastSquares, DiscreteLeastSquares,
-    GraphLeastSquares])
+    CollocationEstimator, ShootingEstimator, VariationalEstimator, MaximalCoordinatesEstimator,
+    GraphEstimator])
 def test_a_fit_that_ends_early_says_what_to_do_by_lines_that_the_settings_take(kind):
     estimate = kind(max_iterations=2).fit(disturbed())
     assert estimate.status is Status.ITERATION_LIMIT
@@ -77,5 +77,5 @@ def test_where_nothing_was_measured_there_is_no_worst_place():
 
 def test_a_fit_that_converged_is_not_excused():
     problem: TrajectoryProblem = made.swinging(nodes=101)[0]
-    notes = SimulatedLeastSquares().fit(problem).notes
+    notes = ShootingEstimator().fit(problem).notes
     assert not any('Tried' in note or 'worst' in note or CHANGE in note for note in notes)

@@ -9,7 +9,7 @@ from sysid_ros.estimation.trajectory.assessment import base_covariance, determin
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.kinds import kind_named
@@ -66,7 +66,7 @@ def problem(robot):
 
 
 def test_intervals_of_frictions_hold_what_residuals_alone_do_not_show(problem):
-    estimate, solution = SimulatedLeastSquares().fitted(problem)
+    estimate, solution = ShootingEstimator().fitted(problem)
     assert estimate.status.ok
     known = determined_parameters(problem, solution.information)
     alone = np.sqrt(np.diagonal(base_covariance(problem, solution, known)))

@@ -11,7 +11,7 @@ from support import trajectory_problems as problems
 from sysid_ros.estimation.trajectory.assessment import base_covariance, determined_parameters
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
 # Smoothing in the simulation that is the truth, in [rad/s], and in the fit.
@@ -38,7 +38,7 @@ def problem():
 
 def test_intervals_hold_what_smoothing_does_where_residuals_do_not_show_it(problem):
     truth, problem = problem
-    estimate, solution = SimulatedLeastSquares(horizon=1.0, prior_strength=None).fitted(problem)
+    estimate, solution = ShootingEstimator(horizon=1.0, prior_strength=None).fitted(problem)
     assert estimate.status.ok
     index = [truth.index(name) for name in NAMES]
     error = np.abs(estimate.parameters.values[index] - truth.values[index])

@@ -11,7 +11,7 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import LACKS, Status
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.mechanics.tree.acceleration import accelerations
@@ -74,7 +74,7 @@ def sensor_noise(estimate):
 
 
 def fit(problem, guess, **settings):
-    estimate = CollocatedLeastSquares(
+    estimate = CollocationEstimator(
         process_noise=guess, estimate_noise=True, **settings).fit(problem)
     assert estimate.status is Status.CONVERGED
     return estimate
@@ -138,14 +138,14 @@ def test_where_the_dynamics_hold_exactly_it_is_said_that_no_process_noise_shows(
 def test_process_noise_that_nobody_asked_for_speaks_against_intervals_if_it_shows(
     density, monkeypatch
 ):
-    search = CollocatedLeastSquares.search
+    search = CollocationEstimator.search
 
     def fails_unless_soft(self, problem, start, log):
         found = search(self, problem, start, log)
         return found if self.process_noise else replace(found, status=Status.ITERATION_LIMIT)
 
-    monkeypatch.setattr(CollocatedLeastSquares, 'search', fails_unless_soft)
-    estimate = CollocatedLeastSquares().fit(shaken(4, density, segments=2, nodes=201))
+    monkeypatch.setattr(CollocationEstimator, 'search', fails_unless_soft)
+    estimate = CollocationEstimator().fit(shaken(4, density, segments=2, nodes=201))
     assert estimate.status is Status.CONVERGED
     against = [note for note in estimate.notes if note.startswith(LACKS)]
     assert len(against) == (density > 0.0)
@@ -165,7 +165,7 @@ def test_a_sensor_that_the_process_hides_is_named():
 def test_process_noise_by_joint_has_to_name_each(noise, match):
     problem, _, _ = made.swinging(nodes=61)
     with pytest.raises(ConfigurationError, match=match):
-        CollocatedLeastSquares(process_noise=noise).fit(problem)
+        CollocationEstimator(process_noise=noise).fit(problem)
 
 
 def test_the_sensors_level_is_right_although_states_follow_the_readings():
@@ -173,7 +173,7 @@ def test_the_sensors_level_is_right_although_states_follow_the_readings():
     found = sensor_noise(fit(problem, 1.0))
     assert found == pytest.approx(2e-3, rel=0.1)
     # The mean square of the residuals would be far too small.
-    parts = CollocatedLeastSquares(process_noise=1.0).solve(replace(
+    parts = CollocationEstimator(process_noise=1.0).solve(replace(
         problem, segments=tuple(
             replace(segment, observations=tuple(
                 replace(observation, sigma=np.array([2e-3]))

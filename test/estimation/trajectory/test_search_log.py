@@ -12,11 +12,11 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
-from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
+from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.search_log import SearchLog, iterations_table
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.numerics.least_squares.damped import Iteration
 
 
@@ -77,8 +77,8 @@ def test_the_table_has_a_line_for_every_step_and_numbers_that_are_read_again():
 
 
 @pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, SimulatedLeastSquares, GraphLeastSquares,
-    partial(DiscreteLeastSquares, state_error_weight=100.0)])
+    CollocationEstimator, ShootingEstimator, GraphEstimator,
+    partial(MaximalCoordinatesEstimator, state_error_weight=100.0)])
 def test_no_fit_takes_more_steps_than_it_may_in_all_its_stages(kind):
     problem, truth, _ = made.swinging(nodes=101, fixed=('rod.inertia_yy',))
     whole = kind().solve(problem)
@@ -92,8 +92,8 @@ def test_no_fit_takes_more_steps_than_it_may_in_all_its_stages(kind):
 
 def test_a_search_for_the_likeliest_weight_keeps_what_converged_when_it_may_go_no_further():
     problem, _, _ = made.swinging(nodes=101, fixed=('rod.inertia_yy',))
-    whole = DiscreteLeastSquares().solve(problem)
+    whole = MaximalCoordinatesEstimator().solve(problem)
     assert any('weight of the dynamics' in line.stage for line in whole.iterations)
     most = len(whole.iterations) - 1
-    ended = DiscreteLeastSquares(max_iterations=most).solve(problem)
+    ended = MaximalCoordinatesEstimator(max_iterations=most).solve(problem)
     assert ended.status.ok and len(ended.iterations) <= most

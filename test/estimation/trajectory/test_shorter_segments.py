@@ -13,15 +13,15 @@ from support import trajectory_problems as made
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.fit_settings import FitSettings
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
-from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
+from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.shorter_segments import joined, shorter_segments
 
 KINDS = pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, GraphLeastSquares, DiscreteLeastSquares])
+    CollocationEstimator, GraphEstimator, MaximalCoordinatesEstimator])
 
 
 def off(problem, truth, factor):
@@ -86,7 +86,7 @@ def test_a_horizon_is_what_motion_is_cut_by_and_the_motion_is_that_of_whole_segm
 def test_a_solution_of_pieces_is_joined_at_the_nodes_that_they_share():
     problem, truth, _ = made.swinging(nodes=101)
     cut = shorter_segments(problem, 0.5)
-    found = CollocatedLeastSquares().at(cut, None)
+    found = CollocationEstimator().at(cut, None)
     whole = joined(problem, 0.5, found)
     assert [len(part) for part in whole.positions] == [101, 101]
     np.testing.assert_array_equal(whole.positions[0][50], found.positions[1][0])
@@ -114,8 +114,8 @@ def test_where_whole_motion_does_not_converge_pieces_that_do_are_kept_and_said(k
 
 
 @pytest.mark.parametrize(('kind', 'soft'), [
-    (CollocatedLeastSquares, lambda method: method.process_noise is not None),
-    (GraphLeastSquares, lambda method: method.dynamics > 0.01)])
+    (CollocationEstimator, lambda method: method.process_noise is not None),
+    (GraphEstimator, lambda method: method.dynamics > 0.01)])
 def test_where_exact_dynamics_do_not_converge_soft_ones_are_kept_and_said(kind, soft, monkeypatch):
     problem, truth, _ = made.swinging(nodes=201, fixed=('rod.inertia_yy',))
     search = kind.search
@@ -162,7 +162,7 @@ def test_what_cannot_be_simulated_keeps_its_guess():
 
 def test_motion_that_is_adapted_to_consistent_bodies_keeps_its_modes():
     problem, truth, _ = made.swinging(nodes=101, fixed=('rod.inertia_yy',))
-    solution = DiscreteLeastSquares(prior_strength=1e4).solve(off(problem, truth, 0.8))
+    solution = MaximalCoordinatesEstimator(prior_strength=1e4).solve(off(problem, truth, 0.8))
     assert solution.status is Status.CONVERGED
     later = {line.stage for line in solution.iterations if 'consistent bodies' in line.stage}
     assert later and all(stage.endswith('modes held') for stage in later)

@@ -11,7 +11,7 @@ from support import trajectory_problems as problems
 from sysid_ros.errors import UnreachableError
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation import Collocation
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
 
 # Neither of them shows in free swing.
@@ -41,9 +41,9 @@ def test_true_motion_leaves_nothing_but_at_the_end_of_a_stretch():
 @pytest.mark.parametrize(('scheme', 'step'), [('trapezoidal', 0.01), ('hermite_simpson', 0.04)])
 def test_what_long_steps_do_is_known_to_first_order(scheme, step):
     problem, _, _ = problems.swinging(nodes=round(4.0 / step) + 1, step=step, fixed=HELD)
-    method = CollocatedLeastSquares(scheme=scheme, prior_strength=None)
+    method = CollocationEstimator(scheme=scheme, prior_strength=None)
     found = method.solve(problem)
-    short = CollocatedLeastSquares(prior_strength=None).solve(with_nodes(problem, 0.005))
+    short = CollocationEstimator(prior_strength=None).solve(with_nodes(problem, 0.005))
     kept = determined_parameters(problem, found.information).kept
     deviation = 1.0 / np.sqrt(np.diagonal(found.information)[kept])
     moved = (found.values - short.values)[problem.free][kept] / deviation
@@ -54,7 +54,7 @@ def test_what_long_steps_do_is_known_to_first_order(scheme, step):
 
 def test_steps_that_are_too_long_are_named_and_short_ones_are_not():
     problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
-    short, long = CollocatedLeastSquares(), CollocatedLeastSquares(scheme='trapezoidal')
+    short, long = CollocationEstimator(), CollocationEstimator(scheme='trapezoidal')
     assert 'Steps of 0.01 s are too long' in ' '.join(long.fit(problem).notes)
     # Of fourth order, or with noise of the process, which covers that.
     for method in (short, replace(long, process_noise=1.0)):
@@ -65,9 +65,9 @@ def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
     def broken(*_):
         raise UnreachableError('the loops cannot be closed', where='swing')
 
-    monkeypatch.setattr(CollocatedLeastSquares, 'moved_by_steps', broken)
+    monkeypatch.setattr(CollocationEstimator, 'moved_by_steps', broken)
     problem, _, _ = problems.swinging(fixed=HELD)
-    estimate = CollocatedLeastSquares().fit(problem)
+    estimate = CollocationEstimator().fit(problem)
     assert estimate.status.ok
     assert 'cannot be told: swing: the loops' in ' '.join(estimate.notes)
 

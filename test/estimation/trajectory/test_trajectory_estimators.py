@@ -11,20 +11,20 @@ from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters, grouping
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
-from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting_estimator import (
-    SimulatedLeastSquares,
-    VariationalLeastSquares,
+    ShootingEstimator,
+    VariationalEstimator,
 )
 
 BOTH = pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, SimulatedLeastSquares, VariationalLeastSquares])
+    CollocationEstimator, ShootingEstimator, VariationalEstimator])
 ALL = pytest.mark.parametrize('kind', [
-    CollocatedLeastSquares, SimulatedLeastSquares, VariationalLeastSquares, GraphLeastSquares])
+    CollocationEstimator, ShootingEstimator, VariationalEstimator, GraphEstimator])
 
 
 def knowledge(estimate, name):
@@ -122,7 +122,7 @@ def test_intervals_cover_the_truth(kind):
 @pytest.mark.parametrize('process_noise', [None, 0.05])
 def test_the_motion_is_known_as_well_as_it_says(process_noise):
     inside, count = 0, 0
-    estimator = CollocatedLeastSquares(process_noise=process_noise)
+    estimator = CollocationEstimator(process_noise=process_noise)
     for seed in range(6):
         problem, _, motion = made.swinging(seed, fixed=('rod.inertia_yy',), nodes=81)
         solution = estimator.solve(problem)
@@ -156,7 +156,7 @@ def test_the_level_of_noise_is_found_from_the_residuals(kind):
 
 def test_an_estimate_survives_its_file():
     problem, _, _ = made.swinging(nodes=61)
-    estimate = CollocatedLeastSquares(scheme='trapezoidal', process_noise=0.1).fit(problem)
+    estimate = CollocationEstimator(scheme='trapezoidal', process_noise=0.1).fit(problem)
     again = Estimate.from_json(estimate.to_json())
     assert again.settings['scheme'] == 'trapezoidal' and again.settings['huber'] is None
     np.testing.assert_array_equal(again.standard_deviation, estimate.standard_deviation)
@@ -184,7 +184,7 @@ def test_outliers_are_held_off():
         for segment in problem.segments)
     errors = []
     for huber in (np.inf, 2.0):
-        estimate = CollocatedLeastSquares(huber=huber).fit(replace(problem, segments=wild))
+        estimate = CollocationEstimator(huber=huber).fit(replace(problem, segments=wild))
         index = estimate.parameters.index('swing.viscous_friction')
         errors.append(abs(estimate.parameters.values[index] / truth[index] - 1.0))
     assert errors[1] < 0.3 * errors[0]
@@ -198,14 +198,14 @@ def test_a_joint_that_nothing_observes_is_named():
     problem = TrajectoryProblem(
         model, model.parameters, (Segment(t, np.zeros((101, 3)), (observation,)),))
     with pytest.raises(EstimationError, match='shoulder'):
-        CollocatedLeastSquares().fit(problem)
+        CollocationEstimator().fit(problem)
 
 
 @pytest.mark.parametrize(('setting', 'value'), [
     ('scheme', 'euler'), ('process_noise', 0.0), ('process_noise', np.nan), ('huber', -1.0)])
 def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(ConfigurationError, match=setting):
-        CollocatedLeastSquares(**{setting: value})
+        CollocationEstimator(**{setting: value})
 
 
 def coarser(problem, every):
@@ -218,18 +218,18 @@ def coarser(problem, every):
 def test_a_graph_takes_readings_at_its_steps_between_nodes_and_no_others():
     problem, truth, _ = made.swinging(nodes=201, fixed=('rod.inertia_yy',))
     index = problem.parameters.index('rod.first_moment_z')
-    estimate, solution = GraphLeastSquares().fitted(off_prior(coarser(problem, 2), truth, 0.8))
+    estimate, solution = GraphEstimator().fitted(off_prior(coarser(problem, 2), truth, 0.8))
     assert estimate.status is Status.CONVERGED
     assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=0.01)
     assert [part[0].shape for part in solution.residuals] == [(201, 1)] * 2
     assert [len(part) for part in solution.positions] == [101, 101]
     with pytest.raises(EstimationError, match='refinement: 8'):
-        GraphLeastSquares().fit(coarser(problem, 8))
+        GraphEstimator().fit(coarser(problem, 8))
 
 
 def test_information_that_is_lost_on_the_way_is_no_crash_but_a_fit_that_ended_early():
     problem, truth, _ = made.swinging(fixed=('rod.inertia_yy',))
-    solution = CollocatedLeastSquares(prior_strength=None).solve(problem)
+    solution = CollocationEstimator(prior_strength=None).solve(problem)
     known = determined_parameters(problem, solution.information)
     kept = np.flatnonzero(known.kept)
     information = solution.information[np.ix_(kept, kept)].copy()

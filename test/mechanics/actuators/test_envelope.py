@@ -9,7 +9,7 @@ import pytest
 from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.shooting_estimator import SimulatedLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator, actuated
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.dispatch import BY_LIMITS, SLOPES, no_actuators
@@ -198,7 +198,7 @@ def test_limits_are_found_from_motion_of_another_simulator(robot, recorded, stal
     model = model_of(
         robot, ('stall_torque', 'no_load_speed'), stall * TRUTH['stall_torque'],
         speed * TRUTH['no_load_speed'])
-    estimate = SimulatedLeastSquares().fit(problem_of(model, t, command, read))
+    estimate = ShootingEstimator().fit(problem_of(model, t, command, read))
     assert estimate.status.ok
     found = np.array([estimate.parameters[f'hinge.{field}'] for field in TRUTH])
     truth = np.array(list(TRUTH.values()))
@@ -227,7 +227,7 @@ def test_a_search_for_limits_begins_where_commands_ask_for_more(robot, recorded)
 def test_limits_that_motion_never_comes_to_stay_as_given(robot, recorded):
     t, command, _, free = recorded
     model = model_of(robot, ('stall_torque', 'no_load_speed'), 90.0, 60.0)
-    estimate = SimulatedLeastSquares().fit(problem_of(model, t, command, free))
+    estimate = ShootingEstimator().fit(problem_of(model, t, command, free))
     assert estimate.status.ok
     for field in ('stall_torque', 'no_load_speed'):
         name = f'hinge.{field}'

@@ -69,7 +69,7 @@ class DiscreteSolution(TrajectorySolution):
 
 
 @dataclass(frozen=True)
-class DiscreteLeastSquares(TrajectoryLeastSquares):
+class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
     r"""Joint least squares for the states of all bodies, in maximal coordinates, and parameters.
 
     Args:
@@ -217,7 +217,7 @@ class DiscreteLeastSquares(TrajectoryLeastSquares):
         found, words = super()._with_noise(problem, motion, log)
         if self.state_error_weight is not None or self.residual == 'published':
             return found, words
-        method: DiscreteLeastSquares = replace(self, state_error_weight=self._weight)
+        method: MaximalCoordinatesEstimator = replace(self, state_error_weight=self._weight)
         for number in range(_ROUNDS):
             if not (found.status.ok and log.left):
                 break

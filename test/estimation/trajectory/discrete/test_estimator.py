@@ -9,8 +9,8 @@ import pytest
 
 from support import furuta_problems as furuta
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.trajectory.collocation_estimator import CollocatedLeastSquares
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 
 
 @pytest.fixture(scope='module')
@@ -19,7 +19,7 @@ def release():
 
 
 def test_four_parameters_are_found_from_encoders_alone(release):
-    found = DiscreteLeastSquares(prior_strength=None, state_error_weight=1e6).solve(release)
+    found = MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=1e6).solve(release)
     assert found.status.ok and len(found.iterations) <= 8
     # A step of 5 ms: the bias of the inertias is far below a percent by now.
     for name, within in zip(furuta.FOUR, (0.02, 0.005, 0.1, 0.1), strict=True):
@@ -28,7 +28,7 @@ def test_four_parameters_are_found_from_encoders_alone(release):
 
 def test_however_stiff_joints_are_parameters_are_the_same(release):
     found = [
-        DiscreteLeastSquares(
+        MaximalCoordinatesEstimator(
             prior_strength=None, compliance=compliance, angular_compliance=compliance,
             tolerance=1e-9, state_error_weight=1e4,
         ).solve(release)
@@ -42,7 +42,8 @@ def test_however_stiff_joints_are_parameters_are_the_same(release):
 def test_what_a_swing_up_does_not_tell_is_said():
     recorded = furuta.motion('swing_up', 6.0, True)
     problem = furuta.problem_of(recorded, 0.01, furuta.THIRTEEN, friction='bearings')
-    estimate = DiscreteLeastSquares(prior_strength=None, state_error_weight=100.0).fit(problem)
+    method = MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=100.0)
+    estimate = method.fit(problem)
     # Moments of inertia begin three times too large.
     assert estimate.status.ok and estimate.iterations <= 8
     silent = {
@@ -58,7 +59,7 @@ def test_what_a_swing_up_does_not_tell_is_said():
 def test_parameters_beside_those_of_the_model_are_for_those_who_know_them():
     problem = furuta.problem_of(furuta.motion('release', 4.0), 0.01, furuta.FOUR)
     with pytest.raises(EstimationError, match='does not know.*gravity.tilt_x.*discrete'):
-        CollocatedLeastSquares().fit(problem)
+        CollocationEstimator().fit(problem)
 
 
 @pytest.mark.parametrize(('setting', 'match'), [
@@ -68,7 +69,7 @@ def test_parameters_beside_those_of_the_model_are_for_those_who_know_them():
 ])
 def test_settings_out_of_range_are_refused(setting, match):
     with pytest.raises(ConfigurationError, match=match):
-        DiscreteLeastSquares(**setting)
+        MaximalCoordinatesEstimator(**setting)
 
 
 def test_a_body_that_cannot_be_stepped_is_named(release):
@@ -78,4 +79,4 @@ def test_a_body_that_cannot_be_stepped_is_named(release):
     wrong = replace(release, parameters=replace(
         release.parameters, values=values, lower=bounds))
     with pytest.raises(EstimationError, match='no step can be made'):
-        DiscreteLeastSquares().fit(wrong)
+        MaximalCoordinatesEstimator().fit(wrong)

@@ -9,7 +9,7 @@ import pytest
 
 from support import trajectory_problems as problems
 from sysid_ros.estimation.trajectory.discrete import leapfrog
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 
@@ -72,7 +72,7 @@ def test_friction_of_a_driven_pendulum_is_found_by_long_steps(period):
     problem = TrajectoryProblem(
         model, replace(guess, free=np.array([name in names for name in guess.names])),
         (segment((observed,)),))
-    found = DiscreteLeastSquares(prior_strength=None).fit(problem)
+    found = MaximalCoordinatesEstimator(prior_strength=None).fit(problem)
     assert found.status.ok
     # Torques half a step late put a part of their own amplitude into friction.
     for name, within in zip(names, (0.01, 0.01, 0.02), strict=True):

@@ -10,7 +10,7 @@ import pytest
 from support import trajectory_problems as problems
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
-from sysid_ros.estimation.trajectory.discrete.estimator import DiscreteLeastSquares
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.discrete.state_error_level import (
     likeliest_level,
     minus_twice_log_likelihood,
@@ -47,7 +47,7 @@ def rough(density, seed, step=STEP, nodes=NODES):
 
 def level_of(problem, weight):
     """The likeliest level, beside its first guess, as a weight."""
-    method = DiscreteLeastSquares(prior_strength=None, state_error_weight=weight)
+    method = MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=weight)
     found = method.solve(problem)
     assert found.status.ok
     chain = method._chain(problem.with_values(found.values), found)
@@ -82,7 +82,7 @@ def test_intervals_at_the_likeliest_weight_hold_where_the_guess_would_be_far_off
     deviations = []
     for seed in range(8):
         truth, problem = rough(2e-3, 10 + seed)
-        estimate = DiscreteLeastSquares(prior_strength=None).fit(problem)
+        estimate = MaximalCoordinatesEstimator(prior_strength=None).fit(problem)
         assert estimate.status.ok and 'state_error_weight' in ' '.join(estimate.notes)
         deviations += [
             (estimate.parameters[name] - truth[name])
@@ -93,14 +93,14 @@ def test_intervals_at_the_likeliest_weight_hold_where_the_guess_would_be_far_off
 
 def test_a_weight_that_was_given_is_kept():
     _, problem = rough(2e-3, 4)
-    estimate = DiscreteLeastSquares(prior_strength=None, state_error_weight=1e3).fit(problem)
+    estimate = MaximalCoordinatesEstimator(prior_strength=None, state_error_weight=1e3).fit(problem)
     assert 'state_error_weight' not in ' '.join(estimate.notes)
     assert estimate.settings['state_error_weight'] == 1e3
 
 
 def test_longer_nodes_than_steps_are_divided_and_the_motion_is_that_of_the_nodes():
     truth, problem = rough(0.0, 5, step=0.02, nodes=301)
-    method = DiscreteLeastSquares(prior_strength=None)
+    method = MaximalCoordinatesEstimator(prior_strength=None)
     estimate, motion = method.fitted(problem)
     assert estimate.status.ok and motion.positions[0].shape == (301, 1)
     coarse = replace(method, refinement=1).fit(problem)
@@ -114,4 +114,4 @@ def test_longer_nodes_than_steps_are_divided_and_the_motion_is_that_of_the_nodes
 @pytest.mark.parametrize('setting', [{'refinement': 0}, {'refinement': -2}])
 def test_steps_that_are_none_are_refused(setting):
     with pytest.raises(ConfigurationError, match='not above zero'):
-        DiscreteLeastSquares(**setting)
+        MaximalCoordinatesEstimator(**setting)

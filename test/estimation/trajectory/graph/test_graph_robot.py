@@ -21,7 +21,7 @@ from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
 from sysid_ros.estimation.trajectory.graph.robot_mechanism import RobotMechanism, RobotReading
 from sysid_ros.estimation.trajectory.graph.simulation import forward_dynamics
 from sysid_ros.estimation.trajectory.graph.smoother import FixedLagSmoother
-from sysid_ros.estimation.trajectory.graph_estimator import GraphLeastSquares
+from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.inertial_sensors import LoadCell
 from sysid_ros.estimation.trajectory.problem import Observation
 from sysid_ros.estimation.trajectory.sensors import Encoder
@@ -121,7 +121,7 @@ def test_masses_of_a_closed_chain_are_found(robot, rng):
 def test_the_estimator_by_graphs_takes_the_noise_of_torques_into_account():
     problem, truth, _ = made.swinging(fixed=('rod.inertia_yy',), nodes=101)
     plain, noisy = (
-        GraphLeastSquares(torque_noise=noise).fit(problem) for noise in (None, 0.05))
+        GraphEstimator(torque_noise=noise).fit(problem) for noise in (None, 0.05))
     for estimate in (plain, noisy):
         assert estimate.status is Status.CONVERGED
         index = estimate.parameters.index('rod.first_moment_z')
@@ -139,10 +139,10 @@ def test_what_graphs_do_not_do_is_said():
         observation.sensor, observation.t[:-1] + 2e-3, observation.values[:-1], observation.sigma)
     moved = replace(problem, segments=(replace(segment, observations=(between,)),))
     with pytest.raises(EstimationError, match='between the steps of a graph'):
-        GraphLeastSquares().fit(moved)
+        GraphEstimator().fit(moved)
     slower = replace(segment, t=2.0 * segment.t, observations=(replace(
         observation, t=2.0 * observation.t),))
     with pytest.raises(EstimationError, match='different steps'):
-        GraphLeastSquares().fit(replace(problem, segments=(segment, slower)))
+        GraphEstimator().fit(replace(problem, segments=(segment, slower)))
     with pytest.raises(ConfigurationError, match='above zero'):
-        GraphLeastSquares(torque_noise=0.0)
+        GraphEstimator(torque_noise=0.0)
