@@ -235,7 +235,9 @@ def _goes_before(t: np.ndarray, q: np.ndarray, u: np.ndarray) -> bool:
                      ** 2)
         for lag in range(-most, most + 1)}
     best = min(errors, key=lambda lag: errors[lag])
-    return best < 0 and errors[best] < _NEARER**2 * errors[0]
+    # What is nowhere nearer than a constant, as commands of the other sign, goes before nothing.
+    nearest = min(errors[0], float(np.var(q[most:-most])))
+    return best < 0 and errors[best] < _NEARER**2 * nearest
 
 
 def _checked_commands(

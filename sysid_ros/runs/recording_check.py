@@ -7,12 +7,15 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.evaluation.study import quality_of
-from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.mechanics.actuators.actuators import Actuators, actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.checks.motion_content import MotionContent
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality
@@ -114,12 +117,20 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
         RecordingError: It cannot be read, or its units or signs are wrong.
     """
     measured = with_filters(Measurements.read(setup))
-    (part,), (findings,) = measured.parts, measured.effort_findings()
+    part, = measured.parts
+    findings: tuple[EffortFinding, ...] = ()
+    if measured.commanded:
+        # Refuses commands of other units, signs and joints, as a fit does.
+        measured.trajectory_problem()
+    else:
+        findings, = measured.effort_findings()
     quality = quality_of(part, findings, None)
     torque_measured = actuated(setup.model) is None
-    # What drives do is known but for a few numbers: bodies are what motion has to tell.
-    model = setup.model if torque_measured else TorqueModel(setup.model.robot)
-    free = setup.parameters().free[:len(model.parameters)]
+    # What drives do is known but for a few numbers: bodies and joints are what motion has to tell.
+    model = setup.model if torque_measured else TorqueModel(
+        setup.model.robot, [one for one in setup.model.terms if not isinstance(one, Actuators)])
+    sought = setup.parameters()
+    free = np.array([sought.free[sought.index(name)] for name in model.parameters.names])
     content = MotionContent.of(part.dataset, model, free)
     return RecordingCheck(quality, RecordingQuality.of(
         quality, torque_measured=torque_measured, content=content), content)

@@ -8,13 +8,14 @@ import pytest
 from support.command_bags import Command, array_message, trajectory, write_command_bag
 from support.drivers import write_table
 from support.simulated_arm import DESCRIPTION, SimulatedArm
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.runs.initial_settings import initial_settings
+from sysid_ros.runs.recording_check import check_recording
 
 RATE, DURATION = 200.0, 12.0
 # Drives are this late, in rows.
@@ -160,3 +161,16 @@ def test_the_topic_of_commands_is_found_where_joint_states_have_no_effort(
     assert settings.sections['recording']['command']['topic'] == '/commands'
     assert {drive.kind.name for drive in actuators_of(setup).values()} == {'position_servo'}
     assert Measurements.read(setup).commanded
+
+
+def test_what_was_written_can_be_checked(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, recorded[3])
+    _, setup = guessed(robot, file, constants='kp=250')
+    checked = check_recording(setup)
+    assert checked.usable
+    # Bodies are held: armature, two frictions and an offset of each joint are sought.
+    assert checked.content.combinations == 4 * len(arm.joint_names)
+    file = table(tmp_path, recorded, arm, -recorded[3])
+    _, setup = guessed(robot, file, constants='kp=250', actuator='position_servo')
+    with pytest.raises(RecordingError, match='joints move against their commands'):
+        check_recording(setup)
