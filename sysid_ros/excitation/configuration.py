@@ -300,7 +300,7 @@ class ExcitationPlan:
             ConfigurationError: The file cannot be read, or a key or value is not right.
         """
         path = Path(path)
-        data = with_description(load_settings_file(path), description)
+        data = with_description(load_settings_file(path, of_motion=True), description)
         return cls(parse_settings(ExcitationSettings, data, str(path)), path.parent)
 
     def designer(self, data_information: np.ndarray | None = None) -> Designer:

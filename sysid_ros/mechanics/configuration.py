@@ -45,11 +45,12 @@ _SMOOTHING = 0.02
 _INIT = {suffix: '{0} RECORDING' for suffix in ('.urdf', '.xacro', '.xml')}
 
 
-def load_settings_file(path: Path) -> dict[str, Any]:
+def load_settings_file(path: Path, *, of_motion: bool = False) -> dict[str, Any]:
     """Read a settings file, and call what is given in its place by its name.
 
     Args:
         path: The YAML file.
+        of_motion: Whether it is one for planning motions, which other words write.
 
     Returns:
         The mapping as plain Python values.
@@ -57,13 +58,16 @@ def load_settings_file(path: Path) -> dict[str, Any]:
     Raises:
         ConfigurationError: It is a robot description or a table, or no YAML mapping.
     """
-    kind, line = _INSTEAD.get(path.suffix.lower(), (None, ''))
+    suffix = path.suffix.lower()
+    kind, line = _INSTEAD.get(suffix, (None, ''))
+    written_by = _INIT.get(suffix, 'ROBOT.urdf {0}')
+    if of_motion:
+        written_by = 'excite {0}' if suffix in _INIT else 'excite ROBOT.urdf'
     if kind is not None and path.is_file():
         raise ConfigurationError(
             'is no settings file', where=str(path), found=kind, allowed='YAML',
             fix=f'Give a settings file that names it, as {line.format(path.name)}; '
-            f'sysid init {_INIT.get(path.suffix.lower(), "ROBOT.urdf {0}").format(path.name)} '
-            'writes one')
+            f'sysid init {written_by.format(path.name)} writes one')
     try:
         return load_yaml(path, missing='Give the path of a settings file')
     except ConfigurationError as error:

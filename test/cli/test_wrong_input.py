@@ -130,7 +130,7 @@ def test_settings_that_are_wrong(answer, change, what, advice):
 
 
 WORDS = [
-    (('fti', 'first.yaml'), "sysid: there is no such verb (found 'fti'; allowed model, excite, ",
+    (('fti', 'first.yaml'), "sysid: there is no such verb (found 'fti'; allowed model, init excite, ",
      "Did you mean 'fit'."),
     (('first.yaml',), "there is no such verb (found 'first.yaml'",
      'Put the verb before it, as sysid fit first.yaml.'),
@@ -148,7 +148,7 @@ WORDS = [
      'Give a settings file that names it, as robot: {urdf: robot.urdf}; sysid '
      'init robot.urdf RECORDING writes one.'),
     (('excite', 'robot.urdf', '-o', 'motions'), 'robot.urdf: is no settings file',
-     'as robot: {urdf: robot.urdf}; sysid init robot.urdf RECORDING writes one.'),
+     'as robot: {urdf: robot.urdf}; sysid init excite robot.urdf writes one.'),
     (('fit', 'first.csv'), 'first.csv: is no settings file (found a table',
      'as recording: {format: csv, file: first.csv, …}; sysid init '
      'ROBOT.urdf first.csv writes one.'),

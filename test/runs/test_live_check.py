@@ -1,6 +1,8 @@
 """A bag is judged while it grows, and in the end as ``sysid check`` judges it."""
 
+import sqlite3
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -148,3 +150,26 @@ def test_a_bag_has_ended_with_its_metadata_or_when_nothing_comes_any_more(tmp_pa
     assert bag.growing()
     (tmp_path / 'bag' / 'metadata.yaml').write_text('')
     assert not bag.growing()
+
+
+def test_a_bag_of_sqlite_is_judged_by_what_was_committed_to_it(tmp_path):
+    recorded = Recorded(tmp_path)
+    recorded.bag.mkdir()
+    # As rosbag2 writes it, with its default journal.
+    with closing(sqlite3.connect(recorded.bag / 'bag_0.db3')) as database:
+        database.executescript(
+            'PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;'
+            'CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, '
+            'serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL);'
+            'CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, '
+            'timestamp INTEGER NOT NULL, data BLOB NOT NULL);'
+            "INSERT INTO topics VALUES(1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr', "
+            "'');")
+        for first, last in ((0, 200), (200, 3000)):
+            database.executemany(
+                'INSERT INTO messages(topic_id, timestamp, data) VALUES(1, ?, ?)', [
+                    (recorded.stamps[k], recorded.rows[k].tobytes()) for k in range(first, last)])
+            database.commit()
+            checked = recorded.check().so_far()
+            assert checked.lights.duration == pytest.approx(last / RATE, abs=0.3)
+    assert checked.usable
