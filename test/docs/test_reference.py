@@ -81,6 +81,17 @@ def test_every_reason_is_explained_on_the_page_for_people(generate):
     assert not unexplained
 
 
+def test_every_reason_has_a_line_to_paste_or_a_command():
+    page = (PROJECT / 'docs' / 'how-to' / 'verdict.md').read_text(encoding='utf-8')
+    entries = re.findall(r'^### (.+?)\n(.*?)(?=^##|\Z)', page, re.MULTILINE | re.DOTALL)
+    assert len(entries) > 20
+    # Reasons and steps that the code gives are quoted; the rest of an entry is for its reader.
+    silent = [
+        title for title, text in entries if not re.search(
+            r'`[^`]*: [^`]*`|```|`sysid \w|\w+: `|`\w+:`', re.sub(r'(?m)^>.*$', '', text))]
+    assert not silent
+
+
 def test_every_estimator_has_a_page_with_equation_assumptions_failures_and_source():
     for name in (*REGRESSION_ESTIMATORS, *TRAJECTORY_ESTIMATORS):
         page = (PROJECT / 'docs/explanation/estimators' / f'{name}.md').read_text(encoding='utf-8')
