@@ -130,7 +130,7 @@ def test_settings_that_are_wrong(answer, change, what, advice):
 
 
 WORDS = [
-    (('fti', 'first.yaml'), "sysid: there is no such verb (found 'fti'; allowed model, init excite, ",
+    (('fti', 'first.yaml'), "sysid: there is no such verb (found 'fti'; allowed model, init ",
      "Did you mean 'fit'."),
     (('first.yaml',), "there is no such verb (found 'first.yaml'",
      'Put the verb before it, as sysid fit first.yaml.'),
