@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError, ExcitationError, listed
+from sysid_ros.errors import ConfigurationError, ExcitationError, ModelError, listed
 from sysid_ros.excitation.configuration import (
     ClearanceSettings,
     ExcitationPlan,
@@ -108,6 +108,12 @@ class _Guess:
         """The robot, with joints that do not move held."""
         section = robot_section(description, folder, around.loops, around.xacro_arguments)
         robot = _built(section, folder)
+        if robot.free_joint:
+            raise ModelError(
+                'the base floats: motions are planned for a robot whose base is held',
+                where=str(description), found=f'free joint {robot.free_joint!r}',
+                fix='Remove it from a copy of the description, and hang the robot up or bolt it '
+                'down')
         findings = []
         locks: Any = dict(around.locks)
         if 'joints' in told:
@@ -166,7 +172,7 @@ class _Guess:
             boxes.append(floor(self.robot, _height(height), ClearanceSettings().distance))
             self.note(Finding('boxes', f'floor up to {float(height):g} m', '--floor'))
         elif height:
-            self.note(Finding('boxes', 'no floor', '--floor none'))
+            self.note(Finding('clearance', 'no floor', '--floor none'))
         elif not boxes:
             low = lowest_of_base(self.robot)
             self.note(Question(

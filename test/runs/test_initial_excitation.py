@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
+from support import closed_robots
 from support.simulated_arm import DESCRIPTION
 from sysid_ros.errors import SysidError
 from sysid_ros.excitation.configuration import ExcitationPlan
@@ -193,6 +194,32 @@ def test_a_pose_is_written_where_the_robot_touches_itself_in_the_middle(tmp_path
     rest = settings.sections['rest']
     assert rest and set(rest) <= set(designer.limits.joint_names)
     assert 'the robot touches itself' in settings.text()
+    assert np.isfinite(designer.rest()).all()
+
+
+def test_a_robot_whose_base_floats_is_refused_with_what_to_do(tmp_path):
+    (tmp_path / 'robot.xml').write_text(
+        '<mujoco><worldbody><body name="base"><freejoint name="root"/><geom size=".1" mass="1"/>'
+        '<body name="arm"><joint name="j" axis="0 1 0" range="-90 90"/>'
+        '<geom size=".05" pos="0 0 .3" mass="1"/></body></body></worldbody></mujoco>')
+    with pytest.raises(SysidError, match="free joint 'root'.*Remove it from a copy"):
+        initial_excitation(tmp_path / 'robot.xml', tmp_path, {}, Surroundings())
+
+
+def test_a_robot_with_closed_loops_begins_where_they_are_assembled(tmp_path):
+    linkage = closed_robots.five_bar_linkage()
+    (tmp_path / 'robot.urdf').write_text(linkage.urdf)
+    loops = linkage.loops(['left_joint', 'right_joint'], {
+        'left_joint': 2.2, 'left_tip_joint': -1.2, 'right_joint': 0.9, 'right_tip_joint': 1.2})
+    (tmp_path / 'loops.yaml').write_text(yaml.safe_dump(loops.model_dump(mode='json')))
+    settings = initial_excitation(
+        tmp_path / 'robot.urdf', tmp_path, {'floor': '-0.6'},
+        Surroundings(loops=tmp_path / 'loops.yaml'))
+    assert settings.sections['robot']['loops'] == 'loops.yaml'
+    assert 'rest' not in settings.sections
+    (tmp_path / 'plan.yaml').write_text(settings.text())
+    designer = ExcitationPlan.load(tmp_path / 'plan.yaml').designer()
+    assert designer.limits.joint_names == ('left_joint', 'right_joint')
     assert np.isfinite(designer.rest()).all()
 
 
