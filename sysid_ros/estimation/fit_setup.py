@@ -145,7 +145,7 @@ class FitSetup:
         if self.settings.processing.effort_check == 'refuse':
             # Efforts of other joints may also look like those of the wrong sign.
             require_named_order(dataset, self.model)
-            require_right_signs(findings, described)
+            require_right_signs(findings, described, dataset.source)
             return findings
         # Scales are told by the description, which is what is wrong, says who only wants a warning.
         told = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)

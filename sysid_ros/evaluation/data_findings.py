@@ -88,6 +88,22 @@ def still_joints(datasets: Sequence[Dataset], model: TorqueModel) -> tuple[str, 
     return tuple(name for name in datasets[0].joint_names if name in everywhere)
 
 
+def named_efforts(
+    findings: Sequence[tuple[EffortFinding, ...]], datasets: Sequence[Dataset]
+) -> tuple[EffortFinding, ...]:
+    """Findings on the efforts of all recordings, with names where there are several.
+
+    Args:
+        findings: Those of each recording.
+        datasets: The recordings, in the same order.
+    """
+    if len(datasets) == 1:
+        return findings[0]
+    return tuple(
+        replace(finding, recording=dataset.source)
+        for found, dataset in zip(findings, datasets, strict=True) for finding in found)
+
+
 def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
     """Delays of the torques, or nothing where the recording is too short to tell."""
     try:

@@ -15,7 +15,7 @@ from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
-from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.processing.delay import TorqueDelays
 
@@ -82,35 +82,41 @@ def _encoders(coarse: Sequence[str]) -> Iterator[Objection]:
 
 def _signals(qualities: Sequence[DataQuality]) -> Iterator[Objection]:
     """Efforts that repeat themselves, or come in steps as large as themselves."""
-    joints = [joint for quality in qualities for joint in quality.joints]
-    frozen = {
-        joint.name: f'{joint.name} ({100.0 * joint.torque_frozen:.0f} %)' for joint in joints
-        if joint.torque_frozen > _FROZEN}
+    joints = [
+        (joint, f' in {quality.source}' if len(qualities) > 1 else '')
+        for quality in qualities for joint in quality.joints]
+    frozen = [
+        f'{joint.name} ({100.0 * joint.torque_frozen:.0f} %{where})' for joint, where in joints
+        if joint.torque_frozen > _FROZEN]
     if frozen:
         yield Objection(
             f'Efforts stay at one value for a part of the time, while nothing in the motion does: '
-            f'{", ".join(frozen.values())}.',
+            f'{", ".join(frozen)}.',
             'Check what the driver reports while it has nothing new, and record again.')
-    coarse = {
-        joint.name: f'{joint.name} ({joint.torque_step:.2g} of {joint.torque_rms:.2g} RMS)'
-        for joint in joints
-        if joint.torque_step is not None and joint.torque_step > _COARSE * joint.torque_rms}
+    coarse = [
+        f'{joint.name} ({joint.torque_step:.2g} of {joint.torque_rms:.2g} RMS{where})'
+        for joint, where in joints
+        if joint.torque_step is not None and joint.torque_step > _COARSE * joint.torque_rms]
     if coarse:
         yield Objection(
-            f'Efforts come in steps nearly as large as themselves: {", ".join(coarse.values())}.',
+            f'Efforts come in steps nearly as large as themselves: {", ".join(coarse)}.',
             'Record efforts of higher resolution: raw currents in place of rounded torques.')
 
 
 def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
     """Efforts that are not joint torques; other recordings of the robot would not show it."""
+    alike: dict[tuple[str, EffortKind], list[EffortFinding]] = {}
     for finding in efforts:
         if not finding.kind.usable:
-            yield Objection(
-                f'{finding.joint}: the effort looks like {finding.kind.value}, so the masses and '
-                'frictions found from it are as wrong.',
-                f'{finding.suggestion}.' if finding.suggestion else
-                'Check what the drive reports as effort.',
-            )
+            alike.setdefault((finding.joint, finding.kind), []).append(finding)
+    for (joint, kind), (first, *more) in alike.items():
+        where = ', '.join(one.recording for one in (first, *more) if one.recording)
+        yield Objection(
+            f'{joint}: the effort looks like {kind.value}{f" in {where}" if where else ""}, so the '
+            'masses and frictions found from it are as wrong.',
+            f'{first.suggestion}.' if first.suggestion else
+            'Check what the drive reports as effort.',
+        )
 
 
 def _contradictions(data: DataFindings) -> Iterator[Objection]:
@@ -130,24 +136,30 @@ def _contradictions(data: DataFindings) -> Iterator[Objection]:
 
 def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
     """Torques that arrive late, or early, on all joints alike: a driver's doing, not friction's."""
-    for found in delays:
-        telling = found.known & (found.gain >= _GAIN)
-        if not telling.any():
-            continue
-        middle = float(np.median(found.seconds[telling]))
-        if abs(middle) <= min(_HELD_SAMPLES / found.rate, _HELD):
-            continue
-        near = np.abs(found.seconds - middle) <= max(
-            _ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
-        agreeing = telling & near & found.significant
-        if agreeing.sum() > _AGREE * found.known.sum():
-            values = ', '.join(f'{name}: {seconds:g}' for name, seconds in found.setting().items())
-            yield Objection(
-                f'The torques arrive {1e3 * abs(middle):.3g} ms '
-                f'{"later" if middle > 0.0 else "earlier"} than the motion they belong to, so '
-                'inertia and friction are found wrong.',
-                f'Set processing.torque_delay to {{{values}}}.',
-            )
+    late = list(filter(None, map(_late, delays)))
+    if late:
+        # Of several recordings the values differ by chance: the first ones stand for all.
+        said, setting = late[0]
+        of = f' (in {len(late)} of {len(delays)} recordings)' if len(delays) > 1 else ''
+        yield Objection(
+            f'The torques arrive {said} than the motion they belong to{of}, so inertia and '
+            'friction are found wrong.', f'Set processing: {{torque_delay: {{{setting}}}}}.')
+
+
+def _late(found: TorqueDelays) -> tuple[str, str] | None:
+    """How late torques arrive in words, and the setting; None where that is no driver's doing."""
+    telling = found.known & (found.gain >= _GAIN)
+    if not telling.any():
+        return None
+    middle = float(np.median(found.seconds[telling]))
+    if abs(middle) <= min(_HELD_SAMPLES / found.rate, _HELD):
+        return None
+    near = np.abs(found.seconds - middle) <= max(_ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
+    if (telling & near & found.significant).sum() <= _AGREE * found.known.sum():
+        return None
+    return (
+        f'{1e3 * abs(middle):.3g} ms {"later" if middle > 0.0 else "earlier"}',
+        ', '.join(f'{name}: {seconds:g}' for name, seconds in found.setting().items()))
 
 
 def _load(load: LoadFinding | None) -> Iterator[Objection]:

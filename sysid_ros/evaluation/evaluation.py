@@ -22,7 +22,7 @@ from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.repeated_motion import is_repeated
 from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation, simulate
-from sysid_ros.evaluation.undeclared_load import undeclared_load
+from sysid_ros.evaluation.undeclared_load import UndeclaredLoad, load_in_one, undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.mechanics.base_parameters import feels_weight
 from sysid_ros.numerics.forked import Forked
@@ -136,11 +136,9 @@ def evaluate(
     data = replace(
         with_scores(data, training, scores),
         departures=departures(training, estimate, scores) if data.trusts_description else ())
-    if held_out is not None and prediction is not None and estimate.status.found_values:
-        trained = fitted.candidate.relative_error
-        if prediction.candidate.relative_error > OVERFIT * trained:
-            data = replace(data, undeclared_load=undeclared_load(
-                training, held_out.problem, estimate.parameters.values, trained))
+    if estimate.status.found_values:
+        data = replace(data, undeclared_load=_undeclared_load(
+            estimate, training, fitted, held_out, prediction))
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,
         patterns=residual_patterns(training, estimate.parameters.values))
@@ -149,6 +147,19 @@ def evaluate(
         held_out=prediction, folds=folds, simulation=simulation,
         verdict=verdict.with_remarks(remarks),
     )
+
+
+def _undeclared_load(
+    estimate: Estimate, training: RegressionProblem, fitted: TorquePrediction,
+    held_out: HeldOut | None, prediction: TorquePrediction | None,
+) -> UndeclaredLoad | None:
+    """A load in one of several fitted recordings, or in these or those to judge by."""
+    values, trained = estimate.parameters.values, fitted.candidate.relative_error
+    found = load_in_one(training, values)
+    if found is not None or held_out is None or prediction is None or not (
+            prediction.candidate.relative_error > OVERFIT * trained):
+        return found
+    return undeclared_load(training, held_out.problem, values, trained)
 
 
 def with_scores(

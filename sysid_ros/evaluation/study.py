@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.actuator_commands import gain_warnings
@@ -38,6 +37,7 @@ from sysid_ros.evaluation.data_findings import (
     delays_from_arrays,
     delays_of,
     delays_to_arrays,
+    named_efforts,
     still_joints,
 )
 from sysid_ros.evaluation.evaluation import (
@@ -173,7 +173,7 @@ class Study:
             setup=choice.resolved if choice.choices else measured.setup,
             training=training, held_out=held_out,
             data=DataFindings(
-                efforts=tuple(chain(*findings)),
+                efforts=named_efforts(findings, motions),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(motions, measured.model), coarse=choice.coarse,
                 qualities=tuple(map(quality_of, measured.parts, findings, delays)),

@@ -1,7 +1,8 @@
-"""A load that the robot carried in one of two recordings, and nobody said so."""
+"""A load that the robot carried in one of several recordings, and nobody said so."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,16 @@ from sysid_ros.errors import SysidError
 from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
+from sysid_ros.estimation.regression.noise import residual_statistics
 
 # With the load, so much of the error may be left, and it is no larger than so many times that of
 # the rows that were fitted: scales and biases also look like loads, but leave more.
 _LEFT, _AS_FITTED = 0.6, 1.25
 # A load is at least this part of the moving mass.
 _HEAVY = 0.02
+# Each of several recordings is compared with the rest, of so many at most.
+_MOST_RECORDINGS = 8
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,14 @@ class UndeclaredLoad:
     Attributes:
         body: Body that carries it.
         mass: Its mass in [kg].
-        judged: Whether it is in the recording to judge by; else it is in what was fitted.
+        recording: Which recording has it, in words.
         error_without: Relative error of the recording with the load if there was none.
         error_with: The same with it.
     """
 
     body: str
     mass: float
-    judged: bool
+    recording: str
     error_without: float
     error_with: float
 
@@ -40,10 +45,9 @@ class UndeclaredLoad:
     def sentence(self) -> str:
         """The finding in words."""
         return (
-            f'The recording {"to judge by" if self.judged else "that was fitted"} looks as if the '
-            f'robot carried {self.mass:.3g} kg at {self.body}, and the other as if it did not: '
-            f'with this load the error falls from {100.0 * self.error_without:.3g} to '
-            f'{100.0 * self.error_with:.3g} %.')
+            f'The recording {self.recording} looks as if the robot carried {self.mass:.3g} kg at '
+            f'{self.body}, and the rest as if it did not: with this load the error falls from '
+            f'{100.0 * self.error_without:.3g} to {100.0 * self.error_with:.3g} %.')
 
 
 def undeclared_load(
@@ -61,17 +65,64 @@ def undeclared_load(
         None where no load on the end of the robot explains it, or the robot has several ends.
     """
     rows = frozen_at(fitted, values), frozen_at(judged, values)
-    bodies = fitted.parameters.bodies
-    masses = [values[fitted.parameters.index(f'{body}.mass')] for body in bodies]
+    return _clearest(values, error, [
+        ('to judge by', rows[1], rows[0]), ('that was fitted', rows[0], rows[1])])
+
+
+def load_in_one(fitted: RegressionProblem, values: np.ndarray) -> UndeclaredLoad | None:
+    """The load of one of several recordings that were fitted together, if it explains their errors.
+
+    Args:
+        fitted: Rows of all recordings.
+        values: Parameters found, shape ``(p,)``, at which what is not linear is held.
+
+    Returns:
+        None where no load of one of them on the end of the robot explains what is left.
+    """
+    count = len(fitted.recordings)
+    if not 1 < count <= _MOST_RECORDINGS:
+        return None
+    rows, number = frozen_at(fitted, values), np.zeros((len(fitted.torque), 1), dtype=int)
+    for k, (start, stop) in enumerate(fitted.recordings):
+        number[start:stop] = k
+    return _clearest(values, None, [
+        (f'{k + 1} of {count} that were fitted', rows.with_usable(rows.usable & (number == k)),
+         rows.with_usable(rows.usable & (number != k)))
+        for k in range(count)])
+
+
+def _clearest(
+    values: np.ndarray, error: float | None,
+    pairs: Sequence[tuple[str, RegressionProblem, RegressionProblem]],
+) -> UndeclaredLoad | None:
+    """The load that explains most, among recordings with their names and those without it.
+
+    Args:
+        values: Parameters found, shape ``(p,)``.
+        error: Relative error of rows that nothing is wrong with; None where none were fitted alone.
+        pairs: Recordings.
+    """
     found = []
-    for loaded, empty, is_judged in ((rows[1], rows[0], True), (rows[0], rows[1], False)):
+    for name, loaded, empty in pairs:
         try:
             load = identify_payload(loaded, empty)
+            fitted = error if error is not None else _undisturbed(empty, load.arm)
         except SysidError:
             continue
-        explains = load.error_with < min(_LEFT * load.error_without, _AS_FITTED * error)
-        if load.status.ok and load.significant and explains and (
-                load.mass > _HEAVY * sum(masses)):
+        parameters = loaded.parameters
+        mass = sum(values[parameters.index(f'{body}.mass')] for body in parameters.bodies)
+        explains = load.error_with < min(_LEFT * load.error_without, _AS_FITTED * fitted)
+        if load.status.ok and load.significant and explains and load.mass > _HEAVY * mass:
             found.append(UndeclaredLoad(
-                load.body, load.mass, is_judged, load.error_without, load.error_with))
+                load.body, load.mass, name, load.error_without, load.error_with))
     return min(found, key=lambda load: load.error_with / load.error_without, default=None)
+
+
+def _undisturbed(empty: RegressionProblem, arm: np.ndarray) -> float:
+    """Relative error of recordings without a load, zero where the one with it disturbs their fit.
+
+    What is no load, as a wrong scale, is made up for in the parameters of the arm.
+    """
+    error = residual_statistics(empty, arm).relative_error
+    alone = WeightedLeastSquares().fit(empty).residuals.relative_error
+    return error if error < _AS_FITTED * alone else 0.0

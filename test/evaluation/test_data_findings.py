@@ -6,7 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sysid_ros.evaluation.data_findings import delays_from_arrays, delays_to_arrays
+from sysid_ros.evaluation.data_findings import (
+    delays_from_arrays,
+    delays_to_arrays,
+    named_efforts,
+)
+from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
 from sysid_ros.recording.processing.delay import TorqueDelays
 
 
@@ -20,3 +25,11 @@ def test_delays_come_back_from_arrays_as_they_were():
     assert again.joint_names == known.joint_names and again.rate == known.rate
     for field in ('seconds', 'deviation', 'gain'):
         np.testing.assert_array_equal(getattr(again, field), getattr(known, field))
+
+
+def test_findings_on_efforts_are_named_where_there_are_several_recordings():
+    one = EffortFinding('elbow', EffortKind.UNRELATED, 1.0, 0.1, 0.1)
+    datasets = [SimpleNamespace(source=name) for name in ('a.npz', 'b.npz')]
+    assert named_efforts([(one,)], datasets[:1]) == (one,)
+    assert [found.recording for found in named_efforts([(one,), (one, one)], datasets)] == [
+        'a.npz', 'b.npz', 'b.npz']

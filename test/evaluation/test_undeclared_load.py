@@ -12,6 +12,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
 from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
+from sysid_ros.recording.dataset import Dataset
 
 LOAD = np.array([0.6, 0.02, -0.01, 0.05, 0.01, 0.0, 0.01, 0.0, 0.0, 0.004])
 
@@ -75,6 +76,48 @@ def test_the_load_is_found_to_its_mass(simulated_arm):
     estimate = make_estimator('entropic').fit(problem)
     found = undeclared_load(
         problem, other, estimate.parameters.values, estimate.residuals.relative_error)
-    assert found.judged
+    assert found.recording == 'to judge by'
     assert found.mass == pytest.approx(LOAD[0], rel=0.2)
     assert found.error_with < 0.2 * found.error_without
+
+
+def fitted_together(arm, parts):
+    """Verdict of a fit to several recordings, judged by another motion."""
+    edges = np.cumsum([0, *map(len, parts)]).tolist()
+    problem = replace(
+        RegressionProblem.from_dataset(arm.model, Dataset.joined(parts)),
+        recordings=tuple(zip(edges[:-1], edges[1:], strict=True)))
+    return evaluate(make_estimator('entropic').fit(problem), problem).verdict
+
+
+@pytest.mark.parametrize('which', [0, 2])
+def test_a_load_in_one_of_several_fitted_recordings_is_named_with_its_number(
+    simulated_arm, which
+):
+    for seed in range(3):
+        arm = simulated_arm(seed)
+        whole = arm.dataset(36.0, 100.0, noise=0.02)
+        parts = [whole.subset(k / 3.0, (k + 1) / 3.0) for k in range(3)]
+        parts[which] = loaded(arm, parts[which])
+        (said,) = (one for one in fitted_together(arm, parts).reasons if 'robot carried' in one)
+        assert said.startswith(
+            f'The recording {which + 1} of 3 that were fitted looks as if the robot carried 0.')
+        mass = float(said.partition('carried ')[2].partition(' kg')[0])
+        assert mass == pytest.approx(LOAD[0], rel=0.2)
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda data: data,
+    lambda data: replace(data, tau=1.3 * data.tau),
+    lambda data: replace(data, tau=data.tau + 0.3 * np.abs(data.tau).max(axis=0)),
+    lambda data: replace(data, tau=data.tau + np.tanh(20.0 * data.v)),
+], ids=['same', 'scale', 'bias', 'friction'])
+@pytest.mark.parametrize('count', [2, 3])
+def test_what_else_differs_between_fitted_recordings_is_no_load(simulated_arm, spoil, count):
+    for seed in range(3):
+        arm = simulated_arm(seed)
+        whole = arm.dataset(12.0 * count, 100.0, noise=0.02)
+        parts = [whole.subset(k / count, (k + 1) / count) for k in range(count)]
+        parts[0] = spoil(parts[0])
+        reasons = fitted_together(arm, parts).reasons
+        assert not any('robot carried' in reason for reason in reasons)

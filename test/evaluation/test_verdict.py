@@ -201,7 +201,7 @@ def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(esti
     late = delays([0.02, 0.021, 0.0195], [0.5, 0.4, 0.3])
     verdict = judge(estimate, prediction, data=DataFindings(delays=(late,)))
     assert '20 ms later' in only(verdict, 'The torques arrive')
-    assert 'processing.torque_delay to {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
+    assert 'processing: {torque_delay: {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
 
 
 @pytest.mark.parametrize(('values', 'words'), [
@@ -350,6 +350,19 @@ def test_an_effort_that_is_no_joint_torque_is_the_reason(estimate, prediction, k
     if told:
         assert only(verdict, 'the effort looks like').startswith('elbow')
         assert verdict.next_step == 'Set the scale.'
+
+
+def test_what_several_recordings_show_alike_is_said_once_with_their_names(estimate, prediction):
+    finding = EffortFinding('elbow', EffortKind.SCALED, 0.01, 0.99, 0.99, 'Set the scale')
+    late = delays([0.02, 0.021, 0.0195], [0.5, 0.4, 0.3])
+    on_time = delays([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    verdict = judge(estimate, prediction, data=DataFindings(
+        efforts=tuple(replace(finding, recording=name) for name in ('a.npz', 'b.npz')),
+        delays=(late, on_time, late)))
+    effort, delay = verdict.reasons
+    assert effort.startswith(
+        'elbow: the effort looks like a current or a motor-side torque in a.npz, b.npz, so')
+    assert 'than the motion they belong to (in 2 of 3 recordings), so' in delay
 
 
 def test_a_verdict_is_plain_values(estimate, prediction):

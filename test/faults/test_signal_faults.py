@@ -79,6 +79,8 @@ def test_16_a_wrong_sign_is_recognised_on_every_joint_and_refused(simulated_arm)
     findings = effort_findings(replace(data, tau=tau), arm.model)
     with pytest.raises(RecordingError, match=r'of elbow_pitch has the wrong.*: \[1, 1, -1, 1\]'):
         require_right_signs(findings)
+    with pytest.raises(RecordingError, match=r'recording.effort of second\.npz: '):
+        require_right_signs(findings, recording='second.npz')
     require_right_signs(effort_findings(data, arm.model))
 
 
@@ -119,6 +121,7 @@ def test_16_a_current_gets_a_sentence_with_its_scale_and_what_to_put_in_the_sett
     assert sentence.startswith(
         'shoulder_pitch: the effort looks like a current or a motor-side torque: 0.02')
     assert 'Set recording.effort.scale to the torque per unit at this joint, about' in sentence
+    assert 'or the masses of the description are wrong: correct them' in sentence
     assert 25.0 < 1 / findings[1].scale < 60.0
     assert not findings[1].wrong_sign
 
@@ -165,6 +168,14 @@ def test_16_an_effort_of_noise_or_of_nothing_is_not_taken_for_a_torque(simulated
     assert findings[2].kind is EffortKind.CONSTANT
     assert not findings[2].kind.usable
     require_right_signs(findings)
+    assert 'recording: {unpowered: [elbow_pitch]}' in findings[2].suggestion
+    # What has nothing to do with the motion may be another column, or that of no drive at all.
+    noise = np.convolve(rng.normal(size=len(tau)), np.full(50, 0.02), mode='same')
+    noise *= data.tau[:, 1].std() / noise.std()
+    silent = replace(data, tau=np.where(np.arange(4) == 1, noise[:, None], data.tau))
+    found = effort_findings(silent, arm.model)[1]
+    assert found.kind is EffortKind.UNRELATED
+    assert 'recording: {unpowered: [shoulder_pitch]}' in found.suggestion
     # What nothing explains has no sign that could be wrong.
     assert not EffortFinding('a', EffortKind.UNRELATED, -1.0, 0.1, 0.1).wrong_sign
     unpowered = effort_findings(

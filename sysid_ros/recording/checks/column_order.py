@@ -185,6 +185,7 @@ def require_named_order(dataset: Dataset, model: TorqueModel) -> None:
         'effort': 'recording.effort.columns', 'position': 'recording.position.columns',
     }.get(other.quantities, 'recording.joints')
     raise RecordingError(
-        f'columns of {other.quantities} look like those of other joints', where=setting,
+        f'columns of {other.quantities} look like those of other joints',
+        where=f'{setting} of {dataset.source}' if dataset.source else setting,
         found=other.sentence, fix=f'Correct {setting} (in a bag the names, by recording.rename), '
         'or set processing.effort_check to warn if the order is right')

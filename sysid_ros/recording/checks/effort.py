@@ -54,6 +54,7 @@ _BY_PRIOR = 0.75
 # of what the prior predicts; by so many standard deviations that the prior's own make, which are
 # those of a prior that is likely wrong; and where the fast part correlates so much.
 _MISSING, _SURE, _SEEN = 0.75, 1.3, 0.8
+_MASSES = 'the masses of the description are wrong: correct them'
 #: Name of the finding of all joints together.
 _TOGETHER = 'all joints'
 
@@ -96,6 +97,7 @@ class EffortFinding:
             joints.
         correlation: Correlation of the effort with what this reading predicts; NaN of all joints.
         suggestion: What to change in the settings, if anything.
+        recording: The recording that shows it; empty where there is but one.
     """
 
     joint: str
@@ -104,6 +106,7 @@ class EffortFinding:
     explained: float
     correlation: float
     suggestion: str = ''
+    recording: str = ''
 
     @property
     def wrong_sign(self) -> bool:
@@ -159,7 +162,8 @@ def effort_findings(
 
 
 def require_right_signs(
-    findings: Sequence[EffortFinding], described: RecordingSettings | None = None
+    findings: Sequence[EffortFinding], described: RecordingSettings | None = None,
+    recording: str = '',
 ) -> None:
     """Refuse efforts of the wrong sign.
 
@@ -167,6 +171,7 @@ def require_right_signs(
         findings: Findings of :func:`effort_findings`.
         described: Description of the recording, whose signs are those to turn; by default all
             are +1, in the order of the findings.
+        recording: What the recording is called, for the message.
 
     Raises:
         RecordingError: The joints, and what to put into the settings.
@@ -175,7 +180,8 @@ def require_right_signs(
     if wrong:
         raise RecordingError(
             f'the effort of {", ".join(finding.joint for finding in wrong)} has the wrong sign',
-            where='recording.effort', found=', '.join(
+            where=f'recording.effort of {recording}' if recording else 'recording.effort',
+            found=', '.join(
                 f'{finding.joint} {finding.scale:.2g}' for finding in wrong)
             + ' times the predicted torque',
             fix=f'Set {_right_signs(findings, described)}, or, if the model is wrong instead, '
@@ -235,7 +241,7 @@ def _judge(
         kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
     if kind.usable and _lacks_slow_part(readings[0]):
         kind = EffortKind.FILTERED
-    return EffortFinding(name, kind, scale, explained, correlation, _suggestion(kind, scale))
+    return EffortFinding(name, kind, scale, explained, correlation, _suggestion(name, kind, scale))
 
 
 def _lacks_slow_part(plain: Reading) -> bool:
@@ -280,7 +286,11 @@ def _contradicted(
 def _constant(name: str) -> EffortFinding:
     return EffortFinding(
         name, EffortKind.CONSTANT, 1.0, 0.0, 0.0,
-        'Check what the drive reports; if nothing drives the joint, add it to recording.unpowered')
+        f'Check what the drive reports; {_undriven(name)}')
+
+
+def _undriven(name: str) -> str:
+    return f'if nothing drives the joint, say so: recording: {{unpowered: [{name}]}}'
 
 
 def _in_one_unit(
@@ -304,7 +314,7 @@ def _in_one_unit(
     everywhere = EffortFinding(
         _TOGETHER, EffortKind.OTHER_UNIT, scale, np.nan, np.nan,
         f'Set recording.effort.unit to {" or ".join(units)}, or recording.effort.scale to '
-        f'{1.0 / scale:.2g}, the torque per unit')
+        f'{1.0 / scale:.2g}, the torque per unit; or {_MASSES}')
     return [
         replace(one, kind=EffortKind.UNKNOWN, suggestion='') if one in scaled else one
         for one in findings], [everywhere]
@@ -355,18 +365,20 @@ def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKin
     return EffortKind.SCALED
 
 
-def _suggestion(kind: EffortKind, scale: float) -> str:
+def _suggestion(name: str, kind: EffortKind, scale: float) -> str:
     sign = ' and recording.effort.sign to -1' if scale < 0 else ''
     return {
         EffortKind.WRONG_SIGN: 'Set recording.effort.sign to -1 for this joint',
-        EffortKind.MOTOR_SIDE: f'Set recording.effort.side to motor{sign}, with the transmission',
+        EffortKind.MOTOR_SIDE:
+            f'Set recording.effort.side to motor{sign}, with the transmission; or {_MASSES}',
         EffortKind.SCALED:
             'Set recording.effort.scale to the torque per unit at this joint, about '
-            f'{1 / abs(scale):.2g}{sign}, or side to motor if the gears are left out',
+            f'{1 / abs(scale):.2g}{sign}, or side to motor if the gears are left out; or {_MASSES}',
         EffortKind.GRAVITY_COMPENSATED:
             'Record the whole torque: masses cannot be told without the load of gravity',
         EffortKind.FILTERED:
             'Record the whole torque: a driver or a filter takes off what changes slowly',
         EffortKind.UNRELATED:
-            "Check that the columns are in the order of recording.joints, and the robot's base",
+            "Check that the columns are in the order of recording.joints, and the robot's base; "
+            f'{_undriven(name)}',
     }.get(kind, '')
