@@ -1,11 +1,13 @@
 """Systematic faults of recordings, one function each, as drivers and people make them.
 
 A fault is drawn once for a robot and then spoils its training and its validation alike. Those
-in :data:`TRACELESS` leave nothing in the data by which anyone could tell.
+in :data:`TRACELESS` leave nothing in the data by which anyone could tell, and :data:`DESCRIBED` are
+faults of descriptions, whose recordings are clean.
 """
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,6 +16,8 @@ import scipy.signal
 from _plants import RATE, Recorded
 
 Fault = Callable[[Recorded, np.random.Generator], Recorded]
+# Of a URDF and the name of the joint with most torque.
+DescriptionFault = Callable[[str, str], str]
 
 
 def scaled(factor: float, every: bool) -> Fault:
@@ -221,6 +225,47 @@ def thinned(data: Recorded, random: np.random.Generator) -> Recorded:
     return Recorded(data.t[kept], data.q[kept], data.tau[kept])
 
 
+def tilted(text: str, _: str) -> str:
+    """The base leans by 0.5 rad, of which the robot knows nothing."""
+    root = ET.fromstring(text)
+    children = {str(child.get('link')) for child in root.iter('child')}
+    base = next(str(link.get('name')) for link in root.findall('link')
+                if link.get('name') not in children)
+    ET.SubElement(root, 'link', name='leaning_ground')
+    joint = ET.SubElement(root, 'joint', name='leaning', type='fixed')
+    ET.SubElement(joint, 'parent', link='leaning_ground')
+    ET.SubElement(joint, 'child', link=base)
+    ET.SubElement(joint, 'origin', rpy='0.5 0 0', xyz='0 0 0')
+    return ET.tostring(root, encoding='unicode')
+
+
+def axis_reversed(text: str, strongest: str) -> str:
+    """The axis of the joint with most torque points the other way."""
+    root = ET.fromstring(text)
+    joint = next(one for one in root.findall('joint') if one.get('name') == strongest)
+    axis = joint.find('axis')
+    if axis is None:
+        axis = ET.SubElement(joint, 'axis', xyz='1 0 0')
+    numbers = np.array(str(axis.get('xyz')).split(), dtype=float)
+    axis.set('xyz', ' '.join(map(repr, (-numbers).tolist())))
+    limit = joint.find('limit')
+    if limit is not None and limit.get('lower') is not None and limit.get('upper') is not None:
+        lower, upper = float(str(limit.get('lower'))), float(str(limit.get('upper')))
+        limit.set('lower', repr(-upper))
+        limit.set('upper', repr(-lower))
+    return ET.tostring(root, encoding='unicode')
+
+
+def of_a_longer_arm(text: str, _: str) -> str:
+    """The description of another size of arm, with the same joints."""
+    root = ET.fromstring(text)
+    for origin in (one for part in ('joint', 'link/inertial')
+                   for owner in root.findall(part) for one in owner.findall('origin')):
+        place = 1.3 * np.array(origin.get('xyz', '0 0 0').split(), dtype=float)
+        origin.set('xyz', ' '.join(map(repr, place.tolist())))
+    return ET.tostring(root, encoding='unicode')
+
+
 FAULTS: dict[str, Fault] = {
     'effort × 2, one joint': scaled(2.0, False), 'effort × 1.5, one joint': scaled(1.5, False),
     'effort × 0.5, one joint': scaled(0.5, False), 'effort × 0.1, all': scaled(0.1, True),
@@ -251,15 +296,25 @@ PAIRS: dict[str, Fault] = {
         FAULTS, [*list(FAULTS)[_FAR_DOWN:], *list(FAULTS)[:_FAR_DOWN]], strict=True)
 }
 STILL: dict[str, Fault] = {'at rest': at_rest, 'one joint moves': one_moves}
+DESCRIBED: dict[str, DescriptionFault] = {
+    'base tilted': tilted, 'axis reversed': axis_reversed, 'a longer arm': of_a_longer_arm}
+# Recorded from another arm of the same type, with masses of its own.
+ANOTHER_ARM = 'another arm'
 TRACELESS: dict[str, Fault] = {
     'effort × 2, all': scaled(2.0, True), 'effort × 0.5, all': scaled(0.5, True),
     'effort × 1.3, all': scaled(1.3, True), 'bias': biased, 'clock × 0.9': clock(0.9),
+    ANOTHER_ARM: lambda data, _: data,
 }
+
+
+def strongest(data: Recorded) -> int:
+    """The joint with most torque."""
+    return int(np.argmax(np.mean(data.tau**2, axis=0)))
 
 
 def _strongest(data: Recorded) -> np.ndarray:
     """Mask of the joint with most torque, shape ``(n,)``."""
-    return np.arange(data.tau.shape[1]) == np.argmax(np.mean(data.tau**2, axis=0))
+    return np.arange(data.tau.shape[1]) == strongest(data)
 
 
 def _noise(data: Recorded, random: np.random.Generator, part: float) -> np.ndarray:

@@ -5,7 +5,8 @@ files, what is left open chosen by the data, a fit, a verdict by a second record
 in the same way. *Wrong* is a
 model that may be committed and predicts the true torque of a clean fresh motion worse than the
 prior, in all or, by half, at a joint. Clean recordings tell how many good models are refused, and
-how many good sensors accused.
+how many good sensors accused. Counted are, too, summaries that do not say what no recording shows,
+and terms of still robots beyond their bounds, which an export refuses.
 
 Faults that leave no trace in the data are told apart. The robots are those of the package
 example-robot-data, without which nothing runs, and a SCARA.
@@ -33,13 +34,22 @@ for _library in ('OMP', 'OPENBLAS', 'MKL'):
 
 import numpy as np  # noqa: E402
 import yaml  # noqa: E402
-from _faults import FAULTS, PAIRS, STILL, TRACELESS  # noqa: E402
+from _faults import (  # noqa: E402
+    ANOTHER_ARM,
+    DESCRIBED,
+    FAULTS,
+    PAIRS,
+    STILL,
+    TRACELESS,
+    strongest,
+)
 from _plants import FOREIGN, ROBOTS, Plant, Recorded, published  # noqa: E402
 
 from sysid_ros.errors import SysidError  # noqa: E402
 from sysid_ros.estimation.fit_setup import FitSetup  # noqa: E402
 from sysid_ros.estimation.identification import Identification  # noqa: E402
 from sysid_ros.evaluation.study import Study  # noqa: E402
+from sysid_ros.robot.parameters import ParameterSet  # noqa: E402
 
 # A joint predicted so many times as badly as by the prior is wrong.
 _JOINT = 1.5
@@ -51,7 +61,12 @@ KNOWN = {f'{name}, known load': fault for name, fault in TRACELESS.items() if 'e
 # scale of all efforts, and that has no trace. The line above the figures has them as traced, too.
 WEIGHTLESS = {'two joints': tuple(name for name in FAULTS if name.startswith('clock'))}
 CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data}
-EVERY = CLEAN | FAULTS | PAIRS | STILL | TRACELESS | KNOWN
+EVERY = CLEAN | FAULTS | PAIRS | STILL | TRACELESS | KNOWN | dict.fromkeys(
+    DESCRIBED, CLEAN['clean'])
+# Seeds of other arms are so far from those of robots.
+_FAR = 10_000
+# What every summary says of faults without a trace, with and without a known load or weight.
+_UNSEEN = ('No recording shows a', 'No joint feels weight')
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,8 @@ class Outcome:
         committable: The verdict; False where the recording was refused.
         error: Its error on fresh motion in parts of the prior's, in all and at the worst joint.
         said: What speaks against it, or the refusal.
+        warned: Whether the summary says what no recording shows; None where there is no summary.
+        beyond: Joint terms above their bounds.
     """
 
     robot: str
@@ -73,6 +90,8 @@ class Outcome:
     committable: bool
     error: tuple[float, float]
     said: tuple[str, ...]
+    warned: bool | None = None
+    beyond: int = 0
 
     @property
     def wrong(self) -> bool:
@@ -105,6 +124,18 @@ def plant(robot: str, seed: int) -> tuple[Plant, tuple[Recorded, Recorded]]:
 
 
 @cache
+def another_arm(robot: str, seed: int) -> tuple[Recorded, Recorded]:
+    """Clean recordings of an arm of the same type, whose masses and frictions are its own."""
+    path = published(robot)
+    assert path is not None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / 'other.urdf'
+        file.write_text(Plant(path, _FAR + seed).prior)
+        other = Plant(file, _FAR + seed)
+    return other.recording(2 * seed), other.recording(2 * seed + 1)
+
+
+@cache
 def with_load(robot: str, seed: int) -> Recorded:
     """A clean recording of a robot with a load."""
     made, _ = plant(robot, seed)
@@ -116,14 +147,17 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
     warnings.simplefilter('ignore')
     robot, fault, seed = case
     made, clean = plant(robot, seed)
-    recorded = dict(zip(('training', 'validation'), clean, strict=True))
+    recordings = another_arm(robot, seed) if fault == ANOTHER_ARM else clean
+    recorded = dict(zip(('training', 'validation'), recordings, strict=True))
+    description = DESCRIBED[fault](
+        made.prior, made.joints[strongest(clean[0])]) if fault in DESCRIBED else made.prior
     if 'known load' in fault:
         recorded['loaded'] = with_load(robot, seed)
     with tempfile.TemporaryDirectory() as folder:
         for name, data in recorded.items():
             spoilt = EVERY[fault](data, np.random.default_rng([seed, len(name)]))
             _write(Path(folder), name, made, spoilt, 'loaded' in recorded)
-        (Path(folder) / 'robot.urdf').write_text(made.prior)
+        (Path(folder) / 'robot.urdf').write_text(description)
         try:
             training, validation = (
                 Identification.load(Path(folder) / f'{name}.yaml')
@@ -148,7 +182,16 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
     return Outcome(
         robot, fault, seed, judged.verdict.committable,
         (float(np.linalg.norm(errors[0]) / np.linalg.norm(errors[1])),
-         float(np.max(errors[0] / telling))), judged.verdict.reasons)
+         float(np.max(errors[0] / telling))), judged.verdict.reasons,
+        any(words in remark for words in _UNSEEN for remark in judged.verdict.remarks),
+        _beyond(judged.estimate.parameters))
+
+
+def _beyond(parameters: ParameterSet) -> int:
+    """Number of joint terms above their bounds."""
+    terms = slice(10 * len(parameters.bodies), None)
+    values, upper = parameters.values[terms], parameters.upper[terms]
+    return int(np.sum(values > upper + 1e-6 * np.maximum(np.abs(upper), 1.0)))
 
 
 def _write(folder: Path, name: str, made: Plant, data: Recorded, load: bool) -> None:
@@ -173,9 +216,9 @@ def tried(cases: list[tuple[str, str, int]], journal: Path | None) -> list[Outco
     outcomes: dict[tuple[str, str, int], Outcome] = {}
     if journal is not None and journal.exists():
         for line in journal.read_text().splitlines():
-            robot, fault, seed, committable, error, said = json.loads(line)
+            robot, fault, seed, committable, error, said, *more = json.loads(line)
             outcomes[robot, fault, seed] = Outcome(
-                robot, fault, seed, committable, tuple(error), tuple(said))
+                robot, fault, seed, committable, tuple(error), tuple(said), *more)
     missing = [case for case in cases if case not in outcomes]
     with multiprocessing.get_context('spawn').Pool(2) as pool:
         for one in pool.imap_unordered(fitted, missing):
@@ -203,6 +246,8 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
         ('traced faults: wrong', [one for one in outcomes if one.traced], TRACED,
          lambda one: one.wrong),
         ('pairs of traced faults: wrong', _among(outcomes, PAIRS), TRACED, lambda one: one.wrong),
+        ('wrong descriptions: wrong', _among(outcomes, DESCRIBED), TRACED,
+         lambda one: one.wrong),
         ('still robots: committed', _among(outcomes, STILL), 0.0, lambda one: one.committable),
         ('clean: refused', _among(outcomes, CLEAN), REFUSED, lambda one: not one.committable),
         ('clean: accused', _among(outcomes, CLEAN), ACCUSED, lambda one: one.accused),
@@ -210,6 +255,10 @@ def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
          lambda one: one.wrong),
         ('without a trace, known load: wrong', _among(outcomes, KNOWN), 0.0,
          lambda one: one.wrong),
+        ('still robots: with terms beyond their bounds', _among(outcomes, STILL), 0.0,
+         lambda one: one.beyond > 0),
+        ('summaries: silent on what no recording shows',
+         [one for one in outcomes if one.warned is not None], 0.0, lambda one: not one.warned),
         ('of all: crashes', outcomes, 0.0, lambda one: one.crashed),
     ):
         if those:
