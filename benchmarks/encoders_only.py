@@ -127,7 +127,7 @@ def covered(problem, solution, truth, estimate):
     """
     known = determined_parameters(problem, solution.information)
     equivalent = truth - (truth - solution.values)[known.held] @ known.combinations
-    error = (solution.values - equivalent)[known.kept]
+    error = (solution.values - equivalent)[known.mask]
     return np.abs(error) < 1.96 * np.sqrt(np.diag(estimate.base_covariance))
 
 

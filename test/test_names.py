@@ -19,6 +19,7 @@ EVERYWHERE = {
     'HandedOver': 'RevertedParameters',
     'Machine': 'MechanismArrays',
     'Makeup': 'ParameterMap',
+    'Reach': 'PieceSamples',
     'SimulatedLeastSquares': 'ShootingEstimator',
     'Sought': 'FreeParameters',
     'Stretch': 'Segment',
@@ -42,6 +43,7 @@ EVERYWHERE = {
     'look_around': 'evaluate_state',
     'makeup': 'parameter_map',
     'place_body': 'body_forward_kinematics',
+    'parameters_told': 'effective_parameters',
     'pick_rows': 'coupled_rows',
     'push_square': 'add_outer_product',
     'resting_place': 'neutral_configuration',
@@ -55,6 +57,7 @@ EVERYWHERE = {
     'told_apart': 'well_conditioned',
     'unbent': 'unbounded',
     'unsaid_load': 'undeclared_load',
+    'with_told_constants': 'with_weak_constants_fixed',
 }
 # Not names of functions, classes and modules; variables and settings may be called so.
 DEFINED = {
@@ -96,13 +99,17 @@ MECHANICS = {
     'stand': 'forward_kinematics',
     'weigh': 'mass_matrix_and_bias',
 }
+# Of rows and parameters.
+MASKS = {'kept': 'determined, inliers, or significant', 'told': 'determined, or shown'}
 FOLDERS = {
     'sysid_ros/mechanics/': MECHANICS | {
         'gather': 'project_to_joints', 'inwards': 'backward_pass',
         'outwards': 'forward_pass', 'swing': 'axis_second_rate', 'swirl': 'da_dv',
         'swung': 'what it is the product of'},
     'sysid_ros/estimation/': MECHANICS,
-    'sysid_ros/estimation/trajectory/': {
+    'sysid_ros/estimation/online/': MASKS,
+    'sysid_ros/estimation/regression/': MASKS,
+    'sysid_ros/estimation/trajectory/': MASKS | {
         'sought': 'free_parameters', 'stretch': 'segment', 'stretches': 'segments'},
 }
 # Buffers that kernels write into, such as TreeRoom and tree_room.
@@ -203,6 +210,7 @@ def test_names_are_those_of_the_field(path):
         ('sysid_ros/cli/fit.py', 'class FitRoom: ...', 'FitWorkspace'),
         ('sysid_ros/excitation/watchdog.py', 'x = 1', 'monitor'),
         ('sysid_ros/nodes/activation.py', 'def _look(self): ...', 'evaluate, check, or update'),
+        ('sysid_ros/estimation/regression/rows.py', 'told = size > 0.0', 'determined, or shown'),
         ('sysid_ros/mechanics/tree.py', 'gather(coupling, pairs)', 'project_to_joints'),
     ],
 )

@@ -60,9 +60,9 @@ def held_commands(drives: ActuatedModel, recording: Recording) -> HeldCommand:
     # Nothing is known before the last joint was told something for the first time.
     t = t[t >= max(stamps[0] for stamps, _ in tracks.values())]
     values = np.zeros((len(t), len(names)))
-    for joint, (stamps, told) in tracks.items():
+    for joint, (stamps, commands) in tracks.items():
         rows = np.searchsorted(stamps, t, side='right') - 1
-        values[:, names.index(joint)] = told[rows]
+        values[:, names.index(joint)] = commands[rows]
     return HeldCommand(t, values)
 
 
@@ -151,11 +151,11 @@ def _require_driven(drives: ActuatedModel, recording: Recording) -> None:
 
 def _without(channel: Channel, drives: ActuatedModel) -> Channel | None:
     """A channel of efforts without the joints whose torque comes from their commands."""
-    kept = [k for k, name in enumerate(channel.names) if name not in drives.actuators.names]
-    if not kept:
+    others = [k for k, name in enumerate(channel.names) if name not in drives.actuators.names]
+    if not others:
         return None
     return replace(
-        channel, names=tuple(channel.names[k] for k in kept), values=channel.values[:, kept])
+        channel, names=tuple(channel.names[k] for k in others), values=channel.values[:, others])
 
 
 def _torques(
@@ -350,12 +350,12 @@ def _times_the_links(rows: RegressionProblem, j: int) -> tuple[float, float, flo
     links = own[:, :bodies] @ rows.parameters.prior[:bodies]
     terms = own[:, bodies:][:, own[:, bodies:].any(axis=0)]
     basis = np.linalg.qr(terms / np.linalg.norm(terms, axis=0))[0]
-    told, made = (x - basis @ (basis.T @ x) for x in (links, rows.torque[usable, j]))
-    size, whole = float(told @ told), float(made @ made)
+    loads, made = (x - basis @ (basis.T @ x) for x in (links, rows.torque[usable, j]))
+    size, whole = float(loads @ loads), float(made @ made)
     if not (size > _SHOWN**2 * float(links @ links) and whole > 0.0):
         return 0.0, np.inf, 0.0
-    factor = float(told @ made) / size
-    left = made - factor * told
+    factor = float(loads @ made) / size
+    left = made - factor * loads
     total, count = correlated_squares([left[:, None]])
     deviation = float(np.sqrt(total / max(count, 1) / size))
     return factor, deviation, 1.0 - float(left @ left) / whole

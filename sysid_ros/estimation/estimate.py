@@ -173,9 +173,9 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if not self.status.ok:
-            told = (Knowledge.DATA, Knowledge.COMBINATION)
+            determined = (Knowledge.DATA, Knowledge.COMBINATION)
             object.__setattr__(self, 'knowledge', tuple(
-                Knowledge.UNSETTLED if entry in told else entry for entry in self.knowledge))
+                Knowledge.UNSETTLED if entry in determined else entry for entry in self.knowledge))
 
     @property
     def consistent(self) -> bool:
@@ -344,8 +344,8 @@ def _require_whole(estimate: Estimate) -> None:
         if found != allowed:
             raise ValueError(f'{name} has the shape {found} instead of {allowed}')
     known = np.isfinite(np.diag(covariance))
-    told = covariance[np.ix_(known, known)]
-    if not np.isfinite(told).all() or (np.diag(told) < 0.0).any():
+    finite = covariance[np.ix_(known, known)]
+    if not np.isfinite(finite).all() or (np.diag(finite) < 0.0).any():
         raise ValueError('base_covariance is no covariance')
 
 

@@ -148,8 +148,8 @@ class FitSetup:
             require_right_signs(findings, described, dataset.source)
             return findings
         # Scales are told by the description, which is what is wrong, says who only wants a warning.
-        told = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
-        return tuple(one for one in findings if one.kind not in told)
+        scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
+        return tuple(one for one in findings if one.kind not in scales)
 
     def parameters(self) -> ParameterSet:
         """Parameters with what is known of them, those the settings hold fixed among them.

@@ -316,9 +316,9 @@ class _Split:
         size = np.where(size > 0.0, size, 1.0)
         orthonormal, triangle = np.linalg.qr(rows / size)
         left, values, right = svd(triangle, full_matrices=False)
-        kept = values > _RANK_TOLERANCE * values.max(initial=0.0)
-        steps_of = (right[kept] / values[kept, None]).T / size[:, None]
-        return cls(orthonormal @ left[:, kept], steps_of, target)
+        independent = values > _RANK_TOLERANCE * values.max(initial=0.0)
+        steps_of = (right[independent] / values[independent, None]).T / size[:, None]
+        return cls(orthonormal @ left[:, independent], steps_of, target)
 
     def solve(
         self, columns: np.ndarray

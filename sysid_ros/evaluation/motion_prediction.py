@@ -105,9 +105,9 @@ class OpenLoop:
         robot = self.problem.model.robot
         for piece, motion in zip(pieces, self.run(values, pieces), strict=True):
             lost = np.isnan(motion.states).any()
-            for number, (reach, part) in enumerate(
-                    zip(piece.reaches, compare(robot, piece, motion), strict=True)):
-                found[piece.segment][number][reach.rows] = np.inf if lost else part.values
+            for number, (samples, part) in enumerate(
+                    zip(piece.samples, compare(robot, piece, motion), strict=True)):
+                found[piece.segment][number][samples.rows] = np.inf if lost else part.values
         return found
 
     def statistics(self, values: np.ndarray) -> ResidualStatistics:

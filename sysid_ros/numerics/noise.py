@@ -91,9 +91,9 @@ def effective_rows(residual: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """
     samples = len(residual)
     effective = np.maximum(usable.sum(axis=0), 1).astype(float)
-    for column, kept in enumerate(usable.T.astype(float)):
+    for column, mask in enumerate(usable.T.astype(float)):
         products = products_by_lag(squared_spectrum(residual[:, column]), samples)
-        pairs = np.round(products_by_lag(squared_spectrum(kept), samples))
+        pairs = np.round(products_by_lag(squared_spectrum(mask), samples))
         means = np.divide(products, pairs, out=np.zeros(samples), where=pairs > 0.0)
         effective[column] = max(effective[column] / correlation_time(means), 1.0)
     return effective

@@ -272,8 +272,8 @@ class ChangeDetector:
 
     def _close_block(self) -> None:
         place = self._blocks % len(self._score)
-        for kept, block in zip((self._information, self._score), self._block, strict=True):
-            kept[place] = block
+        for blocks, block in zip((self._information, self._score), self._block, strict=True):
+            blocks[place] = block
             block[:] = 0.0
         self._filled = 0
         self._blocks += 1

@@ -34,7 +34,7 @@ def free_constants(problem: TrajectoryProblem) -> np.ndarray:
     return np.flatnonzero(np.isin(problem.free, problem.actuated.columns[:-1]))
 
 
-def with_told_constants(
+def with_weak_constants_fixed(
     problem: TrajectoryProblem, found: TrajectorySolution
 ) -> TrajectoryProblem:
     """The problem with constants of actuators held that its data tell by half at best.
@@ -49,7 +49,7 @@ def with_told_constants(
     """
     problem, found = _with_scale_held(problem, found)
     known = determined_parameters(problem, found.information)
-    weak = _weak_constants(problem, found, known.kept.copy())
+    weak = _weak_constants(problem, found, known.mask.copy())
     if not weak:
         return problem
     said = ', '.join(f'{name} (± {100.0 * part:.0f} %)' for name, part in weak.items())
@@ -80,19 +80,19 @@ def _with_scale_held(
     held = next((name for name in names if together is not None and name in together), None)
     if held is None or together is None:
         return problem, found
-    kept = problem.free != problem.parameters.index(held)
-    found = replace(found, information=found.information[np.ix_(kept, kept)])
+    determined = problem.free != problem.parameters.index(held)
+    found = replace(found, information=found.information[np.ix_(determined, determined)])
     return _held(problem, (held,), common_factor_in_words(together, held)), found
 
 
 def _weak_constants(
-    problem: TrajectoryProblem, found: TrajectorySolution, kept: np.ndarray
+    problem: TrajectoryProblem, found: TrajectorySolution, determined: np.ndarray
 ) -> dict[str, float]:
     """Names of constants to hold, with their standard deviations in parts of their values."""
-    own = np.intersect1d(free_constants(problem), np.flatnonzero(kept))
-    variance, weak = _variance(problem, found, int(kept.sum())), {}
+    own = np.intersect1d(free_constants(problem), np.flatnonzero(determined))
+    variance, weak = _variance(problem, found, int(determined.sum())), {}
     while len(own):
-        chosen = np.flatnonzero(kept)
+        chosen = np.flatnonzero(determined)
         information = found.information[np.ix_(chosen, chosen)]
         scale = 1.0 / np.sqrt(np.diagonal(information))
         covariance = np.linalg.inv(information * np.outer(scale, scale))
@@ -103,7 +103,7 @@ def _weak_constants(
         if part[worst] <= _SHOWS:
             break
         weak[problem.parameters.names[problem.free[own[worst]]]] = float(part[worst])
-        kept[own[worst]] = False
+        determined[own[worst]] = False
         own = np.delete(own, worst)
     return weak
 

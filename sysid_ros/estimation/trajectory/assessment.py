@@ -44,7 +44,7 @@ def preference(names: tuple[str, ...]) -> list[int]:
 
 def lost_parameters(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
     """Whether torques would tell a free parameter and these data do not, shape ``(k,)``."""
-    return np.asarray(np.isin(problem.free, problem.base.independent) & ~known.kept)
+    return np.asarray(np.isin(problem.free, problem.base.independent) & ~known.mask)
 
 
 def determined_parameters(problem: TrajectoryProblem, information: np.ndarray) -> Determined:
@@ -136,11 +136,12 @@ def base_covariance(
         solution: Its solution, with information and scores.
         known: What its data determine, r combinations.
     """
-    kept = np.flatnonzero(known.kept)
-    if not len(kept):
+    indices = np.flatnonzero(known.mask)
+    if not len(indices):
         return np.zeros((0, 0))
     return sandwich(
-        solution.information[np.ix_(kept, kept)], solution.scores[:, kept], node_ranges(problem))
+        solution.information[np.ix_(indices, indices)], solution.scores[:, indices],
+        node_ranges(problem))
 
 
 def node_ranges(problem: TrajectoryProblem) -> list[tuple[int, int]]:
@@ -156,8 +157,8 @@ def _deviations_and_knowledge(
     size = step_sizes(problem)
     deviation = np.zeros(len(problem.parameters))
     knowledge = [Knowledge.FIXED] * len(problem.parameters)
-    kept = np.flatnonzero(known.kept)
-    for index, spread in zip(kept, np.sqrt(np.diagonal(covariance)), strict=True):
+    indices = np.flatnonzero(known.mask)
+    for index, spread in zip(indices, np.sqrt(np.diagonal(covariance)), strict=True):
         deviation[problem.free[index]] = spread
         knowledge[problem.free[index]] = Knowledge.DATA
     for combination, held in enumerate(known.held):
@@ -180,23 +181,23 @@ def grouping(problem: TrajectoryProblem, known: Determined) -> np.ndarray:
     # What no motion tells is known exactly, what these data do not, to rounding.
     base = problem.base.matrix[:, problem.free]
     row = {int(own): k for k, own in enumerate(problem.base.independent)}
-    matrix = base[[row[problem.free[k]] for k in np.flatnonzero(known.kept)]]
+    matrix = base[[row[problem.free[k]] for k in np.flatnonzero(known.mask)]]
     for held, moved in zip(known.held, known.combinations, strict=True):
         if problem.free[held] in row:
-            matrix = matrix - np.outer(moved[known.kept], base[row[problem.free[held]]])
+            matrix = matrix - np.outer(moved[known.mask], base[row[problem.free[held]]])
     return np.asarray(matrix)
 
 
 def _equations(problem: TrajectoryProblem, known: Determined) -> tuple[str, ...]:
     """Each base parameter in words, its own parameter first."""
     names = tuple(problem.parameters.names[k] for k in problem.free)
-    size, kept = step_sizes(problem), np.flatnonzero(known.kept)
+    size, indices = step_sizes(problem), np.flatnonzero(known.mask)
     rows = grouping(problem, known)
     # What is too small to matter is rounding.
-    rows[np.abs(rows) * size < _SHARE * size[kept][:, None]] = 0.0
+    rows[np.abs(rows) * size < _SHARE * size[indices][:, None]] = 0.0
     return tuple(
         combination_in_words(row, names, first=int(own))
-        for row, own in zip(rows, kept, strict=True))
+        for row, own in zip(rows, indices, strict=True))
 
 
 def _lost(problem: TrajectoryProblem, known: Determined) -> list[list[str]]:

@@ -164,8 +164,8 @@ class CollocationEstimator(TrajectoryLeastSquares):
         if self.process_noise is None:
             _, renewed, change, words = super()._renewed(problem, found)
             return self, renewed, change, words
-        kept = determined_parameters(problem, found.information).kept
-        renewed, noise, change, words = renewed_levels(*self._there(problem, found), kept)
+        determined = determined_parameters(problem, found.information).mask
+        renewed, noise, change, words = renewed_levels(*self._there(problem, found), determined)
         renewed = replace(renewed, parameters=problem.parameters)
         joints = problem.model.robot.joint_names
         levels = dict(zip(joints, noise.tolist(), strict=True))
@@ -245,9 +245,9 @@ class CollocationEstimator(TrajectoryLeastSquares):
             raise EstimationError(
                 'the data do not determine the motion',
                 where=problem.provenance.get('source'), fix='Observe the position of every joint')
-        kept = np.flatnonzero(determined_parameters(problem, found.information).kept)
-        slope = (with_errors.corner - without.corner)[kept, -1]
-        return np.linalg.solve(with_errors.information[np.ix_(kept, kept)], slope)
+        determined = np.flatnonzero(determined_parameters(problem, found.information).mask)
+        slope = (with_errors.corner - without.corner)[determined, -1]
+        return np.linalg.solve(with_errors.information[np.ix_(determined, determined)], slope)
 
     def _there(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -298,9 +298,9 @@ class CollocationEstimator(TrajectoryLeastSquares):
             raise EstimationError(
                 'the data do not determine the motion',
                 where=problem.provenance.get('source'), fix='Observe the position of every joint')
-        kept = np.flatnonzero(determined_parameters(problem, eliminated.information).kept)
+        determined = np.flatnonzero(determined_parameters(problem, eliminated.information).mask)
         parameters = np.zeros_like(eliminated.information)
-        known = np.ix_(kept, kept)
+        known = np.ix_(determined, determined)
         parameters[known] = np.linalg.inv(eliminated.information[known])
         covariances = eliminated.state_covariances(parameters)
         return tuple(np.split(covariances, chain.first_nodes[1:-1]))

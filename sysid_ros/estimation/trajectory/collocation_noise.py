@@ -60,7 +60,7 @@ class _Groups:
 
 
 def renewed_levels(
-    chain: Collocation, states: np.ndarray, values: np.ndarray, kept: np.ndarray
+    chain: Collocation, states: np.ndarray, values: np.ndarray, determined: np.ndarray
 ) -> tuple[TrajectoryProblem, np.ndarray, float, tuple[str, ...]]:
     """Levels of all noise as a fit with process noise shows them, alike in all segments.
 
@@ -68,7 +68,7 @@ def renewed_levels(
         chain: The problem as it was solved, with process noise.
         states: The solution's states, shape ``(N, 2 n)``.
         values: Its free parameters, shape ``(k,)``.
-        kept: Mask of those that the data determine.
+        determined: Mask of those that the data determine.
 
     Returns:
         The problem with the sensors' levels, the process noise of each joint, the largest
@@ -78,7 +78,7 @@ def renewed_levels(
         EstimationError: The data do not determine the motion.
     """
     problem, groups = chain.problem, _Groups.of(chain.problem)
-    indices, joints = np.flatnonzero(kept), len(problem.model.robot.joint_names)
+    indices, joints = np.flatnonzero(determined), len(problem.model.robot.joint_names)
     parts = tuple(
         restricted(part.reweighted(), chain.space.dimension, indices)
         for part in chain.residuals(states, values))
@@ -92,7 +92,7 @@ def renewed_levels(
     segments = tuple(_weighed(segment, groups, found) for segment in problem.segments)
     renewed = replace(problem, segments=segments)
     # No level has to be found far better than it is known.
-    known = np.where(found.told & np.isfinite(found.deviation), _KNOWN * found.deviation, 0.0)
+    known = np.where(found.shown & np.isfinite(found.deviation), _KNOWN * found.deviation, 0.0)
     change = float(np.max(np.abs(found.ratio - 1.0) / np.maximum(known, 1.0)))
     return renewed, noise, change, _words(renewed, groups, noise, found)
 
@@ -130,12 +130,12 @@ def _words(
         for k, (joint, kind, level) in enumerate(zip(
             robot.joint_names, robot.joint_types, noise, strict=True)))
     words.append(f'Process noise: {", ".join(said)}.')
-    words.append(_RANDOM if found.told[groups.joints:].any() else HIDDEN)
+    words.append(_RANDOM if found.shown[groups.joints:].any() else HIDDEN)
     return tuple(words)
 
 
 def _said(level: float, group: int, found: Levels) -> str:
-    if not found.told[group]:
+    if not found.shown[group]:
         return f'too little to show (taken as {level:.2g}, the least that would)'
     if not found.deviation[group] <= _VAGUE:
         return f'{level:.2g} (hardly told)'

@@ -90,10 +90,10 @@ class ConsistencyRounds:
 
         Friction that has vanished there no longer tells the shape of its curve.
         """
-        kept = self.known.kept
+        mask = self.known.mask
         known = determined_parameters(
-            self.problem, np.where(np.outer(kept, kept), here.information, 0.0))
-        return self.known if np.array_equal(known.kept, kept) else known
+            self.problem, np.where(np.outer(mask, mask), here.information, 0.0))
+        return self.known if np.array_equal(known.mask, mask) else known
 
     def _run(self, found: TrajectorySolution, here: TrajectorySolution) -> TrajectorySolution:
         """Rounds from a fit and what is known there."""
@@ -129,9 +129,9 @@ class ConsistencyRounds:
 
     def _quadratic(self, here: TrajectorySolution, matrix: np.ndarray) -> QuadraticModel:
         """The cost near some values, states adapted, by what the data determine."""
-        kept = self.known.kept
+        mask = self.known.mask
         return QuadraticModel(
-            matrix, here.information[np.ix_(kept, kept)], here.scores.sum(axis=0)[kept])
+            matrix, here.information[np.ix_(mask, mask)], here.scores.sum(axis=0)[mask])
 
     def _is_settled(
         self, here: TrajectorySolution, quadratic: QuadraticModel, moved: np.ndarray,

@@ -77,8 +77,8 @@ def friction_law_error(
     if not found.status.ok:
         return None
     smoother = with_smoother_friction(problem, _PART)
-    kept = np.flatnonzero(determined_parameters(problem, found.information).kept)
-    if smoother is None or not len(kept):
+    determined = np.flatnonzero(determined_parameters(problem, found.information).mask)
+    if smoother is None or not len(determined):
         return None
     try:
         # Both with the noise that the problem names, which the search may have found to be another.
@@ -86,13 +86,13 @@ def friction_law_error(
             at(each.with_values(found.values), found) for each in (problem, smoother))
     except EstimationError:
         return None
-    changes = (other.scores - here.scores)[:, kept]
-    information = other.information[np.ix_(kept, kept)]
+    changes = (other.scores - here.scores)[:, determined]
+    information = other.information[np.ix_(determined, determined)]
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
     dry = scale * np.linalg.lstsq(
         information * np.outer(scale, scale), scale * changes.sum(axis=0), rcond=None)[0]
     scatter = sandwich(
-        here.information[np.ix_(kept, kept)], changes, node_ranges(problem))
+        here.information[np.ix_(determined, determined)], changes, node_ranges(problem))
     return FrictionLawError(dry, _SAFETY**2 * (np.outer(dry, dry) + scatter))
 
 
@@ -115,7 +115,8 @@ def with_dry_friction(
     if error is None or problem.actuated is None or problem.frees_bodies:
         return estimate
     names, bounds = problem.parameters.names, problem.parameters
-    kept = problem.free[determined_parameters(problem, found.information).kept]
-    values = np.clip(found.values[kept] + error.dry, bounds.lower[kept], bounds.upper[kept])
-    dry = {names[k]: float(value) for k, value in zip(kept, values, strict=True)}
+    determined = problem.free[determined_parameters(problem, found.information).mask]
+    values = np.clip(
+        found.values[determined] + error.dry, bounds.lower[determined], bounds.upper[determined])
+    dry = {names[k]: float(value) for k, value in zip(determined, values, strict=True)}
     return replace(estimate, provenance={**estimate.provenance, DRY_FRICTION: dry})

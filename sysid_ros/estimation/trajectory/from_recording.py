@@ -226,12 +226,12 @@ def _noise(track: Track, given: _PerJoint, where: str) -> float:
                 'noise is not above zero', where=where, found=given,
                 fix='Leave it out to have it told from the samples')
         return float(given)
-    told = max(sample_noise(track.values), _ROUNDED * (resolution(track.values) or 0.0))
-    if told == 0.0:
+    level = max(sample_noise(track.values), _ROUNDED * (resolution(track.values) or 0.0))
+    if level == 0.0:
         raise RecordingError(
             f'the {track.quantity} of joint {track.joint!r} never changes from sample to sample, '
             'so that its noise cannot be told', fix=f'Give {where}, or let the joint move')
-    return told
+    return level
 
 
 def _check_step(step: float, positions: Sequence[Track], recording: Recording) -> None:

@@ -41,10 +41,10 @@ def local_state(robot: RobotModel, segment: Segment, time: float) -> np.ndarray:
         systems = [_linear(robot, observation, time, coefficients) for observation in near]
         right = np.concatenate([system[0] for system in systems])
         rows = np.concatenate([system[1] for system in systems])
-        kept = np.isfinite(right)
-        if not kept.any():
+        measured = np.isfinite(right)
+        if not measured.any():
             break
-        step = np.linalg.lstsq(rows[kept], right[kept], rcond=_UNMEASURED)[0]
+        step = np.linalg.lstsq(rows[measured], right[measured], rcond=_UNMEASURED)[0]
         coefficients = coefficients + step.reshape(coefficients.shape)
         if np.linalg.norm(step) <= _SETTLED * np.linalg.norm(coefficients):
             break

@@ -40,12 +40,12 @@ class Levels:
 
     Attributes:
         ratio: Of what was found to what was given, shape ``(g,)``.
-        told: Whether a level shows; where it does not, any below ``ratio`` fits as well.
-        deviation: Relative standard deviation of each level, infinite where it is not told.
+        shown: Whether a level shows; where it does not, any below ``ratio`` fits as well.
+        deviation: Relative standard deviation of each level, infinite where it does not show.
     """
 
     ratio: np.ndarray
-    told: np.ndarray
+    shown: np.ndarray
     deviation: np.ndarray
 
 
@@ -122,35 +122,35 @@ class GroupedResiduals:
             np.add.at(left, group, np.sum(1.0 - eliminated.leverages(part, covariance), axis=0))
         return squares, left
 
-    def _polished(self, ratio: np.ndarray, told: np.ndarray) -> Levels:
+    def _polished(self, ratio: np.ndarray, shown: np.ndarray) -> Levels:
         """The levels after some steps of Newton's method, and how well they are known."""
-        deviation, shown = np.full(self.count, np.inf), np.flatnonzero(told)
-        curvature = self._curvature(ratio, shown)
-        if not len(shown) or not np.linalg.eigvalsh(curvature)[0] > 0.0:
-            return Levels(ratio, told, deviation)
+        deviation, indices = np.full(self.count, np.inf), np.flatnonzero(shown)
+        curvature = self._curvature(ratio, indices)
+        if not len(indices) or not np.linalg.eigvalsh(curvature)[0] > 0.0:
+            return Levels(ratio, shown, deviation)
         covariance = np.linalg.inv(curvature)
         for _ in range(_STEPS):
-            step = covariance @ self._slope(ratio)[shown]
+            step = covariance @ self._slope(ratio)[indices]
             if np.max(np.abs(step)) > _LONGEST:
                 break
             ratio = ratio.copy()
-            ratio[shown] *= np.exp(0.5 * step)
-        deviation[shown] = 0.5 * np.sqrt(np.diagonal(covariance))
-        return Levels(ratio, told, deviation)
+            ratio[indices] *= np.exp(0.5 * step)
+        deviation[indices] = 0.5 * np.sqrt(np.diagonal(covariance))
+        return Levels(ratio, shown, deviation)
 
     def _slope(self, ratio: np.ndarray) -> np.ndarray:
         """Derivative of the restricted likelihood by the logarithms of variances, ``(g,)``."""
         squares, left = self.squares_and_redundancy(ratio)
         return np.asarray(0.5 * (squares - left))
 
-    def _curvature(self, ratio: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    def _curvature(self, ratio: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Minus its second derivatives by those of some groups."""
-        curvature = np.empty((len(shown), len(shown)))
-        for column, group in enumerate(shown):
+        curvature = np.empty((len(indices), len(indices)))
+        for column, group in enumerate(indices):
             before, after = ratio.copy(), ratio.copy()
             before[group] *= np.exp(-0.25 * _APART)
             after[group] *= np.exp(0.25 * _APART)
-            curvature[:, column] = (self._slope(before) - self._slope(after))[shown] / _APART
+            curvature[:, column] = (self._slope(before) - self._slope(after))[indices] / _APART
         return 0.5 * (curvature + curvature.T)
 
 
@@ -161,14 +161,16 @@ def _change(part: Residuals, states: np.ndarray, parameters: np.ndarray) -> np.n
     return np.asarray((part.rows[:, :, :-1] @ np.hstack(steps)[:, :, None])[:, :, 0])
 
 
-def restricted(part: Residuals, dimension: int, kept: Sequence[int] | np.ndarray) -> Residuals:
+def restricted(
+    part: Residuals, dimension: int, parameters: Sequence[int] | np.ndarray
+) -> Residuals:
     """Residuals of which only some parameters are moved.
 
     Args:
         part: The residuals.
         dimension: Numbers of a state's step.
-        kept: The parameters.
+        parameters: Indices of these.
     """
     first = (1 + part.pairs) * dimension
-    columns = np.concatenate([np.arange(first), first + np.asarray(kept, dtype=int), [-1]])
+    columns = np.concatenate([np.arange(first), first + np.asarray(parameters, dtype=int), [-1]])
     return Residuals(part.nodes, np.take(part.rows, columns, axis=2), part.pairs)

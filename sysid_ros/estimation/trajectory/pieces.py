@@ -20,7 +20,7 @@ _AT_NODE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class PieceSamples:
     """The samples of one observation that lie in a piece.
 
     Attributes:
@@ -50,7 +50,7 @@ class Piece:
         last: Its node that the piece ends at.
         torque: Joint torques at the nodes, shape ``(N + 1, n)``.
         step: Time from node to node in [s].
-        reaches: One for every observation of the segment.
+        samples: Those of every observation of the segment that lie in the piece.
         commands: What actuators were told.
         begin: Time of the first node in [s], on the clock of the commands.
     """
@@ -60,7 +60,7 @@ class Piece:
     last: int
     torque: np.ndarray
     step: float
-    reaches: tuple[Reach, ...]
+    samples: tuple[PieceSamples, ...]
     commands: HeldCommand | None = None
     begin: float = 0.0
 
@@ -70,7 +70,7 @@ class Piece:
 
 
 class Residuals(NamedTuple):
-    """Of the samples of one reach.
+    """Of the samples of one observation.
 
     Attributes:
         values: Measured less predicted in the sensor's units, NaN where nothing was measured,
@@ -114,11 +114,11 @@ def piece_bounds(segment: Segment, horizon: float | None) -> np.ndarray:
 
 
 def _piece(segment: Segment, index: int, first: int, last: int) -> Piece:
-    reaches = tuple(
-        _reach(observation, segment, first, last) for observation in segment.observations)
+    samples = tuple(
+        _samples_of(observation, segment, first, last) for observation in segment.observations)
     torque = np.ascontiguousarray(segment.torque[first:last + 1], dtype=float)
     return Piece(
-        index, first, last, torque, segment.step, reaches, segment.commands,
+        index, first, last, torque, segment.step, samples, segment.commands,
         float(segment.t[first]))
 
 
@@ -145,10 +145,10 @@ def samples_inside(
     return rows, place[rows] - first
 
 
-def _reach(observation: Observation, segment: Segment, first: int, last: int) -> Reach:
+def _samples_of(observation: Observation, segment: Segment, first: int, last: int) -> PieceSamples:
     rows, place = samples_inside(observation, segment, first, last)
     nodes = np.clip(np.floor(place).astype(int), 0, last - first)
-    return Reach(
+    return PieceSamples(
         observation.sensor, observation.values[rows], observation.sigma, rows, nodes,
         place - nodes)
 
@@ -161,40 +161,40 @@ def compare(robot: RobotModel, piece: Piece, motion: SimulatedMotion) -> tuple[R
         piece: What was measured.
         motion: What was simulated of it.
     """
-    return tuple(_compare(robot, reach, motion, piece.step) for reach in piece.reaches)
+    return tuple(_compare(robot, samples, motion, piece.step) for samples in piece.samples)
 
 
 def _compare(
-    robot: RobotModel, reach: Reach, motion: SimulatedMotion, step: float
+    robot: RobotModel, samples: PieceSamples, motion: SimulatedMotion, step: float
 ) -> Residuals:
-    states, slopes = _between(reach, motion, step)
-    needed = states[:, 2] if reach.sensor.needs_acceleration else None
-    reading = reach.sensor.read(robot, states[:, 0], states[:, 1], needed)
+    states, slopes = _between(samples, motion, step)
+    needed = states[:, 2] if samples.sensor.needs_acceleration else None
+    reading = samples.sensor.read(robot, states[:, 0], states[:, 1], needed)
     jacobian = np.zeros((*reading.value.shape, slopes.shape[-1]))
     parts = (reading.by_position, reading.by_velocity, reading.by_acceleration)
     for k, part in enumerate(parts):
         if part is not None and np.any(part):
             jacobian += part @ slopes[:, k]
-    values = reach.values - reading.value
-    missing = np.isnan(reach.values)
-    jacobian /= reach.sigma[:, None]
+    values = samples.values - reading.value
+    missing = np.isnan(samples.values)
+    jacobian /= samples.sigma[:, None]
     jacobian[missing] = 0.0
-    weighted = np.where(missing, 0.0, values / reach.sigma)
+    weighted = np.where(missing, 0.0, values / samples.sigma)
     return Residuals(values, weighted, jacobian)
 
 
 def _between(
-    reach: Reach, motion: SimulatedMotion, step: float
+    samples: PieceSamples, motion: SimulatedMotion, step: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """States at samples and their derivatives; between nodes by cubic Hermite polynomials.
 
     Positions go through positions and velocities of the nodes, velocities through velocities
     and accelerations; accelerations are the slope of the latter.
     """
-    if not reach.parts.any():
-        return motion.states[reach.nodes], motion.slopes[reach.nodes]
-    nodes = np.minimum(reach.nodes, len(motion.states) - 2)
-    weights = _hermite(reach.parts + reach.nodes - nodes, step)
+    if not samples.parts.any():
+        return motion.states[samples.nodes], motion.slopes[samples.nodes]
+    nodes = np.minimum(samples.nodes, len(motion.states) - 2)
+    weights = _hermite(samples.parts + samples.nodes - nodes, step)
     states, slopes = (
         np.einsum('Kabc,Kbc...->Ka...', weights, np.stack([x[nodes], x[nodes + 1]], axis=1))
         for x in motion)

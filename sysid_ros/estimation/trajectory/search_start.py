@@ -103,7 +103,7 @@ def _regressed(method: Method, problem: TrajectoryProblem) -> SearchStart | None
         if not lost.any():
             return start
         # What these data do not tell stays at the prior, and all else goes with that.
-        kept = problem.with_fixed(np.flatnonzero(lost))
-        return SearchStart.of(method, problem.with_values(regression_start(kept)), None)
+        reduced = problem.with_fixed(np.flatnonzero(lost))
+        return SearchStart.of(method, problem.with_values(regression_start(reduced)), None)
     except EstimationError:
         return None

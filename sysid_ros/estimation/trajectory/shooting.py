@@ -247,8 +247,8 @@ class _Segments:
         self.lower, self.upper = (
             bound[self.free] for bound in (problem.parameters.lower, problem.parameters.upper))
         squares = sum(
-            float(np.nansum((reach.values / reach.sigma) ** 2))
-            for piece in self._pieces for reach in piece.reaches)
+            float(np.nansum((samples.values / samples.sigma) ** 2))
+            for piece in self._pieces for samples in piece.samples)
         self.exact = 0.5 * _EXACT**2 * squares
 
     def first(self) -> _Point:
@@ -319,11 +319,11 @@ class _Segments:
             nodes = slice(piece.first, piece.last + 1)
             positions[piece.segment][nodes] = motion.states[:, 0]
             velocities[piece.segment][nodes] = motion.states[:, 1]
-            for number, (reach, part) in enumerate(
-                    zip(piece.reaches, point.residuals[k], strict=True)):
-                residuals[piece.segment][number][reach.rows] = part.values
+            for number, (samples, part) in enumerate(
+                    zip(piece.samples, point.residuals[k], strict=True)):
+                residuals[piece.segment][number][samples.rows] = part.values
                 np.add.at(
-                    scores[piece.segment], piece.first + reach.nodes, self._score(point, part, k))
+                    scores[piece.segment], piece.first + samples.nodes, self._score(point, part, k))
         return TrajectorySolution(
             point.values, status, log, positions, velocities, residuals,
             point.equations.reduced, np.concatenate(scores))

@@ -125,8 +125,8 @@ def _rows(robot: RobotModel, segment: Segment) -> list[_Row]:
 
 
 def _require_observed(robot: RobotModel, rows: list[_Row], segment: Segment) -> None:
-    told = [row.weights for row in rows if row.order == 0 and len(row.t) > 1]
-    matrix = np.array(told).reshape(-1, len(robot.joint_names))
+    measured = [row.weights for row in rows if row.order == 0 and len(row.t) > 1]
+    matrix = np.array(measured).reshape(-1, len(robot.joint_names))
     _, sizes, axes = svd(matrix)
     rank = int((sizes > 1e-9 * sizes.max(initial=1.0)).sum())
     # Motion along these directions changes no encoder.
@@ -136,7 +136,7 @@ def _require_observed(robot: RobotModel, rows: list[_Row], segment: Segment) -> 
                  if is_hidden]
         raise EstimationError(
             'encoders do not tell the positions of all joints', where=', '.join(names),
-            found=f'{len(told)} of {len(robot.joint_names)} positions or combinations, from '
+            found=f'{len(measured)} of {len(robot.joint_names)} positions or combinations, from '
             f'{segment.t[0]:.4g} s to {segment.t[-1]:.4g} s',
             fix='Record these joints, or begin the solver at states of your own')
 

@@ -19,18 +19,18 @@ class Determined:
     """Which of k parameters the data determine, if those that they do not are held.
 
     Attributes:
-        kept: Mask of the parameters that are determined then, shape ``(k,)``.
+        mask: Mask of the parameters that are determined then, shape ``(k,)``.
         combinations: For each one that is held, how all parameters move together unseen, in
             their own units and with one for itself, shape ``(k - r, k)``.
     """
 
-    kept: np.ndarray
+    mask: np.ndarray
     combinations: np.ndarray
 
     @property
     def held(self) -> np.ndarray:
         """Indices of those that are held, shape ``(k - r,)``."""
-        return np.flatnonzero(~self.kept)
+        return np.flatnonzero(~self.mask)
 
     def partners(self, combination: int, size: np.ndarray) -> np.ndarray:
         """Indices of the parameters that move together, the one that is held among them.
@@ -48,30 +48,31 @@ def determined(information: np.ndarray, order: Sequence[int]) -> Determined:
 
     Args:
         information: Of the parameters, shape ``(k, k)``.
-        order: The parameters that may be kept, those first that are to be if there is a choice.
+        order: The parameters that may be determined, those first that are to be if there is a
+            choice.
 
     Returns:
-        The kept ones, and what moves unseen.
+        The determined ones, and what moves unseen.
     """
     curvature = np.diagonal(information)
     scale = np.where(curvature > 0.0, 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0)), 0.0)
     scaled = information * np.outer(scale, scale)
-    kept: list[int] = []
+    chosen: list[int] = []
     for index in order:
         own = scaled[index, index]
-        if own > 0.0 and kept:
-            shared = scaled[np.ix_(kept, [index])]
-            own -= (shared.T @ np.linalg.solve(scaled[np.ix_(kept, kept)], shared)).item()
+        if own > 0.0 and chosen:
+            shared = scaled[np.ix_(chosen, [index])]
+            own -= (shared.T @ np.linalg.solve(scaled[np.ix_(chosen, chosen)], shared)).item()
         if own > _NOTHING:
-            kept.append(index)
+            chosen.append(index)
     mask = np.zeros(len(information), dtype=bool)
-    mask[kept] = True
+    mask[chosen] = True
     combinations = []
     for index in np.flatnonzero(~mask).tolist():
         moved = np.zeros(len(information))
         moved[index] = 1.0
-        if kept and scale[index] > 0.0:
-            found = np.linalg.solve(scaled[np.ix_(kept, kept)], scaled[kept, index])
-            moved[kept] = -found * scale[kept] / scale[index]
+        if chosen and scale[index] > 0.0:
+            found = np.linalg.solve(scaled[np.ix_(chosen, chosen)], scaled[chosen, index])
+            moved[chosen] = -found * scale[chosen] / scale[index]
         combinations.append(moved)
     return Determined(mask, np.reshape(combinations, (-1, len(information))))

@@ -314,9 +314,9 @@ class Designer:
 
     def _descend(self, start: np.ndarray) -> np.ndarray:
         objective = self.objective(self._grid_size())
-        told = objective.parameters_told(start)
+        effective = objective.effective_parameters(start)
         stages: list[tuple[Criterion, float, float]]
-        stages = [(determinant, told * strength, near) for strength, near in _BROAD]
+        stages = [(determinant, effective * strength, near) for strength, near in _BROAD]
         if objective.criterion is not determinant:
             stages += [(objective.criterion, strength, near) for strength, near in _NARROW]
         x = start

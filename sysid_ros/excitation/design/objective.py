@@ -85,7 +85,7 @@ class DesignObjective:
             return np.inf
         return self.criterion(information, self.information.steps)[0]
 
-    def parameters_told(self, coefficients: np.ndarray) -> float:
+    def effective_parameters(self, coefficients: np.ndarray) -> float:
         r"""Base parameters that a motion tells beside what is known, as a number.
 
         It is :math:`\operatorname{tr}(F^{-1} (F - F_0))`: by so much :math:`\log\det F` grows

@@ -77,9 +77,9 @@ def test_rounds_that_jump_to_and_fro_are_halved_until_they_settle(bends):
     problem, _, _ = made.swinging()
     start = CollocationEstimator().at(problem, None)
     known = determined_parameters(problem, start.information)
-    index = int(problem.free[np.flatnonzero(known.kept)[-1]])
+    index = int(problem.free[np.flatnonzero(known.mask)[-1]])
     values = start.values.copy()
-    deviation = 1.0 / np.sqrt(start.information[np.flatnonzero(known.kept)[-1]].max())
+    deviation = 1.0 / np.sqrt(start.information[np.flatnonzero(known.mask)[-1]].max())
     values[index] += 5.0 * deviation
     rounds = ConsistencyRounds(Overshooting(bends, start), problem, known, SearchLog(100))
     found = rounds.run(replace(start, values=values))
@@ -106,7 +106,7 @@ def test_what_nothing_tells_where_the_search_ended_is_held_there():
     known = determined_parameters(problem, start.information)
     index = problem.parameters.index('swing.coulomb_friction')
     lost = int(np.flatnonzero(problem.free == index)[0])
-    assert known.kept[lost]
+    assert known.mask[lost]
     values = start.values.copy()
     values[index] *= 3.0
     rounds = ConsistencyRounds(

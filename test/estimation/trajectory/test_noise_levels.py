@@ -74,7 +74,7 @@ def test_levels_are_those_of_the_largest_restricted_likelihood(seed):
     best = minimize(
         minus_likelihood, np.zeros(3), args=arrays, method='BFGS', options={'gtol': 1e-9})
     found = grouped.levels()
-    assert found.told.all()
+    assert found.shown.all()
     np.testing.assert_allclose(found.ratio, np.exp(0.5 * best.x), rtol=1e-6)
     hessian = approx_fprime(
         best.x, lambda x: approx_fprime(x, minus_likelihood, 1e-5, *arrays), 1e-4)
@@ -92,7 +92,7 @@ def test_levels_do_not_depend_on_the_first_guess(guess):
         NODES, DIMENSION, (part, Residuals(between.nodes, between.rows / guess, True)),
         grouped.groups, -FREE, FREE)
     found = guessed.levels()
-    assert found.told.all()
+    assert found.shown.all()
     np.testing.assert_allclose(found.ratio * [1.0, guess, guess], right.ratio, rtol=1e-4)
 
 
@@ -101,7 +101,7 @@ def test_a_level_that_does_not_show_is_said_not_to(seed):
     # Residuals that are zero: in these three cases the likelihood is largest at no noise at all.
     grouped = chain(seed, (1.0, 0.0, 1.0))
     found = grouped.levels()
-    np.testing.assert_array_equal(found.told, [True, False, True])
+    np.testing.assert_array_equal(found.shown, [True, False, True])
     assert found.deviation[1] == np.inf and np.isfinite(found.deviation[[0, 2]]).all()
     # It is where it would have one degree of freedom, however it began.
     _, left = grouped.squares_and_redundancy(found.ratio)

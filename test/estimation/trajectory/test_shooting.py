@@ -199,7 +199,7 @@ def test_pieces_share_no_sample_and_lose_none():
     problem, _ = pendulum(count=1)
     pieces = cut(problem.segments, 0.4)
     assert [piece.first for piece in pieces[1:]] == [piece.last for piece in pieces[:-1]]
-    rows = np.concatenate([np.arange(150)[piece.reaches[0].rows] for piece in pieces])
+    rows = np.concatenate([np.arange(150)[piece.samples[0].rows] for piece in pieces])
     np.testing.assert_array_equal(rows, np.arange(150))
     assert max(piece.last - piece.first for piece in pieces) <= 40
 

@@ -231,10 +231,10 @@ def test_information_that_is_lost_on_the_way_is_no_crash_but_a_fit_that_ended_ea
     problem, truth, _ = made.swinging(fixed=('rod.inertia_yy',))
     solution = CollocationEstimator(prior_strength=None).solve(problem)
     known = determined_parameters(problem, solution.information)
-    kept = np.flatnonzero(known.kept)
-    information = solution.information[np.ix_(kept, kept)].copy()
+    determined = np.flatnonzero(known.mask)
+    information = solution.information[np.ix_(determined, determined)].copy()
     information[0], information[:, 0] = 0.0, 0.0
     values, status = consistent_values(
         problem, truth, QuadraticModel(
-            grouping(problem, known), information, np.zeros(len(kept))), 0.1)
+            grouping(problem, known), information, np.zeros(len(determined))), 0.1)
     assert status is Status.INACCURATE and values is truth

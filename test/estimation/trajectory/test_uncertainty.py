@@ -12,7 +12,7 @@ def test_what_moves_unseen_is_found_in_any_units(rng):
     rows = rng.normal(size=(40, 3)) * [1e-3, 1.0, 1e4]
     together = np.column_stack([rows, 2.0 * rows[:, 0] - 3e-3 * rows[:, 1], np.zeros(40)])
     found = determined(together.T @ together, range(5))
-    assert found.kept.tolist() == [True, True, True, False, False]
+    assert found.mask.tolist() == [True, True, True, False, False]
     assert found.held.tolist() == [3, 4]
     np.testing.assert_allclose(together @ found.combinations.T, 0.0, atol=1e-9)
     np.testing.assert_allclose(found.combinations[0], [-2.0, 3e-3, 0.0, 1.0, 0.0], atol=1e-9)

@@ -264,9 +264,9 @@ class Recursion(RecursivePosterior):
             EstimationError: The state is damaged, or belongs to other settings.
         """
         try:
-            with np.load(io.BytesIO(state), allow_pickle=False) as kept:
-                key = str(kept['key'])
-                arrays = [np.ascontiguousarray(kept[name]) for name in State._fields]
+            with np.load(io.BytesIO(state), allow_pickle=False) as saved:
+                key = str(saved['key'])
+                arrays = [np.ascontiguousarray(saved[name]) for name in State._fields]
         except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise EstimationError(f'the state cannot be read: {error!r}') from error
         if key != self._key:

@@ -82,8 +82,8 @@ def _in_parameters(allowed: FeasibleSet, scale: np.ndarray) -> np.ndarray:
     """Inequalities of the prior's steps as those of the free parameters, shape ``(m, f)``."""
     matrix = np.linalg.solve(scale.T, allowed.matrix.T).T
     size = np.abs(matrix) * np.linalg.norm(scale, axis=1)
-    kept = size > _COEFFICIENT_TOLERANCE * size.max(axis=1, keepdims=True, initial=0.0)
-    return np.ascontiguousarray(np.where(kept, matrix, 0.0))
+    significant = size > _COEFFICIENT_TOLERANCE * size.max(axis=1, keepdims=True, initial=0.0)
+    return np.ascontiguousarray(np.where(significant, matrix, 0.0))
 
 
 def _bodies(

@@ -273,8 +273,8 @@ class InstrumentedFit:
         # Of noise no smaller than sensors have, or rounding would count in exact data.
         deviation = np.linalg.norm(self.problem.base.matrix @ self.step, axis=1)
         moved = np.abs(self.problem.base.matrix @ (self.theta - before))
-        told = ~self.directions.undetermined & (deviation > 0.0)
-        moved = moved[told] / deviation[told]
+        determined = ~self.directions.undetermined & (deviation > 0.0)
+        moved = moved[determined] / deviation[determined]
         return float(moved.max(initial=0.0))
 
     def weakness(self) -> str:

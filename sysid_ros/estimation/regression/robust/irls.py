@@ -58,11 +58,11 @@ class ReweightedLeastSquares:
             EstimationError: There are too few rows, or they are ill-conditioned.
         """
         rounds = self._rounds()
-        kept, found, iterations = rounds.run(problem, self._solve)
-        require_conditioned(kept)
+        inliers, found, iterations = rounds.run(problem, self._solve)
+        require_conditioned(inliers)
         return rounds.widened(assess(
-            kept, found.theta, found.sigma, estimator=self.name, settings=asdict(self),
-            status=found.status, iterations=iterations, notes=left_out(problem, kept.usable),
+            inliers, found.theta, found.sigma, estimator=self.name, settings=asdict(self),
+            status=found.status, iterations=iterations, notes=left_out(problem, inliers.usable),
         ))
 
     def _rounds(self) -> OutlierRounds:
@@ -116,15 +116,15 @@ class ReweightedSemidefinite:
             EstimationError: There are too few rows.
         """
         rounds, inner = self._rounds(), self._inner()
-        kept, found, iterations = rounds.run(problem, self._solve)
-        estimate = inner.fit(kept)
+        inliers, found, iterations = rounds.run(problem, self._solve)
+        estimate = inner.fit(inliers)
         status = found.status if estimate.status.ok else estimate.status
         if not status.found_values:
             estimate = replace(
                 estimate, parameters=problem.parameters.with_values(problem.reference))
         return rounds.widened(replace(
             estimate.with_status(status), estimator=self.name, settings=self._settings(),
-            iterations=iterations, notes=(*estimate.notes, *left_out(problem, kept.usable)),
+            iterations=iterations, notes=(*estimate.notes, *left_out(problem, inliers.usable)),
         ))
 
     def _solve(self, problem: RegressionProblem) -> Solution:

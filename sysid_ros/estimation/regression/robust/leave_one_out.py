@@ -36,8 +36,8 @@ def leave_one_out(
     for gram, score in zip(grams, scores, strict=True):
         rest = np.eye(len(scale)) - inverse @ (gram / np.outer(scale, scale))
         left, values, right = svd(rest)
-        told = values > _ALONE * max(values[0], 1.0)
-        step = (left.T @ (inverse @ (score / scale)))[told] / values[told]
-        moves.append(-right[told].T @ step / scale)
-        alone.append(right[~told].T / scale[:, None])
+        determined = values > _ALONE * max(values[0], 1.0)
+        step = (left.T @ (inverse @ (score / scale)))[determined] / values[determined]
+        moves.append(-right[determined].T @ step / scale)
+        alone.append(right[~determined].T / scale[:, None])
     return np.array(moves), np.concatenate(alone, axis=1)

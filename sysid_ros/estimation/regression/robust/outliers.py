@@ -86,17 +86,17 @@ class OutlierRounds:
             the rounds were not enough, and ``FAILED`` when a joint lost the larger part of its
             rows; and the rounds used.
         """
-        kept = problem
+        inliers = problem
         for iteration in range(1, self.max_iterations + 1):
-            found = solve(kept)
-            residual = np.abs(kept.residuals(found.theta))
-            sound = kept.usable & (residual <= self.cutoff * self._spread(kept, found.theta))
+            found = solve(inliers)
+            residual = np.abs(inliers.residuals(found.theta))
+            sound = inliers.usable & (residual <= self.cutoff * self._spread(inliers, found.theta))
             if (sound.sum(axis=0) < _MOST * problem.counts).any():
-                return kept, found._replace(status=Status.FAILED), iteration
-            if (sound == kept.usable).all() or found.status is Status.FAILED:
-                return kept, found, iteration
-            kept = kept.with_usable(sound)
-        return kept, found._replace(status=Status.ITERATION_LIMIT), self.max_iterations
+                return inliers, found._replace(status=Status.FAILED), iteration
+            if (sound == inliers.usable).all() or found.status is Status.FAILED:
+                return inliers, found, iteration
+            inliers = inliers.with_usable(sound)
+        return inliers, found._replace(status=Status.ITERATION_LIMIT), self.max_iterations
 
     def widened(self, estimate: Estimate) -> Estimate:
         """The estimate of the rows kept, with what the tails cut off would have added."""
@@ -112,8 +112,8 @@ class OutlierRounds:
         # Where all residuals are rounding, none of them is an outlier.
         noisy = (spread <= residual_deviation(problem, theta)) & (problem.counts > 0)
         # Median of the absolute value of a normal variable cut off on both sides.
-        kept = 2.0 * ndtr(self.cutoff) - 1.0
-        median = ndtri(0.5 + 0.25 * kept)
+        inside = 2.0 * ndtr(self.cutoff) - 1.0
+        median = ndtri(0.5 + 0.25 * inside)
         residual = np.abs(problem.residuals(theta))
         for joint in np.flatnonzero(noisy):
             spread[joint] = np.median(residual[problem.usable[:, joint], joint]) / median
@@ -137,9 +137,9 @@ def covariance_inflation(cutoff: float) -> float:
     Returns:
         The ratio :math:`(P / \mathrm{E}\psi')^2`, above 1.
     """
-    kept = 2.0 * ndtr(cutoff) - 1.0
+    inside = 2.0 * ndtr(cutoff) - 1.0
     density = np.exp(-0.5 * cutoff**2) / np.sqrt(2.0 * np.pi)
-    return float((kept / (kept - 2.0 * cutoff * density)) ** 2)
+    return float((inside / (inside - 2.0 * cutoff * density)) ** 2)
 
 
 def left_out(problem: RegressionProblem, usable: np.ndarray) -> tuple[str, ...]:

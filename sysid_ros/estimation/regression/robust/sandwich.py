@@ -107,7 +107,7 @@ def _spectra(
         return noise, taken, joint.weighted(rows, noise)
 
     # Spectra that are kept would be lost with a fork.
-    if all(joint.kept for joint in joints):
+    if all(joint.cached for joint in joints):
         return [of_joint(number) for number in range(len(joints))]
     return forked_map(of_joint, len(joints))
 
@@ -123,7 +123,7 @@ class _JointSpectra:
         power: Squared spectrum of the residuals over all frequencies, shape ``(L / 2 + 1,)``.
         pairs: Usable pairs of rows by lag, shape ``(T,)``.
         stride: Rows from one value of the noise's autoregression to the next.
-        kept: Whether the spectrum of the rows is made but once.
+        cached: Whether the spectrum of the rows is made but once.
     """
 
     frequencies: np.ndarray
@@ -132,7 +132,7 @@ class _JointSpectra:
     power: np.ndarray
     pairs: np.ndarray
     stride: int
-    kept: bool
+    cached: bool
 
     @classmethod
     def of(
@@ -148,10 +148,10 @@ class _JointSpectra:
         # Those between zero and half the rate stand for their negatives, too.
         weights = np.where((frequencies > 0.0) & (frequencies < 0.5), 2.0, 1.0) / length
 
-        kept = 16 * len(frequencies) * width <= _KEPT
+        cached = 16 * len(frequencies) * width <= _KEPT
         # Long ones are worth the other processors, too, where no forks use them; threads of the
         # transform would stay, and keep this process from being forked.
-        workers = 1 if kept or processors() > 1 else len(os.sched_getaffinity(0))
+        workers = 1 if cached or processors() > 1 else len(os.sched_getaffinity(0))
 
         def transform() -> np.ndarray:
             signals = rows().T
@@ -163,8 +163,8 @@ class _JointSpectra:
             return spectra.T
 
         return cls(
-            frequencies, cache(transform) if kept else transform, weights, power, pairs, stride,
-            kept)
+            frequencies, cache(transform) if cached else transform, weights, power, pairs, stride,
+            cached)
 
     def noise(self, power: np.ndarray) -> np.ndarray:
         """Spectrum of the noise whose rows have a squared spectrum, shape ``(F,)``."""

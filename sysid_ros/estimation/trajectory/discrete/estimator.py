@@ -241,7 +241,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         chain = self._chain(problem, found)
         linear = chain.linearised(chain.start, problem.parameters.values[problem.free])
         assert isinstance(linear, LinearMotion)
-        level = likeliest_level(linear, determined_parameters(problem, found.information).kept)
+        level = likeliest_level(linear, determined_parameters(problem, found.information).mask)
         known = _KNOWN * level.deviation if np.isfinite(level.deviation) else 1.0
         return self._weight / level.ratio**2, float(
             abs(np.log(level.ratio)) / max(known, 1.0))

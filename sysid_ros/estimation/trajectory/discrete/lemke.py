@@ -227,13 +227,13 @@ def _nearest(
     above: np.ndarray, column: np.ndarray, least: float, tied: np.ndarray, count: int
 ) -> int:
     """Keep those tied rows whose ratio is the least one; how many they are."""
-    kept, most = 0, least + _TIE * (1.0 + abs(least))
+    found, most = 0, least + _TIE * (1.0 + abs(least))
     for k in range(count):
         i = tied[k]
         if above[i] / column[i] <= most:
-            tied[kept] = i
-            kept += 1
-    return kept
+            tied[found] = i
+            found += 1
+    return found
 
 
 @njit(**_COMPILED)

@@ -42,15 +42,15 @@ class ImpulseLevel:
     deviation: float
 
 
-def likeliest_level(linear: LinearMotion, kept: np.ndarray) -> ImpulseLevel:
+def likeliest_level(linear: LinearMotion, determined: np.ndarray) -> ImpulseLevel:
     """The level of missing impulses under which the readings are likeliest.
 
     Args:
         linear: The motion to first order, at its best states and parameters.
-        kept: Which of the p parameters the data determine, shape ``(p,)``.
+        determined: Which of the p parameters the data determine, shape ``(p,)``.
     """
     def deviance(logarithm: float) -> float:
-        return minus_twice_log_likelihood(linear, kept, float(np.exp(logarithm)))
+        return minus_twice_log_likelihood(linear, determined, float(np.exp(logarithm)))
 
     found = minimize_scalar(
         deviance, bounds=(-_FARTHEST, _FARTHEST), method='bounded', options={'xatol': _FOUND})
@@ -62,19 +62,19 @@ def likeliest_level(linear: LinearMotion, kept: np.ndarray) -> ImpulseLevel:
         float(np.exp(best)), float(np.sqrt(2.0 / curvature)) if inside else np.inf)
 
 
-def minus_twice_log_likelihood(linear: LinearMotion, kept: np.ndarray, ratio: float) -> float:
+def minus_twice_log_likelihood(linear: LinearMotion, determined: np.ndarray, ratio: float) -> float:
     """Minus twice the restricted log-likelihood of the readings, up to a constant.
 
     Args:
         linear: The motion to first order, parameters where they are.
-        kept: Which of the p parameters the data determine, shape ``(p,)``.
+        determined: Which of the p parameters the data determine, shape ``(p,)``.
         ratio: Of the level of missing impulses to that given.
 
     Returns:
         Infinite where it cannot be computed.
     """
     softer = replace(linear, segments=tuple(_softened(part, ratio) for part in linear.segments))
-    total, information = 0.0, np.zeros((len(kept), len(kept)))
+    total, information = 0.0, np.zeros((len(determined), len(determined)))
     for model in softer.quadratic_models():
         filtered, free = model.filtered, len(model.follows)
         start = filtered.information[:free, :free]
@@ -82,7 +82,7 @@ def minus_twice_log_likelihood(linear: LinearMotion, kept: np.ndarray, ratio: fl
             np.sum(np.log(filtered.variances)) + np.sum(np.log(filtered.pair_variances))
             + model.information[-1, -1] + _log_determinant(start + np.triu(start, 1).T))
         information += model.information[:-1, :-1]
-    total += _log_determinant(information[np.ix_(kept, kept)])
+    total += _log_determinant(information[np.ix_(determined, determined)])
     return total if np.isfinite(total) else np.inf
 
 

@@ -82,7 +82,7 @@ class GraphChain:
         for name, place in declared.layout.places.items():
             if name not in _DEPENDENT and not self.exact.empty:
                 self.lightness[place] = _HEAVY
-        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
+        self._bases: list[tuple[np.ndarray, np.ndarray]] = []
         self._point: Point | None = None
 
     @property
@@ -97,7 +97,7 @@ class GraphChain:
             rows.shift(first)
         self.ranks = self.all_ranks[self.steps.start:self.steps.stop]
         self.free = self.declared.layout.size - self.ranks
-        self._kept, self._point = [], None
+        self._bases, self._point = [], None
 
     def closed(self, states: np.ndarray) -> np.ndarray:
         """The states next to some at which all equations of single steps hold.
@@ -163,9 +163,9 @@ class GraphChain:
 
     def basis(self, states: np.ndarray) -> np.ndarray:
         """Directions in which equations stay fulfilled, shape ``(N, size, dimension)``."""
-        for index, (known, basis) in enumerate(self._kept):
+        for index, (known, basis) in enumerate(self._bases):
             if known is states:
-                self._kept.insert(0, self._kept.pop(index))
+                self._bases.insert(0, self._bases.pop(index))
                 return basis
         if self.exact.empty:
             basis = np.broadcast_to(
@@ -256,8 +256,8 @@ class GraphChain:
         return last
 
     def _keep(self, states: np.ndarray, basis: np.ndarray) -> None:
-        self._kept.insert(0, (states, basis))
-        del self._kept[_KEPT:]
+        self._bases.insert(0, (states, basis))
+        del self._bases[_KEPT:]
 
     def _tangents(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bases, the shortest ways to fulfil the equations, and how regular these are."""

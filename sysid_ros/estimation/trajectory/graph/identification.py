@@ -97,7 +97,7 @@ def identify(
         start = first_guess(graph)
     motion = known.solve(start, method or _METHOD)
     _require(motion, graph)
-    held = ~_known(motion, free_parameters.names).kept
+    held = ~_known(motion, free_parameters.names).mask
     if held.all():
         raise EstimationError(
             'the readings tell nothing of the parameters that are sought',
@@ -155,9 +155,9 @@ def _assessed(
     names: tuple[str, ...], held: np.ndarray, found: GraphSolution
 ) -> GraphEstimate:
     known = _known(found, names)
-    kept = known.kept & ~held
+    mask = known.mask & ~held
     covariance = np.zeros((len(names), len(names)))
-    covariance[np.ix_(kept, kept)] = np.linalg.inv(found.information[np.ix_(kept, kept)])
+    covariance[np.ix_(mask, mask)] = np.linalg.inv(found.information[np.ix_(mask, mask)])
     deviation = np.sqrt(np.diagonal(covariance)).copy()
     notes = []
     size = np.where(found.free_parameters != 0.0, np.abs(found.free_parameters), 1.0)
@@ -171,4 +171,4 @@ def _assessed(
             if others else f'Nothing that was read depends on {names[index]}: it was held.')
     return GraphEstimate(
         names, found.free_parameters, deviation, covariance,
-        tuple(names[k] for k in np.flatnonzero(~kept)), tuple(notes), found)
+        tuple(names[k] for k in np.flatnonzero(~mask)), tuple(notes), found)

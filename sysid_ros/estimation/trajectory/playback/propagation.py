@@ -65,21 +65,21 @@ def _effect(
     if playback.noise is None:
         raise EstimationError('the recording does not say how noisy its torques are')
     pieces = [(by_torque * playback.noise.torque).ravel()]
-    hold, told = playback.trajectory.hold, False
+    hold, compared = playback.trajectory.hold, False
     for cost, direct in zip(playback.costs, own, strict=True):
         change = -direct.copy()
         # Residuals of the last node are as many times noisier as they count more.
         change[-1] *= np.sqrt(cost.terminal)
-        if (hold is not None and not told and isinstance(cost, JointAngles)
+        if (hold is not None and not compared and isinstance(cost, JointAngles)
                 and np.isin(hold.joints, cost.joints).all()):
             same = [int(np.flatnonzero(cost.joints == joint)[0]) for joint in hold.joints]
             known = np.isfinite(cost.measured[:, same])
             by_reference = _by_reference(
                 hold, playback.noise, playback.trajectory.step, by_torque, by_interval_torque)
             change[:, same] += np.where(known, by_reference * cost.sigma[same], 0.0)
-            told = True
+            compared = True
         pieces.append(change.ravel())
-    if hold is not None and not told:
+    if hold is not None and not compared:
         raise EstimationError(
             'joints are held to positions that are not compared',
             fix='Compare the positions of all joints that are held')

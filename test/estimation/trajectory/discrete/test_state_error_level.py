@@ -52,19 +52,20 @@ def level_of(problem, weight):
     assert found.status.ok
     chain = method._chain(problem.with_values(found.values), found)
     linear = chain.linearised(chain.start, found.values[problem.free])
-    kept = determined_parameters(problem, found.information).kept
-    return linear, kept, likeliest_level(linear, kept)
+    determined = determined_parameters(problem, found.information).mask
+    return linear, determined, likeliest_level(linear, determined)
 
 
 def test_the_level_is_where_the_likelihood_is_largest():
     _, problem = rough(2e-3, 1)
-    linear, kept, level = level_of(problem, 3.0)
+    linear, determined, level = level_of(problem, 3.0)
     around = level.ratio * np.exp(np.linspace(-0.6, 0.6, 13))
-    values = [minus_twice_log_likelihood(linear, kept, ratio) for ratio in around]
+    values = [minus_twice_log_likelihood(linear, determined, ratio) for ratio in around]
     assert np.argmin(values) in (5, 6, 7)
     # Two standard deviations away, the deviance is larger by four.
     away = level.ratio * np.exp(2.0 * level.deviation)
-    assert minus_twice_log_likelihood(linear, kept, away) - min(values) == pytest.approx(4.0, abs=2)
+    deviance = minus_twice_log_likelihood(linear, determined, away) - min(values)
+    assert deviance == pytest.approx(4.0, abs=2)
 
 
 def test_whatever_weight_a_search_begins_with_the_level_is_the_same():
