@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.mechanics.transmission import Transmission
+from sysid_ros.recording.by_joint import listed_by_joint
+from sysid_ros.recording.transmission_settings import TransmissionSettings, check_length
 from sysid_ros.recording.units import UNITS, nearest_unit
 from sysid_ros.settings import StrictSettings
 
@@ -75,7 +76,9 @@ class QuantitySettings(StrictSettings):
 
     A raw sample becomes ``sign · scale · unit · raw``, goes through the
     transmission when ``side`` is ``motor``, and then gets ``offset`` added. A position that is
-    ``wrapped`` is then taken from -π to π.
+    ``wrapped`` is then taken from -π to π. What is one for each joint is a list in the order of
+    the joints, or said by their names, as ``scale: {elbow: 0.5}``; joints that are not named have
+    what they have where nothing is said.
 
     Attributes:
         file: File name; the recording's ``file`` where left out.
@@ -135,42 +138,6 @@ class CommandSettings(QuantitySettings):
     field: Literal['position', 'velocity', 'effort'] = 'position'
     joints: tuple[str, ...] = ()
     between_points: Literal['splines', 'hold'] = 'splines'
-
-
-class TransmissionSettings(StrictSettings):
-    """Motor turns per joint turn: a full matrix, or the ratios on its diagonal.
-
-    Attributes:
-        motor_per_joint: Rows by motor, columns by joint.
-        ratios: One for each joint whose motor turns with it alone.
-    """
-
-    motor_per_joint: tuple[tuple[float, ...], ...] | None = None
-    ratios: tuple[float, ...] | None = None
-
-    @model_validator(mode='after')
-    def _one_form(self) -> TransmissionSettings:
-        if (self.motor_per_joint is None) == (self.ratios is None):
-            raise ConfigurationError(
-                'the transmission needs exactly one form', where='transmission',
-                allowed='motor_per_joint or ratios',
-            )
-        return self
-
-    def build(self) -> Transmission:
-        """The transmission these settings describe."""
-        if self.ratios is not None:
-            return Transmission(np.diag(self.ratios))
-        return Transmission(np.array(self.motor_per_joint))
-
-    def check(self, joints: int) -> None:
-        """Refuse ratios or a matrix that do not belong to so many joints."""
-        if self.ratios is not None:
-            _check_length(self.ratios, joints, 'transmission.ratios')
-            return
-        _check_length(self.motor_per_joint or (), joints, 'transmission.motor_per_joint')
-        for index, row in enumerate(self.motor_per_joint or ()):
-            _check_length(row, joints, f'transmission.motor_per_joint[{index}]')
 
 
 class RecordingSettings(StrictSettings):
@@ -239,6 +206,18 @@ class RecordingSettings(StrictSettings):
         described = {name: getattr(self, name) for name in QUANTITIES}
         return {name: value for name, value in described.items() if value is not None}
 
+    @model_validator(mode='before')
+    @classmethod
+    def _by_joint(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        joints = data.get('joints') or ()
+        if not isinstance(joints, Sequence) or not all(isinstance(one, str) for one in joints):
+            return data
+        return {
+            key: listed_by_joint(key, value, joints) if key in QUANTITIES else value
+            for key, value in data.items()}
+
     @model_validator(mode='after')
     def _check(self) -> RecordingSettings:
         _check_format_keys(self)
@@ -301,7 +280,7 @@ def _check_quantity(
     for key in lists:
         value = getattr(settings, key)
         if isinstance(value, tuple):
-            _check_length(value, len(recording.joints), f'{quantity}.{key}')
+            check_length(value, len(recording.joints), f'{quantity}.{key}')
     if any(abs(sign) != 1 for sign in per_joint(settings.sign, 1)):
         raise ConfigurationError(
             'a sign is not +1 or -1', where=f'{quantity}.sign', found=settings.sign,
@@ -380,12 +359,3 @@ def _check_time(recording: RecordingSettings, time: TimeSettings | None) -> None
         )
     if time.rate is None and (time.file or recording.file) is None:
         raise ConfigurationError("the key 'file' is missing", where='recording.time', fix='Add it')
-
-
-def _check_length(values: Sequence[object], joints: int, where: str) -> None:
-    if len(values) != joints:
-        raise ConfigurationError(
-            'a per-joint list has the wrong length', where=where, found=f'{len(values)} values',
-            allowed=f'{joints} values, one for each of the joints',
-            fix='Give one value per joint, in the order of recording.joints',
-        )

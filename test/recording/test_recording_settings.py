@@ -71,6 +71,34 @@ def edits_of(kind: type[StrictSettings]) -> st.SearchStrategy:
     return st.lists(st.tuples(st.sampled_from(paths_of(kind)), ODD), min_size=1, max_size=4)
 
 
+def by_joint(**said: object) -> RecordingSettings:
+    effort = {'columns': ['ia', 'ib']} | said
+    return parse_settings(RecordingSettings, TABLE | {'effort': effort}, 'recording')
+
+
+def test_what_is_said_by_joint_is_a_list_in_their_order() -> None:
+    effort = by_joint(
+        scale={'b': 0.5}, sign={'a': -1}, offset={'b': 0.1}, unit={'b': 'N·mm', 'a': 'N·m'}).effort
+    assert effort is not None
+    assert (effort.scale, effort.sign, effort.offset, effort.unit) == (
+        (1.0, 0.5), (-1.0, 1.0), (0.0, 0.1), ('N·m', 'N·mm'))
+
+
+@pytest.mark.parametrize('said, words', [
+    ({'scale': {'elbow': 0.5}}, "effort.scale.*'elbow'.*a, b"),
+    ({'unit': {'a': 'N·m'}}, 'a unit is missing.*none of b'),
+])
+def test_names_of_no_joint_and_units_of_some_are_refused(said: dict, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        by_joint(**said)
+
+
+def test_joints_said_by_name_need_an_order() -> None:
+    bag = {key: value for key, value in BAG.items() if key not in ('joints', 'rename')}
+    with pytest.raises(ConfigurationError, match=r'Add joints: \[elbow\]'):
+        parse_settings(RecordingSettings, bag | {'effort': {'scale': {'elbow': 0.5}}}, 'recording')
+
+
 @pytest.mark.parametrize('start', [TABLE, ARCHIVE, BAG], ids=['csv', 'npz', 'rosbag'])
 def test_what_is_edited_is_right_before(start: dict) -> None:
     assert parse_settings(RecordingSettings, start, 'here').format == start['format']

@@ -378,14 +378,10 @@ class VariationalEstimator(ShootingEstimator):
     """Shooting by a variational integrator, whose energy does not drift whatever the step.
 
     Args:
-        prior_strength: As for all.
-        estimate_noise: As for all.
-        starts: As for :class:`ShootingEstimator`.
+        prior_strength, estimate_noise: As for all.
+        starts, horizon, max_iterations, tolerance: As for :class:`ShootingEstimator`.
         substeps: Steps of the integrator from node to node; since errors are of second order,
             more than Runge-Kutta needs.
-        horizon: As for :class:`ShootingEstimator`.
-        max_iterations: As for :class:`ShootingEstimator`.
-        tolerance: As for :class:`ShootingEstimator`.
         rule: How the Lagrangian of a step is integrated.
 
     Raises:
