@@ -1,8 +1,13 @@
 """Callbacks of a node at fixed periods, all behind one timer.
 
 An executor has work with every timer that it waits for, and with each time that one is due. So all
-are called by one timer, and those whose periods are multiples of one another in one go. Periods are
-those of the steady clock: simulated time may stand still.
+are called by one timer, at the shortest of their periods: what is due within half of it is called
+at once, multiples of one another in one go. Periods are those of the steady clock: simulated time
+may stand still.
+
+The timer is set anew only where that shortest period changes. An executor of events makes an event
+of each setting of a timer: set after every call, on a computer too busy to call in time, they
+doubled with every round, until nothing else had its turn.
 """
 
 from __future__ import annotations
@@ -14,9 +19,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 
-# What is due so soon in [ns] is called at once, and the shortest wait in [ns].
-_SOON, _LEAST = 200_000, 1_000
-
 
 class Recurring:
     """A callback of a schedule, which makes it.
@@ -27,22 +29,23 @@ class Recurring:
         callback: What is called; others are called all the same if it raises.
 
     Attributes:
+        nanoseconds: The period in [ns].
         due: When it is called next by the steady clock in [ns]; None while it is cancelled.
     """
 
     def __init__(self, schedule: Schedule, period: float, callback: Callable[[], None]) -> None:
-        self._schedule, self._period, self.callback = schedule, round(1e9 * period), callback
+        self._schedule, self.nanoseconds, self.callback = schedule, round(1e9 * period), callback
         self.due: int | None = None
 
     @property
     def period(self) -> float:
         """Time between calls in [s]."""
-        return 1e-9 * self._period
+        return 1e-9 * self.nanoseconds
 
     def change_period(self, period: float) -> None:
         """Call back at another period in [s] from now on."""
-        if round(1e9 * period) != self._period:
-            self._period = round(1e9 * period)
+        if round(1e9 * period) != self.nanoseconds:
+            self.nanoseconds = round(1e9 * period)
             self.reset()
 
     def cancel(self) -> None:
@@ -59,7 +62,7 @@ class Recurring:
         """Be due at the first whole multiple of the period after a time in [ns]."""
         # Calls that were missed are not made up for.
         since = moment - self._schedule.origin
-        self.due = moment + self._period - since % self._period
+        self.due = moment + self.nanoseconds - since % self.nanoseconds
 
 
 class Schedule:
@@ -76,6 +79,8 @@ class Schedule:
         self._node, self.origin = node, time.monotonic_ns()
         self._recurring: list[Recurring] = []
         self._timer: Timer | None = None
+        # Its period in [ns]; 0 while it is cancelled.
+        self._shortest = 0
         self._calls = False
 
     def add(self, period: float, callback: Callable[[], None]) -> Recurring:
@@ -99,26 +104,28 @@ class Schedule:
         return known
 
     def plan(self) -> None:
-        """Set the timer to what is due next."""
+        """Have the timer go at the shortest period of what is not cancelled."""
         if self._calls:
             return
-        dues = [recurring.due for recurring in self._recurring if recurring.due is not None]
-        if not dues:
-            if self._timer is not None:
-                self._timer.cancel()
+        shortest = min((
+            recurring.nanoseconds for recurring in self._recurring if recurring.due is not None),
+            default=0)
+        if shortest == self._shortest:
             return
-        wait = max(min(dues) - time.monotonic_ns(), _LEAST)
+        self._shortest = shortest
         if self._timer is None:
             self._timer = self._node.create_timer(
-                1e-9 * wait, self._call, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        else:
-            self._timer.timer_period_ns = wait
+                1e-9 * shortest, self._call, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        elif shortest:
+            self._timer.timer_period_ns = shortest
             self._timer.reset()
+        else:
+            self._timer.cancel()
 
     def _call(self) -> None:
         """Call back what is due."""
         self._calls = True
-        moment, failures = time.monotonic_ns() + _SOON, list[Exception]()
+        moment, failures = time.monotonic_ns() + self._shortest // 2, list[Exception]()
         for recurring in tuple(self._recurring):
             if recurring.due is not None and recurring.due <= moment:
                 recurring.move_on(moment)

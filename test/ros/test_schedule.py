@@ -1,13 +1,16 @@
 """Callbacks at fixed periods behind one timer, in either kind of executor."""
 
+import threading
 import time
 
 import pytest
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.task import Future
 
 from sysid_ros.nodes.executor import make_executor
 from sysid_ros.nodes.schedule import Schedule
+from sysid_ros.nodes.waiting import done
 
 # What a busy machine may be late by, in [s].
 LATE = 0.5
@@ -26,7 +29,7 @@ def schedule(request, node):
         while time.monotonic() < deadline and not until():
             executor.spin_once(timeout_sec=0.01)
 
-    made.spin, made.owner = spin, owner
+    made.spin, made.owner, made.executor = spin, owner, executor
     yield made
     executor.shutdown()
     owner.destroy_node()
@@ -80,6 +83,56 @@ def test_calls_that_were_missed_are_not_made_up_for(schedule):
     calls.clear()
     schedule.spin(0.02)
     assert len(calls) <= 4
+
+
+def test_a_processor_that_is_too_busy_gets_no_more_to_do(schedule):
+    """Events of a timer that is late do not become more with every round."""
+    rounds, call, future, over = [], schedule._call, Future(), threading.Event()
+
+    def counted():
+        rounds.append(0)
+        call()
+
+    def take_the_lock():
+        while not over.is_set():
+            pass
+
+    async def wait():
+        await done(future)
+
+    schedule._call = counted
+    for period in (0.01, 0.05):
+        schedule.add(period, lambda: None)
+    task = schedule.executor.create_task(wait)
+    others = [threading.Thread(target=take_the_lock) for _ in range(3)]
+    for other in others:
+        other.start()
+    try:
+        schedule.spin(4.0)
+    finally:
+        over.set()
+        for other in others:
+            other.join()
+    future.set_result(None)
+    schedule.spin(LATE, task.done)
+    # A hundred a second at most, of which a busy processor leaves some out.
+    assert 20 < len(rounds) < 600
+
+
+def test_periods_that_are_no_multiples_are_kept_on_average(schedule):
+    calls = {0.02: 0, 0.05: 0, 0.07: 0}
+
+    def count(period):
+        def called():
+            calls[period] += 1
+        return called
+
+    for period in calls:
+        schedule.add(period, count(period))
+    schedule.spin(2.1 + LATE, lambda: calls[0.07] >= 30)
+    assert calls[0.07] == 30
+    # A busy machine skips some of the shorter ones, and makes up for none.
+    assert 21 <= calls[0.05] <= 56 and 53 <= calls[0.02] <= 134
 
 
 def test_a_callback_that_is_removed_is_called_no_more_and_the_others_are(schedule):
