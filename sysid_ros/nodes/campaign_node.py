@@ -47,6 +47,7 @@ class CampaignNode(SysidNode[CampaignNodeSettings]):
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         self._background: Background | None = None
+        # The one under way, or the last: what it said in the end is fed back when it is over.
         self._campaign: UnattendedCampaign | None = None
         super().__init__('campaign_node', arguments)
 
@@ -57,7 +58,7 @@ class CampaignNode(SysidNode[CampaignNodeSettings]):
 
     def deactivate(self) -> None:
         """End the campaign: the robot comes to rest."""
-        if self._campaign is not None:
+        if self._campaign is not None and self.working():
             self._campaign.end('the node was deactivated')
 
     def cleanup(self) -> None:
@@ -76,7 +77,7 @@ class CampaignNode(SysidNode[CampaignNodeSettings]):
 
     def diagnose(self) -> tuple[bytes, str, dict[str, object]]:
         """Which motion of a campaign is under way."""
-        if self._campaign is None:
+        if self._campaign is None or not self.working():
             return DiagnosticStatus.OK, 'no campaign is under way', {}
         return DiagnosticStatus.OK, 'a campaign is under way', {
             'recordings': ', '.join(self._campaign.recordings)}
@@ -93,7 +94,6 @@ class CampaignNode(SysidNode[CampaignNodeSettings]):
         try:
             fit = await self._background.run(campaign.run)
         finally:
-            self._campaign = None
             result.recordings = campaign.recordings
             _tell_accuracy(result, campaign)
         for name in _OF_FIT:

@@ -229,4 +229,7 @@ def test_the_result_says_why_the_accuracy_is_not_reached_and_what_there_is(paper
     assert refusal.value.code == ResultCode.NOT_REACHED
     assert (result.estimate, result.committable, result.recordings) == ('e7', True, ['r1'])
     assert (result.torque_accuracy, list(result.limiting)) == (0.1, ['arm.mass'])
-    assert node._campaign is None
+    # What was said last is fed back with what was known in the end.
+    feedback = RunCampaign.Feedback()
+    CampaignNode._describe(node, feedback)
+    assert (feedback.motion, feedback.torque_accuracy) == (1, 0.1)
