@@ -12,6 +12,7 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.payload.known import LoadFinding, find_load
 from sysid_ros.estimation.payload.weighing import weighing_of
 from sysid_ros.estimation.problem import RegressionProblem
@@ -35,7 +36,6 @@ from sysid_ros.report.brief import prediction_brief
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
 from sysid_ros.report.summary import prediction_summary
 from sysid_ros.runs.judged import digests, objections_since
-from sysid_ros.runs.judgement import reopened_study
 from sysid_ros.runs.report_files import origin, validation_source, write_report
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.stages import Stage, silent
@@ -172,9 +172,10 @@ class _Evidence:
                 self.data, load=_known_load(setup, values, problem),
                 weighing=weighing_of(setup.settings.known, problem, values))
             if self.prediction.candidate.relative_error > OVERFIT * trained:
-                data = replace(data, undeclared_load=undeclared_load(
-                    reopened_study(run.path).training, problem, values, trained))
-        except (OSError, SysidError) as error:
+                fitted = Measurements.read(setup, run.others()).problem()
+                data = replace(
+                    data, undeclared_load=undeclared_load(fitted, problem, values, trained))
+        except SysidError as error:
             return replace(self, remarks=(
                 *self.remarks, f'Its load was not compared with that of the fit: {error}'))
         return replace(self, data=data)

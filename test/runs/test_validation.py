@@ -8,29 +8,34 @@ import pytest
 import yaml
 
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.runs.fit import fit_to_folder
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.validation import validate_run
 
 OTHER_MOTION = 40.0
 OFF = 0.5
+# A load on the last link, about its joint.
+LOAD = np.array([0.6, 0.02, -0.01, 0.05, 0.01, 0.0, 0.01, 0.0, 0.0, 0.004])
 
 
 @pytest.fixture(scope='module')
 def recordings(fits, tmp_path_factory):
-    """Settings by name: two motions, and each with the zero of the elbow off."""
+    """Settings by name: two motions, each with the zero of the elbow off, and one with a load."""
     folder = tmp_path_factory.mktemp('recordings')
     arm = fits.arm
     (folder / 'arm.urdf').write_text(arm.description)
     t, settings = np.arange(0.0, 12.0, 0.01), {}
     elbow = arm.joint_names.index('elbow_pitch')
-    for name, begin, zero in (
-        ('first', 0.0, 0.0), ('second', OTHER_MOTION, 0.0), ('first_off', 0.0, OFF),
-        ('second_off', OTHER_MOTION, OFF),
+    for name, begin, zero, carried in (
+        ('first', 0.0, 0.0, 0.0), ('second', OTHER_MOTION, 0.0, 0.0), ('first_off', 0.0, OFF, 0.0),
+        ('second_off', OTHER_MOTION, OFF, 0.0), ('second_loaded', OTHER_MOTION, 0.0, 1.0),
     ):
         noise = np.random.default_rng(int(begin)).normal(0.0, 0.02, (len(t), len(arm.joint_names)))
-        q = arm.motion(t + begin)[0] + zero * (np.arange(len(arm.joint_names)) == elbow)
-        np.savez(folder / f'{name}.npz', t=t, q=q, tau=arm.torque(t + begin) + noise)
+        q, v, a = arm.motion(t + begin)
+        load = inertial_regressor(arm.model.robot, q, v, a)[:, :, -10:] @ (carried * LOAD)
+        np.savez(folder / f'{name}.npz', t=t, tau=arm.torque(t + begin) + load + noise,
+                 q=q + zero * (np.arange(len(arm.joint_names)) == elbow))
         content = yaml.safe_load(fits.settings.read_text()) | {'automatic': False}
         content['recording']['file'] = f'{name}.npz'
         (folder / f'{name}.yaml').write_text(yaml.safe_dump(content))
@@ -81,6 +86,12 @@ def test_the_other_recording_is_refused_for_its_own_contradictions(runs, recordi
     verdict = validate_run(runs('first'), recordings['second_off'], 'second').verdict
     assert any('the efforts agree with its positions' in reason
                and 'refused' not in reason for reason in verdict.reasons), verdict.reasons
+
+
+def test_a_load_in_the_other_recording_alone_is_named(runs, recordings):
+    reasons = validate_run(runs('first'), recordings['second_loaded'], 'second').verdict.reasons
+    assert any(reason.startswith('The recording to judge by looks as if the robot carried 0.')
+               for reason in reasons), reasons
 
 
 def test_a_run_that_was_edited_after_it_was_judged_is_refused(runs, recordings):
