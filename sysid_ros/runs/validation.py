@@ -31,6 +31,7 @@ from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.fingerprint import is_known
+from sysid_ros.recording.processing.choice import too_coarse, without_filters
 from sysid_ros.recording.processing.delay import TorqueDelays
 from sysid_ros.report.brief import prediction_brief
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
@@ -141,7 +142,7 @@ class _Evidence:
             DataFindings(
                 efforts, () if delays is None else (delays,),
                 qualities=(quality_of(measured, efforts, delays),), judged_still=held_out.still),
-            (*remarks, *remarks_on(estimate, held_out)))
+            (*remarks, *remarks_on(estimate, held_out), *_coarse(measured)))
 
     def by_rows(self, estimate: Estimate, problem: RegressionProblem) -> _Evidence:
         """With what the rows contradict, whatever the masses are, and what residuals follow.
@@ -179,6 +180,17 @@ class _Evidence:
             return replace(self, remarks=(
                 *self.remarks, f'Its load was not compared with that of the fit: {error}'))
         return replace(self, data=data)
+
+
+def _coarse(measured: Measurement) -> tuple[str, ...]:
+    """That positions do not tell accelerations; nothing was fitted to these, so it is a remark."""
+    if measured.bag is not None:
+        return ()
+    plain = measured.with_processing(without_filters(measured.setup.settings.processing))
+    joints = too_coarse(plain.dataset)
+    return (
+        f'The positions of {", ".join(joints)} are too coarse in the data to judge by: what they '
+        'say of inertia is mostly noise.',) if joints else ()
 
 
 def _known_load(

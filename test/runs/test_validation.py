@@ -88,6 +88,21 @@ def test_the_other_recording_is_refused_for_its_own_contradictions(runs, recordi
                and 'refused' not in reason for reason in verdict.reasons), verdict.reasons
 
 
+def test_positions_that_tell_no_accelerations_are_said_of_the_other_recording(
+    runs, recordings, tmp_path
+):
+    other = recordings['second']
+    data = dict(np.load(other.base / 'second.npz'))
+    step = 2.0 * np.pi / 64.0
+    np.savez(tmp_path / 'second.npz', **(data | {'q': np.round(data['q'] / step) * step}))
+    coarse = Identification(other.settings, tmp_path, other.path)
+    fine, said = (
+        [remark for remark in validate_run(runs('first'), one, 'second').verdict.remarks
+         if 'too coarse in the data to judge by' in remark] for one in (other, coarse))
+    assert fine == []
+    assert len(said) == 1
+
+
 def test_a_load_in_the_other_recording_alone_is_named(runs, recordings):
     reasons = validate_run(runs('first'), recordings['second_loaded'], 'second').verdict.reasons
     assert any(reason.startswith('The recording to judge by looks as if the robot carried 0.')

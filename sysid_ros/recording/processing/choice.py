@@ -110,6 +110,12 @@ def too_coarse(dataset: Dataset) -> tuple[str, ...]:
     return tuple(name for name, is_so in zip(dataset.joint_names, drowned, strict=True) if is_so)
 
 
+def without_filters(processing: Processing) -> Processing:
+    """Settings that leave all filters open."""
+    given = processing.model_fields_set - {*_MOTION, *_ROWS}
+    return Processing(**{key: getattr(processing, key) for key in given})
+
+
 def filled_from(processing: Processing, other: Processing) -> Processing:
     """Settings that take from others what they leave open.
 
