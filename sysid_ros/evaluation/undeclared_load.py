@@ -104,6 +104,9 @@ def _clearest(
     """
     found = []
     for name, loaded, empty in pairs:
+        # Where nothing drives the robot, no torque tells what it carries.
+        if not (loaded.usable & (loaded.torque != 0.0)).any():
+            continue
         try:
             load = identify_payload(loaded, empty)
             fitted = error if error is not None else _undisturbed(empty, load.arm)

@@ -10,7 +10,7 @@ import pytest
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.evaluation import HeldOut, evaluate
-from sysid_ros.evaluation.undeclared_load import undeclared_load
+from sysid_ros.evaluation.undeclared_load import load_in_one, undeclared_load
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.recording.dataset import Dataset
 
@@ -121,3 +121,15 @@ def test_what_else_differs_between_fitted_recordings_is_no_load(simulated_arm, s
         parts[0] = spoil(parts[0])
         reasons = fitted_together(arm, parts).reasons
         assert not any('robot carried' in reason for reason in reasons)
+
+
+def test_a_recording_in_which_nothing_drove_the_robot_tells_no_load(simulated_arm):
+    arm = simulated_arm(0)
+    whole = arm.dataset(24.0, 100.0, noise=0.02)
+    driven, free = whole.subset(0.0, 0.5), whole.subset(0.5, 1.0)
+    problem = replace(
+        RegressionProblem.from_dataset(arm.model, Dataset.joined(
+            [driven, replace(free, tau=np.zeros_like(free.tau))])),
+        recordings=((0, len(driven)), (len(driven), len(whole))))
+    values = make_estimator('entropic').fit(problem).parameters.values
+    assert load_in_one(problem, values) is None
