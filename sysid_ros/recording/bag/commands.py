@@ -67,12 +67,13 @@ def read_commands(
     with one_clear_error(path):
         topic, kind, raw = _raw_messages(path, settings, command)
         reading = _CommandReading(
-            settings, command, f'{path}: {topic}', counts, mean_period(np.unique(clock.t)))
+            settings, command, f'{path}: {topic}', counts, mean_period(np.unique(clock.t)),
+            float(clock.t.max()))
         messages = list(_decoded(raw, kind))
     begins, order = _begins(messages, settings, clock, reading.where)
     for row in order:
         reading.add(kind, float(begins[row]), messages[row].content)
-    return reading.samples(float(clock.t.max()))
+    return reading.samples()
 
 
 def _raw_messages(
@@ -183,12 +184,13 @@ class _CommandReading:
     where: str
     counts: Counter[str]
     period: float
+    last: float
 
     def __post_init__(self) -> None:
         self._seen: dict[str, None] = {}
         self._fields: list[str] | None = None
         self._tracks: defaultdict[str, JointPlayback] = defaultdict(
-            lambda: JointPlayback(self.period))
+            lambda: JointPlayback(self.period, self.last))
 
     def add(self, kind: str, begin: float, content: Any) -> None:
         """Take a message that counts from a time in [s] on."""
@@ -257,11 +259,11 @@ class _CommandReading:
         self.counts[f'commands without one {self.command.field} for each joint dropped'] += 1
         self._fields = there
 
-    def samples(self, last: float) -> Samples:
-        """What was told up to a time in [s]."""
+    def samples(self) -> Samples:
+        """What was told up to the last joint state."""
         told = {
-            joint: self._until(track, last)
-            for joint, track in self._tracks.items() if len(track.t) and track.t[0] <= last}
+            joint: self._until(track, self.last)
+            for joint, track in self._tracks.items() if len(track.t) and track.t[0] <= self.last}
         if not told:
             raise self._nothing()
         t = np.unique(np.concatenate([stamps for stamps, _ in told.values()]))

@@ -10,6 +10,7 @@ quintic ones where both have accelerations, too.
 from __future__ import annotations
 
 import functools
+import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,11 +29,13 @@ class JointPlayback:
 
     Attributes:
         period: Time from sample to sample of a trajectory that is played, in [s].
+        last: Time in [s] after which nothing is sampled; nor is before 0, but for what holds then.
         t: When the commands were given, in [s], strictly increasing.
         values: What was commanded.
     """
 
     period: float
+    last: float
     t: array[float] = field(default_factory=lambda: array('d'))
     values: array[float] = field(default_factory=lambda: array('d'))
 
@@ -70,7 +73,7 @@ class JointPlayback:
             return
         self._end(start)
         self._playing = points
-        at = np.append(np.arange(start, last - _SAME, self.period), last)
+        at = self._sampled(start, last)
         self.t.extend(at.tolist())
         self.values.extend(_along(points, at)[:, 0].tolist())
 
@@ -93,6 +96,19 @@ class JointPlayback:
         before = self._state(t)
         if before is not None:
             self.hold(t, before[0])
+
+    def _sampled(self, start: float, stop: float) -> np.ndarray:
+        """Times at which a trajectory is sampled, one at least; messages name any, maybe far ones.
+
+        Args:
+            start: Its first time in [s].
+            stop: Its last one, which is sampled, too.
+        """
+        count = math.ceil((stop - _SAME - start) / self.period)
+        first = min(max(math.floor(-start / self.period), 0), count)
+        end = max(math.ceil((self.last - start) / self.period), first) + 1
+        at = start + self.period * np.arange(first, min(end, count))
+        return at if end < count else np.append(at, stop)
 
     def _end(self, t: float) -> None:
         """Forget what was to come from a time on."""

@@ -79,6 +79,18 @@ def test_a_trajectory_is_played_from_its_stamp_on_in_straight_lines(tmp_path):
         assert at(channel, 'shoulder', t) == pytest.approx(expected, abs=1e-9), t
 
 
+@pytest.mark.parametrize(('stamp', 'far'), [(0.5, 2.0e9), (0.0, 4e6), (-1.0e6, 2.0e9)])
+def test_a_trajectory_to_a_far_time_takes_no_more_than_the_bag_is_long(tmp_path, stamp, far):
+    told = [Command(0.5, trajectory(JOINTS, [(0.0, [1.0, 0.0]), (far, [1.0 + far, 0.0])],
+                                    stamp=stamp)),
+            Command(1.0, trajectory(JOINTS, [(0.0, [5.0, 5.0])], stamp=1.0))]
+    channel = read(tmp_path, *told, clock_limit=1e7)
+    assert len(channel.t) <= len(T) + 2
+    for t in (0.6, 0.9):
+        assert at(channel, 'shoulder', t) == pytest.approx(1.0 + t - stamp, abs=0.02)
+    assert at(channel, 'shoulder', 1.5) == 5.0
+
+
 def test_points_with_velocities_and_accelerations_are_joined_by_the_smoothest_polynomial(tmp_path):
     ends = [(0.0, [1.0, 0.0], [0.5, 0.0], [-1.0, 0.0]), (0.5, [2.0, 0.0], [-0.5, 0.0], [2.0, 0.0])]
     for number, derivatives in enumerate((2, 1)):
