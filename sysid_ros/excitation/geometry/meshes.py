@@ -12,6 +12,8 @@ from sysid_ros.errors import ModelError
 
 # Larger meshes are refused rather than read, in [bytes].
 _LARGEST_MESH = 200_000_000
+# No corner of a robot is farther away from its link, in [m]; and what is told of an error.
+_FARTHEST, _SAID = 1e6, 300
 
 
 @lru_cache(maxsize=64)
@@ -34,17 +36,34 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
             allowed=f'{_LARGEST_MESH} bytes',
         )
     try:
-        mesh = coal.MeshLoader().load(str(file), np.array(scale))
-        # Of a vertex that is no number the convex hull ends the process.
-        if not np.isfinite(mesh.vertices()).all():
-            raise ValueError('a vertex is not finite')
-        mesh.buildConvexHull(True, 'Qt')
-        return mesh.convex
+        return _hull(coal.MeshLoader().load(str(file), np.array(scale)).vertices())
     except (RuntimeError, ValueError) as error:
         raise ModelError(
-            f'the mesh cannot be read: {error}', where=str(file),
+            f'the mesh cannot be read: {" ".join(str(error).split())[:_SAID]}', where=str(file),
             fix='Repair it, or remove it from the collision shapes',
         ) from error
+
+
+def _hull(points: np.ndarray) -> coal.Convex:
+    """The convex hull of points, shape ``(k, 3)``.
+
+    Of a point that is no number, or that rounding does not tell from others, coal's ends the
+    process: SciPy's comes first, which refuses these, and leaves it those at corners.
+
+    Raises:
+        ValueError: The points are not finite, or lie in a plane.
+    """
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415 (few robots need it)
+
+    if not np.isfinite(points).all() or np.abs(points).max(initial=0.0) > _FARTHEST:
+        raise ValueError(f'a vertex is farther away than {_FARTHEST:g} m, or no number')
+    try:
+        corners = points[ConvexHull(points, qhull_options='Qt').vertices]
+    except QhullError as error:
+        raise ValueError(f'it has no convex hull: {str(error).splitlines()[0]}') from error
+    coordinates = coal.StdVec_Vec3s()
+    coordinates.extend(list(corners))
+    return coal.ConvexBase.convexHull(coordinates, True, 'Qt')
 
 
 def covering_segment(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import coal
@@ -289,3 +291,20 @@ def test_capsules_of_described_shapes_leave_it_to_these() -> None:
     assert len(shapes.pairs) == 3 and (shapes.slack(standing(robot, pose)) > 0.0).all()
     # The search for a motion follows the shapes themselves where capsules cannot tell.
     assert len(shapes.hidden(robot, pose).pairs) == 1
+
+
+@pytest.mark.parametrize('size', ['2.3e-41', '1e30'])
+def test_a_mesh_that_rounding_makes_flat_or_endless_is_refused_and_ends_no_process(
+    tmp_path: Path, size: str
+) -> None:
+    corners = f'0 0 0|0 1 0|1 0 0|{size} 0 0|0 0 {size}|0 {size} 0'
+    (tmp_path / 'flat.obj').write_text('\n'.join(
+        [*(f'v {corner}' for corner in corners.split('|')), 'f 1 2 3', 'f 4 5 6', 'f 1 5 6']))
+    read = (
+        'import sys\nfrom pathlib import Path\n'
+        'from sysid_ros.excitation.geometry.meshes import load_hull\n'
+        'try:\n    load_hull(Path(sys.argv[1]), (1.0, 1.0, 1.0))\n'
+        'except Exception as error:\n    print(type(error).__name__)\n')
+    done = subprocess.run(
+        [sys.executable, '-c', read, str(tmp_path / 'flat.obj')], text=True, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, 'ModelError\n'), done.stderr
