@@ -273,6 +273,12 @@ class Recursion(RecursivePosterior):
             raise EstimationError(
                 'the state belongs to another robot or other settings', found=key[:12],
                 allowed=self._key[:12], fix='Start anew')
+        for name, array, own in zip(State._fields, arrays, self._state, strict=True):
+            # What is compiled does not look where arrays end.
+            if (array.shape, array.dtype) != (own.shape, own.dtype):
+                raise EstimationError(
+                    'the state cannot be read', where=name, found=f'{array.dtype} {array.shape}',
+                    allowed=f'{own.dtype} {own.shape}', fix='Start anew')
         other = copy.copy(self)
         other._state = State(*arrays)
         other._workspace = workspace_for(len(self.free), len(self.noise))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -185,6 +186,17 @@ def test_a_state_of_other_settings_or_a_damaged_one_is_refused():
     for damaged in (b'', kept[:100], kept[:-200]):
         with pytest.raises(EstimationError, match='cannot be read'):
             state.restored(damaged)
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda array: array[:-1], lambda array: array.astype(np.float32), lambda array: array[None]])
+@pytest.mark.parametrize('name', ['theta', 'information', 'tally'])
+def test_a_state_of_other_shapes_is_refused_before_it_is_written_into(name, spoil):
+    state, file = started(problem()), io.BytesIO()
+    with np.load(io.BytesIO(state.to_bytes())) as kept:
+        np.savez(file, **{key: spoil(kept[key]) if key == name else kept[key] for key in kept})
+    with pytest.raises(EstimationError, match=f'{name}: the state cannot be read'):
+        state.restored(file.getvalue())
 
 
 def test_exponential_forgetting_is_a_batch_of_fading_weights():
