@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field, model_validator
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import ResidualStatistics
@@ -29,8 +31,10 @@ from sysid_ros.report.sections.demonstration import (
 from sysid_ros.report.tables import table
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.report_files import write_document
+from sysid_ros.runs.run_files import read_json
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_source
+from sysid_ros.settings import StrictSettings, parse_settings
 
 #: What the demo shows: errors of what was identified, in times those of the truth.
 TORQUE_BAR, TRACKING_BAR = 1.3, 1.2
@@ -43,6 +47,78 @@ _KEPT = {
 _DRAWN = {'torque_held_out.png': 'Torques of a motion that was not fitted'}
 # Goes into the names of the page of the demonstration and its document.
 _NAME = 'demo'
+
+
+class _Part(StrictSettings):
+    """A part of the results; it may say more than is looked at."""
+
+    model_config = ConfigDict(extra='ignore')
+
+
+class _Commit(_Part):
+    candidate_error: float
+    current_error: float
+    revision: int
+
+
+class _Rollback(_Part):
+    revision: int
+
+
+class _Revision(_Part):
+    current: bool
+    revision: int
+    restored: int
+
+
+class _Tracking(_Part):
+    rms: Annotated[float, Field(gt=0.0)]
+    typical: Annotated[float, Field(gt=0.0)]
+
+
+class DemonstrationResults(_Part):
+    """What the operator of a demonstration has written.
+
+    Attributes:
+        estimate: Id of the estimate, the name of its folder.
+        committable: Whether the verdict allowed the commit.
+        commit: Errors of the shadow test in parts of the torque, and the revision it led to.
+        rollback: The revision that the rollback led to.
+        revisions: All revisions at the end, one of them current.
+        tracking: Errors of tracking the same motion by each model in [rad], their root mean
+            square and their median over seconds.
+    """
+
+    estimate: Annotated[str, Field(pattern=r'^[\w+-][\w.+-]*$')]
+    committable: bool
+    commit: _Commit
+    rollback: _Rollback
+    revisions: tuple[_Revision, ...]
+    tracking: Mapping[Literal['prior', 'revision', 'truth'], _Tracking]
+
+    @model_validator(mode='after')
+    def _check(self) -> DemonstrationResults:
+        current = sum(revision.current for revision in self.revisions)
+        if current != 1 or len(self.tracking) != 3:
+            raise ConfigurationError(
+                'is not what a whole demonstration leaves', where='revisions and tracking',
+                found=f'{current} current revisions, errors by {len(self.tracking)} models',
+                allowed='one, and errors by 3')
+        return self
+
+    @classmethod
+    def read(cls, path: Path) -> DemonstrationResults:
+        """Read the file that the operator wrote.
+
+        Raises:
+            ConfigurationError: It cannot be read, or is no such file.
+        """
+        return parse_settings(cls, read_json(path), str(path))
+
+    @property
+    def current(self) -> _Revision:
+        """The revision that is handed out at the end."""
+        return next(revision for revision in self.revisions if revision.current)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +174,11 @@ def report(folder: Path) -> tuple[str, bool]:
     Raises:
         ConfigurationError: The operator's results cannot be read.
     """
-    results = _results(folder / 'results.json')
-    errors = held_out_errors(folder, results['estimate'], 'held_out')
-    estimate = RunFolder.open(folder / 'data' / 'estimates' / results['estimate']).estimate()
+    results = DemonstrationResults.read(folder / 'results.json')
+    errors = held_out_errors(folder, results.estimate, 'held_out')
+    estimate = RunFolder.open(folder / 'data' / 'estimates' / results.estimate).estimate()
     tracking, typical = (
-        {name: results['tracking'][name][figure] for name in ('prior', 'revision', 'truth')}
+        {name: getattr(error, figure) for name, error in results.tracking.items()}
         for figure in ('rms', 'typical'))
     figures = {
         'torque_error': {
@@ -122,12 +198,12 @@ def report(folder: Path) -> tuple[str, bool]:
     out = folder / 'report'
     out.mkdir(exist_ok=True)
     write_atomically(out / 'report.txt', (text + '\n').encode())
-    numbers = {**figures, 'all_met': met, 'operator': results}
+    numbers = {**figures, 'all_met': met, 'operator': read_json(folder / 'results.json')}
     write_atomically(out / 'report.json', json.dumps(numbers, indent=1).encode())
     draw(out / 'torque_held_out.png', torque_strips(
         errors.problem, estimate, title='torques of the motion that was not fitted'))
     for name in _KEPT:
-        file = folder / 'data' / 'estimates' / results['estimate'] / name
+        file = folder / 'data' / 'estimates' / results.estimate / name
         if file.is_file():
             shutil.copyfile(file, out / name)
     links = [
@@ -140,7 +216,7 @@ def report(folder: Path) -> tuple[str, bool]:
 
 
 def _section(
-    results: dict[str, Any], figures: dict[str, Any], met: bool, links: list[Neighbour]
+    results: DemonstrationResults, figures: dict[str, Any], met: bool, links: list[Neighbour]
 ) -> DemonstrationSection:
     """The demonstration for its page."""
     torque = {
@@ -165,15 +241,7 @@ def _section(
             for sentence, holds in _checks(results, figures)])
 
 
-def _results(path: Path) -> dict[str, Any]:
-    try:
-        results: dict[str, Any] = json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f'cannot be read: {error}', where=str(path)) from error
-    return results
-
-
-def _summary(results: dict[str, Any], figures: dict[str, Any]) -> tuple[str, bool]:
+def _summary(results: DemonstrationResults, figures: dict[str, Any]) -> tuple[str, bool]:
     torque, tracking = figures['torque_error'], figures['tracking_error']
     typical = figures['typical_tracking_error']
     rows = [
@@ -195,11 +263,9 @@ def _summary(results: dict[str, Any], figures: dict[str, Any]) -> tuple[str, boo
     return '\n'.join(lines), all(met for _, met in checks)
 
 
-def _checks(results: dict[str, Any], figures: dict[str, Any]) -> list[tuple[str, bool]]:
+def _checks(results: DemonstrationResults, figures: dict[str, Any]) -> list[tuple[str, bool]]:
     """Sentences, and whether they hold."""
-    revisions = results['revisions']
-    current = next(info for info in revisions if info['current'])
-    commit = results['commit']
+    current, commit = results.current, results.commit
     return [
         (f'the torque error is at most {TORQUE_BAR} times that of the truth',
          figures['torque_ratio'] <= TORQUE_BAR),
@@ -207,11 +273,10 @@ def _checks(results: dict[str, Any], figures: dict[str, Any]) -> list[tuple[str,
          figures['tracking_ratio'] <= TRACKING_BAR),
         (f'{figures["consistent_links"]} of {figures["links"]} links are physically consistent',
          figures['consistent_links'] == figures['links']),
-        ('the verdict allowed the commit', bool(results['committable'])),
-        (f'the shadow test was won: {100.0 * commit["candidate_error"]:.2f} % against '
-         f'{100.0 * commit["current_error"]:.2f} %',
-         commit['candidate_error'] < commit['current_error']),
-        (f'the controller took revision {commit["revision"]}, and after the rollback '
-         f'{current["revision"]}, which holds what {current["restored"] or "nothing"} held',
-         current['revision'] == results['rollback']['revision'] and bool(current['restored'])),
+        ('the verdict allowed the commit', results.committable),
+        (f'the shadow test was won: {100.0 * commit.candidate_error:.2f} % against '
+         f'{100.0 * commit.current_error:.2f} %', commit.candidate_error < commit.current_error),
+        (f'the controller took revision {commit.revision}, and after the rollback '
+         f'{current.revision}, which holds what {current.restored or "nothing"} held',
+         current.revision == results.rollback.revision and bool(current.restored)),
     ]

@@ -17,15 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import ConfigurationError, EstimationError, unreadable
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.fleet.record import FitRecord, FitStatus
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.settings import StrictSettings
+from sysid_ros.settings import StrictSettings, parse_settings
 
 #: Names of the tables.
 RESULTS, PARAMETERS = 'results', 'parameters'
 _ESTIMATE = 'estimate.json'
+_AGAIN = 'Make it again: sysid batch'
 
 
 class ParameterRow(StrictSettings):
@@ -130,9 +131,15 @@ def read_results(folder: str | Path) -> tuple[FitRecord, ...]:
     if file.is_file():
         rows = importlib.import_module('pyarrow.parquet').read_table(file).to_pylist()
     else:
-        with file.with_suffix('.csv').open(encoding='utf-8', newline='') as stream:
-            rows = [_from_text(row) for row in csv.DictReader(stream)]
-    return tuple(FitRecord.model_validate(row) for row in rows)
+        file = file.with_suffix('.csv')
+        try:
+            with file.open(encoding='utf-8', newline='') as stream:
+                rows = [_from_text(row) for row in csv.DictReader(stream)]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise unreadable(ConfigurationError, file, error, _AGAIN) from error
+    return tuple(
+        parse_settings(FitRecord, row, f'{file}: row {number}')
+        for number, row in enumerate(rows, start=1))
 
 
 def _write(
@@ -176,9 +183,9 @@ def _csv(kind: type[StrictSettings], values: list[dict[str, Any]]) -> bytes:
     return stream.getvalue().encode()
 
 
-def _from_text(row: Mapping[str, str]) -> dict[str, Any]:
+def _from_text(row: Mapping[str | None, str]) -> dict[str, Any]:
     """Values of a row of text; what is empty has its default."""
-    return {key: value for key, value in row.items() if value}
+    return {str(key): value for key, value in row.items() if value}
 
 
 def _finite(value: float) -> float | None:

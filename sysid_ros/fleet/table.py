@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean, unreadable
+from sysid_ros.recording.file_kind import is_there
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
 #: Last part of each recording that is kept to judge by, where a row does not say how to judge.
@@ -245,7 +246,7 @@ def _matches(patterns: Sequence[str], base: Path) -> list[str]:
     found: dict[str, None] = {}
     for pattern in patterns:
         names = [pattern]
-        if glob.has_magic(pattern) and not (base / pattern).exists():
+        if glob.has_magic(pattern) and not is_there(base / pattern):
             names = sorted(glob.glob(pattern, root_dir=base, recursive=True))
         if not names:
             raise ConfigurationError(

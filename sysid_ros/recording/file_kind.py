@@ -36,6 +36,18 @@ def file_kind(path: Path) -> tuple[str, str | None] | None:
     return ('a table, by its name', 'csv') if path.suffix.lower() in _TABLES else None
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a file or folder of a name, which no file may be able to have.
+
+    Args:
+        path: The file or folder.
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, or with a null byte
+        return False
+
+
 def require_format(path: Path, wanted: str) -> None:
     """Refuse a table that is another kind of file than the settings say.
 

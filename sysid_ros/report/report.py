@@ -115,13 +115,19 @@ class Report(ReportModel):
             ConfigurationError: It is no report.
         """
         try:
-            return cls.model_validate_json(content)
+            report = cls.model_validate_json(content)
+            report.to_json()
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = '.'.join(map(str, first['loc']))
             raise ConfigurationError(
                 'is no report of this version', where=where,
                 found=f'{place}: {first["msg"]}', fix='Fit again') from error
+        except ValueError as error:
+            # Readers take 1e999 for infinity, which no report has and no page can show.
+            raise ConfigurationError(
+                'is no report: a number is not finite', where=where, fix='Fit again') from error
+        return report
 
 
 def report_schema() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.recording.file_kind import is_there
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.judged import KEY
 from sysid_ros.runs.report_files import DOCUMENT, PAGE
@@ -93,13 +94,6 @@ def _settings(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # no file can have such a name
-        return False
-
-
 def _recording_files(
     run: Path, settings: dict[str, Any], name: str
 ) -> Iterator[tuple[str, bytes]]:
@@ -109,7 +103,7 @@ def _recording_files(
         return
     path, own = run / settings['folder'] / recording, PurePosixPath(recording).name
     inside = PurePosixPath(_RECORDINGS) / own
-    if own in ('', '..') or not _exists(path):
+    if own in ('', '..') or not is_there(path):
         raise ConfigurationError(
             'the recording is not there any more', where=f'{name}: {path}',
             fix='Put it back, or pack without --recordings')

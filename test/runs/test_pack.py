@@ -95,6 +95,8 @@ def run(tmp_path):
     ('settings.yaml', 'folder: a\nrecording: {file: [b]}', 'recording: file: is not what'),
     ('settings.yaml', 'a: &a [1]\nb: ' + '[*a, ' * 200 + ']' * 200, 'levels of nesting'),
     ('report.json', '{}', 'report.json: is no report of this version'),
+    ('report.json', '{"kind": "run", "name": "a", "robot": "b", "sections": [{"section": '
+     '"recordings", "at": 1e999}]}', 'report.json: is no report'),
 ])
 def test_a_damaged_run_is_refused_by_one_clear_error(run, tmp_path, capsys, name, content, message):
     (run / name).write_text(content)
