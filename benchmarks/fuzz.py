@@ -74,7 +74,7 @@ def main() -> None:
     count = sum(outcome.counts.total() for outcome in outcomes.values())
     print(json.dumps([
         figure(f'raw errors of {count} damaged files', raw, 'files', 0),
-        figure('longest time of the processor for a damaged file',
+        figure('longest time of the processor for a damaged file, beyond that for the whole one',
                max(outcome.slowest for outcome in outcomes.values()), 's', TIME_BAR),
         figure('largest memory of a damaged file',
                max(outcome.most for outcome in outcomes.values()), 'MB', MEMORY_BAR),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import random
 import shutil
-import sqlite3
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from support.finished_fit import make_fit, write_provenance
-from support.fuzzing import Target
+from support.command_bags import (
+    Command,
+    Message,
+    array_message,
+    trajectory,
+    write_command_bag,
+)
+from support.fuzz_targets_of_runs import targets_of_runs
+from support.fuzzing import Target, target_of
 from support.robot_factory import random_urdf
 from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.identification import Identification
@@ -25,15 +30,16 @@ from sysid_ros.excitation.files import (
     load_motion_csv,
     motion_csv,
 )
+from sysid_ros.excitation.geometry.meshes import load_hull
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.bag.messages import joint_state_messages, joint_state_topics
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.guess.table_head import read_head
 from sysid_ros.recording.load import load_recording
-from sysid_ros.release.store import RevisionStore
+from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.runs.commit import FinishedFit, initial_content
-from sysid_ros.runs.judged import KEY, digests
+from sysid_ros.runs.initial_settings import initial_settings
 
 #: Memory that the settings allow for a recording, in [MB].
 MEMORY_LIMIT = 50.0
@@ -56,6 +62,11 @@ XACRO = """\
  <joint name="a" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
   <limit lower="-1" upper="1" effort="5" velocity="2"/></joint></robot>
 """
+SRDF = """\
+<robot name="arm"><group name="arm"><chain base_link="base" tip_link="lower"/></group>
+ <disable_collisions link1="base" link2="upper" reason="Adjacent"/>
+ <disable_default_collisions link="lower"/><enable_collisions link1="base" link2="lower"/></robot>
+"""
 
 
 def all_targets(folder: Path) -> list[Target]:
@@ -66,16 +77,10 @@ def all_targets(folder: Path) -> list[Target]:
     """
     arm = SimulatedArm(0)
     return [
-        *_bags(folder, arm), *_tables(folder, arm), *_descriptions(folder), *_settings(folder, arm),
-        *_motions(folder), *_stores(folder), *_runs(folder, arm),
+        *_bags(folder, arm), *_commands(folder), *_tables(folder, arm), *_descriptions(folder),
+        *_meshes(folder), *_settings(folder, arm), *_motions(folder), *_guesses(folder, arm),
+        *targets_of_runs(folder / 'runs', arm),
     ]
-
-
-def _target(
-    name: str, path: Path, read: Callable[[], object], text: bool = False,
-    mend: Callable[[random.Random], None] | None = None,
-) -> Target:
-    return Target(name, path, path.read_bytes(), read, text, mend)
 
 
 def _columns(arm: SimulatedArm) -> tuple[np.ndarray, ...]:
@@ -95,15 +100,51 @@ def _bags(folder: Path, arm: SimulatedArm) -> list[Target]:
             settings = _recording(
                 arm, format='rosbag', file=str(bag), salvage=salvage)
             name = f'{storage} bag' + (' to salvage' if salvage else '')
-            targets.append(_target(name, file, _reads_bag(settings, folder)))
+            targets.append(target_of(name, file, _reads_bag(settings, folder)))
         settings = _recording(arm, format='rosbag', file=str(bag))
-        targets.append(_target(
+        targets.append(target_of(
             f'metadata of a {storage} bag', bag / 'metadata.yaml', _reads_bag(settings, folder),
             text=True))
     bag = folder / 'mcap'
     file = next(bag.glob('*.mcap'))
-    targets.append(_target('mcap bag to replay', file, lambda: [
+    targets.append(target_of('mcap bag to replay', file, lambda: [
         list(joint_state_messages(bag, joint_state_topics(bag)))]))
+    return targets
+
+
+def _commands(folder: Path) -> list[Target]:
+    """Bags with commands beside the joint states: numbers, and trajectories to be played."""
+    t, joints = np.arange(0.0, SECONDS, 1.0 / RATE), ('a', 'b')
+    points = [(0.0, [0.0, 1.0], [0.1, 0.0]), (0.4, [0.8, 1.0], [0.0, 0.2]), (1.0, [0.2, 1.0])]
+    told = {
+        'numbers': [Command(0.1 * k, array_message([k, -k])) for k in range(20)],
+        'trajectories': [
+            Command(0.5 * k, trajectory(joints, points, stamp=0.5 * k)) for k in range(5)]}
+    targets = []
+    for name, commands in told.items():
+        bag = folder / name
+        write_command_bag(bag, t, joints, np.zeros((len(t), 2)), commands)
+        settings = RecordingSettings(
+            format='rosbag', file=str(bag), joints=joints, memory_limit=MEMORY_LIMIT,
+            command={'joints': joints} if name == 'numbers' else {})
+        file = next(bag.glob('*.mcap'))
+        targets.append(target_of(
+            f'bag of {name}', file, lambda settings=settings: load_recording(settings, folder)))
+        # Checksums of a bag end with what was damaged on its way, not with what was sent.
+        sent = folder / f'{name}.cdr'
+        sent.write_bytes(commands[1].message.data)
+        kind = commands[1].message.kind
+
+        def read(
+            bag: Path = bag, sent: Path = sent, kind: str = kind,
+            settings: RecordingSettings = settings,
+        ) -> object:
+            shutil.rmtree(bag)
+            told = [Command(0.5, Message(kind, sent.read_bytes()))]
+            write_command_bag(bag, t, joints, np.zeros((len(t), 2)), told)
+            return load_recording(settings, folder)
+
+        targets.append(target_of(f'message of {name}', sent, read))
     return targets
 
 
@@ -130,8 +171,20 @@ def _tables(folder: Path, arm: SimulatedArm) -> list[Target]:
         path = folder / f'{name}.npz'
         save(path, t=t, q=q, tau=tau)
         settings = _recording(arm, format='npz', file=path.name, **arrays)
-        targets.append(_target(
+        targets.append(target_of(
             name, path, lambda settings=settings: load_recording(settings, folder)))
+    array, archive = folder / 'array.npy', folder / 'array.npz'
+    np.save(array, np.ascontiguousarray(q))
+    packed = _recording(arm, format='npz', file=archive.name, memory_limit=MEMORY_LIMIT, **(
+        arrays | {'time': {'rate': RATE}, 'position': {'array': 'array'}, 'effort': None}))
+
+    def read_array() -> object:
+        # As below a checksum that is right.
+        with zipfile.ZipFile(archive, 'w', zipfile.ZIP_DEFLATED) as written:
+            written.write(array, array.name)
+        return read_head(archive, 'npz').values, load_recording(packed, folder)
+
+    targets.append(target_of('array of an npz', array, read_array))
     path = folder / 'table.csv'
     header = ['t', *(f'{kind}{k}' for kind in ('q', 'tau') for k in range(q.shape[1]))]
     rows = np.column_stack([t, q, tau]).tolist()
@@ -140,8 +193,30 @@ def _tables(folder: Path, arm: SimulatedArm) -> list[Target]:
         arm, format='csv', file=path.name, time={'column': 't'},
         position={'columns': [name for name in header if name[0] == 'q']},
         effort={'columns': [name for name in header if name[:3] == 'tau']})
-    targets.append(_target(
+    targets.append(target_of(
         'csv', path, lambda: load_recording(settings, folder), text=True))
+    return targets
+
+
+def _guesses(folder: Path, arm: SimulatedArm) -> list[Target]:
+    """What ``sysid init`` looks at before there are settings."""
+    own = folder / 'guesses'
+    own.mkdir()
+    (own / 'arm.urdf').write_text(arm.description)
+    for name in ('npz.npz', 'npz compressed.npz', 'table.csv'):
+        shutil.copy(folder / name, own / name)
+    shutil.copytree(folder / 'mcap', own / 'mcap')
+    targets = [
+        target_of(
+            f'head of {path.name}', path,
+            lambda path=path: read_head(path, path.suffix[1:]).values, text=path.suffix == '.csv')
+        for path in (own / 'npz.npz', own / 'npz compressed.npz', own / 'table.csv')]
+    for file in (own / 'npz.npz', own / 'table.csv', next((own / 'mcap').glob('*.mcap'))):
+        recording = file.parent if file.suffix == '.mcap' else file
+        targets.append(target_of(
+            f'init of {file.suffix}', file,
+            lambda recording=recording: initial_settings(
+                own / 'arm.urdf', recording, own), text=file.suffix == '.csv'))
     return targets
 
 
@@ -153,10 +228,36 @@ def _descriptions(folder: Path) -> list[Target]:
     ):
         path = folder / name
         path.write_text(text)
-        targets.append(_target(
+        targets.append(target_of(
             f'description {name}', path,
             lambda path=path: RobotModel.from_description(path), text=True))
-    return targets
+    outer, inner, srdf = (folder / name for name in ('outer.xml', 'inner.xml', 'arm.srdf'))
+    begin, end = MJCF.index(' <worldbody>'), MJCF.index('</mujoco>')
+    outer.write_text(f'{MJCF[:begin]}<include file="inner.xml"/>{MJCF[end:]}')
+    inner.write_text(f'<mujocoinclude>{MJCF[begin:end]}</mujocoinclude>')
+    targets += [
+        target_of(
+            f'description {path.name} of two files', path,
+            lambda: RobotModel.from_description(outer), text=True) for path in (outer, inner)]
+    srdf.write_text(SRDF)
+    return [*targets, target_of(
+        'SRDF', srdf, lambda: AllowedCollisions.load(srdf, ('base', 'upper', 'lower')), text=True)]
+
+
+def _meshes(folder: Path) -> list[Target]:
+    """A tetrahedron in formats that descriptions name."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    stl, obj = folder / 'mesh.stl', folder / 'mesh.obj'
+    rows = np.zeros(4, dtype=[('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('kind', '<u2')])
+    rows['corners'] = corners[faces]
+    stl.write_bytes(bytes(80) + np.uint32(4).tobytes() + rows.tobytes())
+    obj.write_text('\n'.join([
+        *(f'v {x} {y} {z}' for x, y, z in corners), *(f'f {a} {b} {c}' for a, b, c in faces + 1)]))
+    read = load_hull.__wrapped__  # what is read once is kept
+    return [
+        target_of(f'mesh {path.name}', path, lambda path=path: read(path, (1.0, 1.0, 1.0)),
+                  text=path is obj) for path in (stl, obj)]
 
 
 def _settings(folder: Path, arm: SimulatedArm) -> list[Target]:
@@ -168,8 +269,10 @@ def _settings(folder: Path, arm: SimulatedArm) -> list[Target]:
     fitting.write_bytes((shown / 'identification.yaml').read_bytes())
     exciting.write_bytes((shown / 'excitation.yaml').read_bytes())
     return [
-        _target('settings of a fit', fitting, lambda: Identification.load(fitting), text=True),
-        _target('settings of motions', exciting, lambda: ExcitationPlan.load(exciting), text=True),
+        target_of(
+            'settings of a fit', fitting, lambda: Identification.load(fitting), text=True),
+        target_of(
+            'settings of motions', exciting, lambda: ExcitationPlan.load(exciting), text=True),
     ]
 
 
@@ -183,59 +286,7 @@ def _motions(folder: Path) -> list[Target]:
     motion = excitation.grid(50.0)
     table.write_text(motion_csv(('a', 'b'), motion, np.zeros_like(motion.q)))
     return [
-        _target('motion', written, lambda: load_excitation(written).grid(100.0), text=True),
-        _target('table of a motion', table, lambda: load_motion_csv(table, ('a', 'b')), text=True),
+        target_of('motion', written, lambda: load_excitation(written).grid(100.0), text=True),
+        target_of(
+            'table of a motion', table, lambda: load_motion_csv(table, ('a', 'b')), text=True),
     ]
-
-
-def _stores(folder: Path) -> list[Target]:
-    path = folder / 'revisions.sqlite'
-    model = SimulatedArm(0).model
-    content = initial_content(model)
-    with RevisionStore(path) as store:
-        store.begin(content)
-        store.acknowledge('/controller', store.current_id())
-        store.rollback(store.current_id(), 'again')
-    with sqlite3.connect(path) as connection:
-        connection.execute('PRAGMA journal_mode = DELETE')
-
-    def read() -> object:
-        with RevisionStore(path, patience=0.1) as store:
-            damage = store.verify()
-            if damage:
-                return damage
-            store.begin(content)
-            return [store.newest(), store.acknowledgements(), store.rollback()]
-
-    return [_target('store', path, read, mend=lambda source: _remove_logs(path))]
-
-
-def _remove_logs(path: Path) -> None:
-    for suffix in ('-wal', '-shm', '-journal'):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _runs(folder: Path, arm: SimulatedArm) -> list[Target]:
-    own = folder / 'run'
-    own.mkdir()
-    make_fit(own, arm)
-    run = own / 'fit'
-    write_provenance(run)
-    robot = Identification.load(own / 'settings.yaml').model().robot
-
-    def read() -> object:
-        return FinishedFit.open('fit', run).content(robot)
-
-    def judge_again(source: random.Random) -> None:
-        """Let the verdict belong to the files as they are, or the damage would end there."""
-        file = run / 'verdict.json'
-        try:
-            verdict = json.loads(file.read_text(encoding='utf-8'))
-        except (ValueError, RecursionError):
-            return
-        if isinstance(verdict, dict):
-            file.write_text(json.dumps(verdict | {KEY: digests(run)}))
-
-    names = ('estimate.json', 'settings.yaml', 'prior.urdf', 'verdict.json', 'provenance.json')
-    # Numbers of one line each are more often hit.
-    return [_target(f'run: {name}', run / name, read, True, judge_again) for name in names]
