@@ -137,6 +137,7 @@ def recipes(page):
 
 def test_the_images_of_distributions_are_tried_by_the_recipe_whose_last_step_compiles_ahead():
     (recipe,) = recipes(DOCS / 'how-to/install.md')
+    assert recipes(PROJECT / 'README.md') == [recipe]
     assert recipe[-1] == 'sysid compile'
     steps = [step for line in recipe for step in line.split(' && ')]
     workflow = (PROJECT / '.github/workflows/distributions.yml').read_text(encoding='utf-8')
