@@ -65,10 +65,22 @@ def _work(entry: dict[str, Any], inside: dict[str, Any]) -> bool:
 
 
 def _chosen() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options that work with this version of Numba."""
+    """Options that work with this version of Numba.
+
+    To compare takes a third of a second at every import, so versions that the tests were run with,
+    which compare the same, are trusted.
+
+    Raises:
+        ImportError: Another version lacks what has no substitute.
+    """
+    tested = _is_tested()
+    if not tested:
+        from sysid_ros.numerics.compiler_parts import require_parts  # noqa: PLC0415
+
+        require_parts(*TESTED)
     try:
         options = _options()
-        if _is_tested() or _work(*options):
+        if tested or _work(*options):
             return options
     except Exception:  # noqa: S110  # private parts that have changed fail in any way
         pass

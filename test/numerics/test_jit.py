@@ -19,6 +19,7 @@ from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
 from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.compiler_parts import require_parts
 from sysid_ros.numerics.jit import COMPILED, ENTRY, INSIDE
 from sysid_ros.numerics.jit_pipelines import _Flags
 
@@ -111,6 +112,7 @@ numba.__version__ = {version!r}
 from sysid_ros.numerics import jit_pipelines as pipelines
 {change}
 from sysid_ros.numerics import jit as compiled
+from sysid_ros.numerics.compiler_parts import require_parts
 from numba import njit
 
 @njit(**compiled.INSIDE)
@@ -142,6 +144,38 @@ def test_where_the_compiler_is_another_functions_are_compiled_the_usual_way(
     found = subprocess.run(
         [sys.executable, '-c', program], check=True, text=True, stdout=subprocess.PIPE)
     assert json.loads(found.stdout) == [pipelines, pipelines, 9.0]
+
+
+_BROKEN = """
+import numba
+numba.__version__ = '{version}'
+{change}
+import sysid_ros.numerics.jit
+"""
+
+
+@pytest.mark.parametrize(('change', 'what'), [
+    ('import numba.extending; del numba.extending.lower_getattr_generic',
+     'named tuples by reference'),
+    ('import llvmlite.ir; del llvmlite.ir.IRBuilder.shuffle_vector', 'vector instructions'),
+    ('import numba.core.event; numba.core.event.Event.data = None', 'events of the compiler'),
+])
+def test_an_untried_compiler_without_a_part_that_has_no_substitute_is_refused(change, what):
+    def imported(version):
+        return subprocess.run(
+            [sys.executable, '-c', _BROKEN.format(version=version, change=change)], text=True,
+            stderr=subprocess.PIPE)
+
+    refused = imported('0.99.0')
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1] == (
+        f'ImportError: numba 0.99.0 was found, with which {what} do not work: '
+        'pip install "numba>=0.58,<0.69"')
+    assert imported(numba.__version__).returncode == 0  # nothing is tried with tested versions
+
+
+def test_parts_that_have_no_substitute_work_with_the_installed_version():
+    require_parts(*compiled.TESTED)
 
 
 def test_the_installed_version_is_one_that_the_tests_were_run_with():
