@@ -57,7 +57,7 @@ EVERYWHERE = {
     'told_apart': 'well_conditioned',
     'unbent': 'unbounded',
     'unsaid_load': 'undeclared_load',
-    'with_told_constants': 'with_weak_constants_fixed',
+    'with_told_constants': 'fix_weak_constants',
 }
 # Not names of functions, classes and modules; variables and settings may be called so.
 DEFINED = {

@@ -34,7 +34,7 @@ def free_constants(problem: TrajectoryProblem) -> np.ndarray:
     return np.flatnonzero(np.isin(problem.free, problem.actuated.columns[:-1]))
 
 
-def with_weak_constants_fixed(
+def fix_weak_constants(
     problem: TrajectoryProblem, found: TrajectorySolution
 ) -> TrajectoryProblem:
     """The problem with constants of actuators held that its data tell by half at best.

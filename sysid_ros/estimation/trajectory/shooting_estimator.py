@@ -15,10 +15,7 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.trajectory.actuator_constants import (
-    free_constants,
-    with_weak_constants_fixed,
-)
+from sysid_ros.estimation.trajectory.actuator_constants import fix_weak_constants, free_constants
 from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
@@ -170,7 +167,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
         if longest > first:
             found = self._roughly_longer(at, found, longest)
         there = problem.with_values(found.values)
-        return with_weak_constants_fixed(
+        return fix_weak_constants(
             problem, self.solver_for(problem, longest).here(there, found))
 
     def _roughly_longer(
