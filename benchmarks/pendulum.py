@@ -24,6 +24,7 @@ import numpy as np
 from support import pendulum_recordings as pendulums
 from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
 
@@ -114,7 +115,8 @@ def discrete(pendulum: Any, folder: Path) -> list[dict[str, Any]]:
             state_error_weight=weight, lever=DISCRETE_LEVER, prior_strength=None)
         if motion is not None:
             problem = replace(problem, parameters=problem.parameters.with_values(motion.values))
-        motion = estimator.search(problem, estimator.at(problem, motion), None)
+        motion = estimator.search(
+            problem, estimator.at(problem, motion), SearchLog(estimator.max_iterations))
     seconds = time.process_time() - begin
     print(f'{pendulum.name}, discrete dynamics: {motion.status.value} {seconds:.2f} s, '
           f'{dict(zip(problem.parameters.names, motion.values.round(7).tolist(), strict=True))}')

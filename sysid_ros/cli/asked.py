@@ -113,9 +113,20 @@ def write_and_tell(output: Path, text: str, findings: Sequence[Finding]) -> None
 
 
 def _ask(question: Question) -> str:
+    """The answer to a question.
+
+    Raises:
+        ConfigurationError: The input ended instead.
+    """
     print(f'{question.text}\n  {question.found}')
-    while not (answer := input(f'  [such as {question.example}] ').strip()):
-        pass
+    try:
+        while not (answer := input(f'  [such as {question.example}] ').strip()):
+            pass
+    except EOFError as error:
+        print()
+        raise ConfigurationError(
+            'a question was not answered, and nothing was written', where=question.text,
+            fix=f'Say it: --{question.option} {question.example}') from error
     return answer
 
 

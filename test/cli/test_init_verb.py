@@ -67,6 +67,18 @@ def test_who_can_be_asked_is_asked(folder, monkeypatch):
     assert settings.recording.file == '../unstamped.npz'
 
 
+def test_an_input_that_ends_before_an_answer_is_one_line(folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdin, 'isatty', lambda: True, raising=False)
+
+    def ended(prompt):
+        raise EOFError
+
+    monkeypatch.setattr(builtins, 'input', ended)
+    assert main(['init', 'robot.urdf', 'unstamped.npz']) == 2
+    assert 'Say it: --rate' in capsys.readouterr().err
+    assert not (folder / 'unstamped.yaml').exists()
+
+
 def test_arguments_of_xacro_are_kept_in_the_file(folder, capsys):
     (folder / 'arm.urdf.xacro').write_text(DESCRIPTION.replace(
         '<robot name="demo_arm">',
