@@ -138,11 +138,18 @@ class FleetDistribution:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FleetDistribution:
-        """The inverse of :meth:`to_json`."""
-        return cls(
-            FleetCoordinates.from_json(data['coordinates']), np.array(data['mean'], dtype=float),
-            np.array(data['covariance'], dtype=float),
-            np.array(data['mean_covariance'], dtype=float))
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: A part is not of as many coordinates as the others.
+        """
+        coordinates = FleetCoordinates.from_json(data['coordinates'])
+        count = coordinates.count
+        mean, *covariances = (
+            np.array(data[name], dtype=float) for name in ('mean', 'covariance', 'mean_covariance'))
+        if mean.shape != (count,) or any(each.shape != (count, count) for each in covariances):
+            raise ValueError(f'a distribution is not one of {count} coordinates')
+        return cls(coordinates, mean, *covariances)
 
 
 @dataclass(frozen=True, eq=False)

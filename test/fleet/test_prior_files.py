@@ -157,3 +157,13 @@ def test_a_file_that_is_no_prior_is_refused(tmp_path, text):
     (tmp_path / 'fleet.json').write_text(text)
     with pytest.raises(EstimationError):
         read_prior(tmp_path / 'fleet.json')
+
+
+def test_a_prior_of_other_coordinates_is_refused(batch, tmp_path):
+    records, runs = batch
+    write_prior(records, runs, tmp_path)
+    prior = json.loads((tmp_path / 'fleet.json').read_text())
+    prior['clusters'][0]['distribution']['mean'].pop()
+    (tmp_path / 'fleet.json').write_text(json.dumps(prior))
+    with pytest.raises(EstimationError, match='a distribution is not one of'):
+        read_prior(tmp_path / 'fleet.json')

@@ -148,7 +148,7 @@ def _separator(lines: Sequence[str], path: Path) -> tuple[str, str]:
     for mark in _SEPARATORS:
         rows = list(csv.reader(lines, delimiter=mark))
         lengths = {len(row) for row in rows}
-        if lengths == {1} or len(lengths) > 1:
+        if len(lengths) != 1 or max(lengths) < 2 or len(rows) < _LEAST_ROWS:
             continue
         cells = [cell.strip() for row in rows[1:] for cell in row]
         for decimal in '.,':

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
-import zipfile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -267,7 +266,7 @@ class Recursion(RecursivePosterior):
             with np.load(io.BytesIO(state), allow_pickle=False) as saved:
                 key = str(saved['key'])
                 arrays = [np.ascontiguousarray(saved[name]) for name in State._fields]
-        except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # a damaged archive fails in many ways
             raise EstimationError(f'the state cannot be read: {error!r}') from error
         if key != self._key:
             raise EstimationError(

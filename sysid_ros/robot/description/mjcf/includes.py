@@ -53,7 +53,10 @@ def _resolved(xml: bytes, path: Path, folder: Path, included: list[Path]) -> byt
 
 def _found(name: str, path: Path, folder: Path) -> Path:
     places = [folder / name, path.parent / name]
-    file = next((place for place in places if name and place.is_file()), None)
+    try:
+        file = next((place for place in places if name and place.is_file()), None)
+    except (OSError, ValueError):  # no file can have such a name
+        file = None
     if file is None:
         raise ModelError(
             'includes a file that does not exist', where=str(path), found=repr(name),
