@@ -13,7 +13,6 @@ repeats, and nothing of another motion.
 from __future__ import annotations
 
 import numpy as np
-import scipy.signal
 
 from sysid_ros.recording.dataset import Dataset
 
@@ -57,8 +56,8 @@ def is_repeated(judged: Dataset, fitted: Dataset) -> bool:
 def _least_difference(piece: np.ndarray, along: np.ndarray) -> float:
     """Squared difference of a piece from where it fits best, in parts of its spread."""
     squares = np.concatenate([[0.0], np.cumsum(np.sum(along**2, axis=1))])
-    products = sum(
-        scipy.signal.fftconvolve(column, own[::-1], mode='valid')
-        for column, own in zip(along.T, piece.T, strict=True))
+    # By the fast Fourier transform: SciPy's signals take a third of a second to import.
+    spectrum = np.fft.rfft(along, axis=0) * np.fft.rfft(piece, len(along), axis=0).conj()
+    products = np.fft.irfft(spectrum, len(along), axis=0).sum(axis=1)[:len(along) - len(piece) + 1]
     difference = np.sum(piece**2) + squares[len(piece):] - squares[:-len(piece)] - 2.0 * products
     return float(difference.min() / np.sum((piece - piece.mean(axis=0)) ** 2))

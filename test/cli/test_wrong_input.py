@@ -115,8 +115,8 @@ SETTINGS = [
      'Write locked_joints: {slide: 0.0}, or locked_joints: [slide]'),
     (lambda text: text + 'fit: {holdout: 0.3}\n', "first.yaml: unknown key 'fit.holdout'",
      'It is an option of the command: sysid fit … --holdout 0.3.'),
-    (replaced('[f1, f2]', '[f1, f2], sign: -1'), 'recording.effort: the effort of swing, slide has '
-     'the wrong sign', 'Set recording: {effort: {sign: 1}}, or'),
+    (replaced('[f1, f2]', '[f1, f2], sign: -1'), 'recording.effort of first.csv: the effort of '
+     'swing, slide has the wrong sign', 'Set recording: {effort: {sign: 1}}, or'),
     (replaced('[f1, f2]', '[f1, f2], sign: [1, -1]'), 'the effort of slide has the wrong sign',
      'Set recording: {effort: {sign: 1}}, or'),
 ]

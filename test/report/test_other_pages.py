@@ -8,19 +8,22 @@ import pytest
 from pydantic import ValidationError
 
 from support.report_runs import HOSTILE, forget_numbers, planned_motion, rename_everything
-from sysid_ros.demo.report import TORQUE_BAR, TRACKING_BAR, _section
+from sysid_ros.demo.report import TORQUE_BAR, TRACKING_BAR, DemonstrationResults, _section
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.report import page
 from sysid_ros.report.report import Report
 from sysid_ros.report.sections.demonstration import Neighbour
+from sysid_ros.settings import parse_settings
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
 
-RESULTS = {
-    'committable': True, 'rollback': {'revision': 3}, 'commit': {
+RESULTS = parse_settings(DemonstrationResults, {
+    'estimate': 'estimate-1', 'committable': True, 'rollback': {'revision': 3}, 'commit': {
         'candidate_error': 0.04, 'current_error': 0.31, 'revision': 2},
-    'revisions': [{'current': True, 'revision': 3, 'restored': 1}]}
+    'revisions': [{'current': True, 'revision': 3, 'restored': 1}],
+    'tracking': {model: {'rms': error, 'typical': error} for model, error in (
+        ('prior', 0.012), ('revision', 0.0004), ('truth', 0.00038))}}, 'results')
 FIGURES = {
     'torque_error': {'prior': 0.4, 'identified': 0.05, 'noise_floor': 0.045},
     'tracking_error': {'prior': 0.012, 'revision': 0.0004, 'truth': 0.00038},

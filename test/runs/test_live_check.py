@@ -105,7 +105,7 @@ def test_efforts_of_the_wrong_sign_are_said_at_once_and_refused_in_the_end(tmp_p
     with pytest.raises(RecordingError, match='has the wrong sign'):
         follow(recorded.check(), stages(
             lambda: recorded.grow(12.0), recorded.finish), said.append, period=0.0)
-    assert 'not yet: recording.effort: the effort of' in said[0]
+    assert 'not yet: recording.effort of ' in said[0]
 
 
 def test_control_c_ends_it_with_a_judgement(tmp_path):
