@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -42,6 +43,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker('processes')
             if name in LOOPS:
                 item.add_marker('loops')
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_spared():
+    """Nodes that a test made in this process are gone after it, with their participants of DDS.
+
+    A node spares what it has loaded from the collector of garbage, and itself with that. And the
+    discovery of a computer asks 32 participants of a domain: those of a process are numbered on,
+    in whatever domain they are, so that later ones would be heard by nobody.
+    """
+    yield
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ def slow(ros):
     node.trigger_activate()
     yield node
     node.gate.set()
+    node.trigger_shutdown()
     ros.executor.remove_node(node)
     node.destroy_node()
     rclpy.try_shutdown()

@@ -242,6 +242,11 @@ class Ros:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        # What is left of a client keeps its node in the domain. And the discovery of a computer looks
+        # for as many participants as a process may number: 32, in whatever domain.
+        for client in self._clients.values():
+            self._destroy(client)
+        self._clients.clear()
         self.executor.shutdown()
         self.client.destroy_node()
         rclpy.shutdown(context=self.context)
