@@ -242,8 +242,8 @@ class Ros:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        # What is left of a client keeps its node in the domain. And the discovery of a computer looks
-        # for as many participants as a process may number: 32, in whatever domain.
+        # What is left of a client keeps its node in the domain, as one of the 32 participants that
+        # the discovery of a computer asks for.
         for client in self._clients.values():
             self._destroy(client)
         self._clients.clear()
