@@ -58,17 +58,17 @@ class _Part(StrictSettings):
 class _Commit(_Part):
     candidate_error: float
     current_error: float
-    revision: int
+    revision: str
 
 
 class _Rollback(_Part):
-    revision: int
+    revision: str
 
 
 class _Revision(_Part):
     current: bool
-    revision: int
-    restored: int
+    revision: str
+    restored: str
 
 
 class _Tracking(_Part):

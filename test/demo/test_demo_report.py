@@ -11,9 +11,9 @@ from sysid_ros.demo.report import report
 from sysid_ros.report.report import Report
 
 RESULTS = {
-    'estimate': 'fit', 'committable': True, 'rollback': {'revision': 3},
-    'commit': {'candidate_error': 0.04, 'current_error': 0.31, 'revision': 2},
-    'revisions': [{'current': True, 'revision': 3, 'restored': 1}],
+    'estimate': 'fit', 'committable': True, 'rollback': {'revision': '3-4f58'},
+    'commit': {'candidate_error': 0.04, 'current_error': 0.31, 'revision': '2-4f58'},
+    'revisions': [{'current': True, 'revision': '3-4f58', 'restored': '1-3fbb'}],
     'tracking': {name: {'rms': size, 'typical': size} for name, size in (
         ('prior', 0.012), ('revision', 0.0004), ('truth', 0.00038))}}
 

@@ -19,9 +19,9 @@ from sysid_ros.settings import parse_settings
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
 
 RESULTS = parse_settings(DemonstrationResults, {
-    'estimate': 'estimate-1', 'committable': True, 'rollback': {'revision': 3}, 'commit': {
-        'candidate_error': 0.04, 'current_error': 0.31, 'revision': 2},
-    'revisions': [{'current': True, 'revision': 3, 'restored': 1}],
+    'estimate': 'estimate-1', 'committable': True, 'rollback': {'revision': '3-4f58'}, 'commit': {
+        'candidate_error': 0.04, 'current_error': 0.31, 'revision': '2-4f58'},
+    'revisions': [{'current': True, 'revision': '3-4f58', 'restored': '1-3fbb'}],
     'tracking': {model: {'rms': error, 'typical': error} for model, error in (
         ('prior', 0.012), ('revision', 0.0004), ('truth', 0.00038))}}, 'results')
 FIGURES = {

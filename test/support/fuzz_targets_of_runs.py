@@ -190,9 +190,9 @@ def _recursion(folder: Path) -> list[Target]:
 def _demonstration(folder: Path) -> list[Target]:
     file = folder / 'results.json'
     file.write_text(json.dumps({
-        'estimate': 'fit', 'committable': True, 'rollback': {'revision': 3},
-        'commit': {'candidate_error': 0.04, 'current_error': 0.31, 'revision': 2},
-        'revisions': [{'current': True, 'revision': 3, 'restored': 1}],
+        'estimate': 'fit', 'committable': True, 'rollback': {'revision': '3-4f58'},
+        'commit': {'candidate_error': 0.04, 'current_error': 0.31, 'revision': '2-4f58'},
+        'revisions': [{'current': True, 'revision': '3-4f58', 'restored': '1-3fbb'}],
         'tracking': {name: {'rms': 0.01, 'typical': 0.02} for name in (
             'prior', 'revision', 'truth')}}))
     return [target_of(
