@@ -338,6 +338,13 @@ def test_reaching_into_an_object_is_found():
     assert not list(reached_into('dict(**vars(self.softness))'))
 
 
+def test_liberties_of_the_compiler_are_named_in_one_file():
+    stated = [
+        str(path.relative_to(SOURCE)) for path in source_files()
+        if re.search(r"'reassoc'|error_model", path.read_text(encoding='utf-8'))]
+    assert stated == ['numerics/jit.py']
+
+
 def test_the_files_that_the_page_of_the_house_names_are_there():
     root = Path(__file__).parents[1]
     named = re.findall(r'`([\w/]+\.(?:py|txt))`', (root / 'docs' / 'architecture.md').read_text())

@@ -18,12 +18,18 @@ from numba import njit
 #: Versions of Numba, from the first on and before the last, that the tests were run with.
 TESTED = ((0, 58), (0, 69))
 
+#: Liberties of the compiler that are taken: sums may be reordered, products fused, divisions by the
+#: same number made multiplications.
+REORDERING = {'reassoc', 'contract', 'arcp', 'nsz'}
 #: Options of compiled functions. Sums may be reordered, but a value that is not a number must stay
 #: one; what is divided by zero is found by what comes of it. Arrays come in and none is made:
 #: counting references to them would take longer than the mathematics.
 COMPILED: dict[str, Any] = {
-    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+    '_nrt': False, 'error_model': 'numpy', 'fastmath': REORDERING}
+#: The same, kept in the compiler's cache.
+CACHED = COMPILED | {'cache': True}
+#: Options of functions whose sums keep their order, since a sign or a pivot hangs on a last bit.
+IN_ORDER: dict[str, Any] = {'error_model': 'numpy'}
 
 
 def _options() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -31,7 +37,7 @@ def _options() -> tuple[dict[str, Any], dict[str, Any]]:
     from sysid_ros.numerics.jit_pipelines import Entry, Part  # noqa: PLC0415
 
     return (
-        COMPILED | {'cache': True, 'no_cfunc_wrapper': True, 'pipeline_class': Entry},
+        CACHED | {'no_cfunc_wrapper': True, 'pipeline_class': Entry},
         # They do without what would let Python and C in, which takes longer to compile than they
         # do.
         COMPILED | {
@@ -84,7 +90,7 @@ def _chosen() -> tuple[dict[str, Any], dict[str, Any]]:
             return options
     except Exception:  # noqa: S110  # private parts that have changed fail in any way
         pass
-    return COMPILED | {'cache': True}, dict(COMPILED)
+    return CACHED, COMPILED
 
 
 #: Options of functions that Python calls, and of those that only compiled ones call.

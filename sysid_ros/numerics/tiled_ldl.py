@@ -16,12 +16,10 @@ import numpy as np
 from numba import njit
 from numpy import uint64
 
+from sysid_ros.numerics.jit import COMPILED
 from sysid_ros.numerics.register_tile import coupled_rows, update_tile
 
 # Not cached by itself: the cache would not see changes of the tile.
-_COMPILED = {
-    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 
 
 class TiledLdl(NamedTuple):
@@ -60,7 +58,7 @@ def aligned(rows: int, columns: int) -> np.ndarray:
     return flat[first:first + rows * columns].reshape(rows, columns)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def factorise(work: TiledLdl, start: int, first: int, last: int) -> bool:
     """LDL factorisation of rows ``first`` to ``last``, in place.
 
@@ -86,7 +84,7 @@ def factorise(work: TiledLdl, start: int, first: int, last: int) -> bool:
     return True
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def schur_complement(work: TiledLdl, rest: np.ndarray, first: int, last: int) -> None:
     """Schur complement of the rest of a matrix after the rows before it, in place.
 
@@ -103,7 +101,7 @@ def schur_complement(work: TiledLdl, rest: np.ndarray, first: int, last: int) ->
             update_tile(rest, i, j, work.matrix, work.lines, work.shares, used, work.lower)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _coupled_rows(work: TiledLdl, i: int, begin: int, end: int, first: int, last: int) -> int:
     """Rows that are coupled with four rows from the i-th on, and their multiples; their number."""
     shares = work.shares
@@ -115,7 +113,7 @@ def _coupled_rows(work: TiledLdl, i: int, begin: int, end: int, first: int, last
     return used
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _factorise_block(work: TiledLdl, i: int, start: int, first: int, last: int) -> bool:
     """LDL factorisation of the four by four block on the diagonal; False at a bad pivot."""
     matrix, lower, block = work.matrix, work.lower, work.block
@@ -135,7 +133,7 @@ def _factorise_block(work: TiledLdl, i: int, start: int, first: int, last: int) 
     return True
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def solve(work: TiledLdl, column: int, solution: np.ndarray) -> float:
     """Solve for a right-hand side by back substitution; its product with the solution.
 

@@ -14,6 +14,7 @@ import pinocchio as pin
 from sysid_ros.errors import RecordingError, did_you_mean
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.tree.base_motion import BaseMotion
+from sysid_ros.numerics.rotations import rotation_matrices
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.differentiation import SavitzkyGolay, Spline
 from sysid_ros.robot.model import STANDARD_GRAVITY, RobotModel
@@ -67,8 +68,7 @@ def base_motion_from_poses(
     # Derivative of the line above, where the length of a smoothed quaternion may change.
     drift = 2.0 * np.sum(turn * turning, axis=1, keepdims=True) / square
     alpha = 2.0 * _relative(turn, bending) / square - drift * omega
-    orientation = np.array([pin.Quaternion(*q[[3, 0, 1, 2]]).toRotationMatrix()
-                            for q in turn / np.sqrt(square)])
+    orientation = rotation_matrices(turn)
     felt = np.einsum('tji,tj->ti', orientation, bend[:, :3] - np.asarray(gravity))
     return BaseMotion(omega, alpha, felt)
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.numerics.rotations import rotation_matrices
 from sysid_ros.report.player import Player
 from sysid_ros.report.plots import COASTING, COLOURS, GRID, INK
 from sysid_ros.report.scene import box_edges
@@ -57,7 +58,7 @@ class _Scene:
         bodies = len(player['parent'])
         origin = np.array(player['origin'], dtype=float).reshape(len(time), bodies, 3)
         turn = np.array(player['turn'], dtype=float).reshape(len(time), bodies, 4)
-        rotation = _rotations(turn)
+        rotation = rotation_matrices(turn)
         shown, layers = player['shown'], []
         for layer in player['layers']:
             solids = []
@@ -136,17 +137,6 @@ def _writer(path: Path) -> animation.AbstractMovieWriter:
 def _times(scene: _Scene) -> Iterator[float]:
     end = float(scene.time[-1]) if len(scene.time) and np.isfinite(scene.time[-1]) else 0.0
     yield from np.arange(0.0, end + 0.5 / _RATE, 1.0 / _RATE).tolist()
-
-
-def _rotations(turn: np.ndarray) -> np.ndarray:
-    """Rotations of quaternions x, y, z, w, shape ``(…, 4)``, brought to unit length."""
-    size = np.linalg.norm(turn, axis=-1, keepdims=True)
-    x, y, z, w = np.moveaxis(turn / np.where(size > 0.0, size, 1.0), -1, 0)
-    return np.stack([
-        1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w),
-        2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
-        2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y),
-    ], axis=-1).reshape(*turn.shape[:-1], 3, 3)
 
 
 def _view() -> np.ndarray:

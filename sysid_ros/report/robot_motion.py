@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
 from sysid_ros.mechanics.tree.tip_paths import leaf_bodies
+from sysid_ros.numerics.rotations import quaternions
 from sysid_ros.report.sections.section import ReportModel
 from sysid_ros.report.series import Number, Series, series
 from sysid_ros.robot.inertia_ellipsoid import InertiaEllipsoid
@@ -103,7 +103,7 @@ class MotionPoses:
             time=series(t[frames] - t[frames[0]]), duration=float(t[-1] - t[0]),
             parent=robot.tree.parent.tolist(), shown=len(frames) // 2,
             origin=series(poses.origin[:len(frames)]),
-            turn=series(_quaternions(poses.rotation[:len(frames)])))
+            turn=series(quaternions(poses.rotation[:len(frames)])))
         return cls(robot, played, poses, np.flatnonzero(~robot.tree.massless))
 
     def solid(self, body: int, phi: np.ndarray) -> Solid | None:
@@ -154,13 +154,6 @@ def _frames(t: np.ndarray, segments: Sequence[tuple[int, int]], bodies: int) -> 
     most = max(_MOST_NUMBERS // (_POSE * max(bodies, 1)), _FEWEST)
     count = min(int(np.ceil(_RATE * length)) + 1, most, stop - start)
     return np.unique(np.linspace(start, stop - 1, max(count, 1)).round().astype(int))
-
-
-def _quaternions(rotation: np.ndarray) -> np.ndarray:
-    """Unit quaternions x, y, z, w of rotations, shape ``(F, b, 4)``."""
-    flat = rotation.reshape(-1, 3, 3)
-    turns = np.array([pin.Quaternion(each).coeffs() for each in flat])
-    return turns.reshape(*rotation.shape[:2], 4)
 
 
 def _skeleton(robot: RobotModel, poses: BodyPoses, row: int) -> list[Series]:

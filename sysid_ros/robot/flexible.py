@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pinocchio as pin
 from lxml import etree
 
 from sysid_ros.errors import ModelError
@@ -218,18 +219,11 @@ def _pose_of(arm: RobotModel, body: int, at: dict[str, float]) -> np.ndarray:
         step[:3, :3], step[:3, 3] = tree.rotation[k], tree.translation[k]
         move, own = np.eye(4), tree.coupling[k] @ q + tree.coupling_offset[k]
         if tree.revolute[k]:
-            move[:3, :3] = _turned(tree.axis[k], own)
+            move[:3, :3] = pin.exp3(own * tree.axis[k])
         else:
             move[:3, 3] = own * tree.axis[k]
         found = found @ step @ move
     return found
-
-
-def _turned(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rotation by an angle about a unit axis, by Rodrigues' formula."""
-    x, y, z = axis
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + np.sin(angle) * skew + (1.0 - np.cos(angle)) * skew @ skew
 
 
 def _grow(
@@ -261,7 +255,7 @@ def _grow(
 def _about_x(angle: float, along: float = 0.0) -> np.ndarray:
     """A pose that is turned about x, at a place on z."""
     pose = np.eye(4)
-    pose[:3, :3], pose[2, 3] = _turned(np.array([1.0, 0.0, 0.0]), angle), along
+    pose[:3, :3], pose[2, 3] = pin.exp3(np.array([angle, 0.0, 0.0])), along
     return pose
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics.jit import REORDERING
+
 #: Samples per block: large enough for vector instructions, small enough for the cache.
 LANES = 64
 # Sums may be reordered, but a value that is not a number must stay one.
-REORDERING = {'reassoc', 'contract', 'arcp', 'nsz'}
 # A right angle as the sum of four numbers, the first three so short (24 bits) that multiples up to
 # 2^29 are exact, whether the processor fuses products and sums or not.
 _RIGHT = tuple(map(float.fromhex, (

@@ -17,7 +17,6 @@ from sysid_ros.mechanics.regressor import regressor_kernels
 from sysid_ros.mechanics.regressor.regressor import tree_motion
 from sysid_ros.mechanics.regressor.regressor_kernels import (
     LANES,
-    REORDERING,
     block_workspace,
     cross,
     forward_kinematics,
@@ -25,7 +24,7 @@ from sysid_ros.mechanics.regressor.regressor_kernels import (
     put,
     turn,
 )
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import REORDERING, digest
 from sysid_ros.robot.model import RobotModel
 
 #: Files that are compiled into :func:`fill_torque`.

@@ -18,14 +18,12 @@ from numpy import uint64
 
 from sysid_ros.numerics import dense
 from sysid_ros.numerics.dense import cholesky, solve_upper, solve_upper_columns
-from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+from sysid_ros.numerics.jit import CACHED, ENTRY, INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into eliminations and what follows from them.
 SOURCES = (dense,)
 # Sums may be reordered, but a value that is not a number must stay one.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_COMPILED = CACHED | MAKES_ARRAYS
 _PART = INSIDE | MAKES_ARRAYS
 
 

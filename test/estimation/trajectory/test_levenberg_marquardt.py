@@ -13,8 +13,6 @@ from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.state_space import (
     StateSpace,
-    quaternion_product,
-    rotation_vector_of,
 )
 from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals
 
@@ -219,10 +217,8 @@ class Turning:
     space = StateSpace(4, (0,))
 
     def residuals(self, states, values):
-        back = self.measured * [-1.0, -1.0, -1.0, 1.0]
         yield self._with_slopes(
-            lambda x, y, w: rotation_vector_of(quaternion_product(x, back)) / 0.01, states, values,
-            False)
+            lambda x, y, w: self.space.between(self.measured, x) / 0.01, states, values, False)
         yield self._with_slopes(
             lambda x, y, w: (self.space.between(x, y) - w) / 0.1, states[:-1], values, True,
             states[1:])

@@ -3,33 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.spatial.transform import Rotation
 
-from sysid_ros.estimation.trajectory.state_space import (
-    StateSpace,
-    quaternion_of,
-    quaternion_product,
-    rotation_vector_of,
-)
-
-
-@pytest.mark.parametrize('size', [1e-9, 1e-5, 1e-3, 0.3, 3.0])
-def test_rotation_vectors_and_quaternions_are_scipys(rng, size):
-    vectors = size * rng.normal(size=(20, 3)) / np.sqrt(3.0)
-    vectors[0] = 0.0
-    vectors *= np.minimum(1.0, 3.1 / np.maximum(np.linalg.norm(vectors, axis=1), 1e-9))[:, None]
-    quaternions = quaternion_of(vectors)
-    np.testing.assert_allclose(quaternions, Rotation.from_rotvec(vectors).as_quat(), atol=1e-15)
-    np.testing.assert_allclose(rotation_vector_of(quaternions), vectors, rtol=1e-12, atol=1e-18)
-    np.testing.assert_allclose(rotation_vector_of(-quaternions), vectors, rtol=1e-12, atol=1e-18)
-
-
-def test_products_are_scipys(rng):
-    first, second = Rotation.random(9, random_state=1), Rotation.random(9, random_state=2)
-    product = quaternion_product(first.as_quat(), second.as_quat())
-    np.testing.assert_allclose(
-        Rotation.from_quat(product).as_matrix(), (first * second).as_matrix(), atol=1e-14)
+from sysid_ros.estimation.trajectory.state_space import StateSpace
 
 
 def test_a_step_and_back(rng):

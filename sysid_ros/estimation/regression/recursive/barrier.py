@@ -13,18 +13,15 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.estimation.regression.recursive.state import Prior, Workspace
+from sysid_ros.numerics.jit import CACHED
 
 # Arrays come in and none is made: counting references to them would take longer than the
 # mathematics.
-_COMPILED = {
-    'cache': True, '_nrt': False, 'error_model': 'numpy',
-    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 _Four = tuple[float, float, float, float]
 _Ten = tuple[float, float, float, float, float, float, float, float, float, float]
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def add_barrier_derivatives(
     prior: Prior, theta: np.ndarray, work: Workspace, alpha: float, damping: float, first: int
 ) -> None:
@@ -63,7 +60,7 @@ def add_barrier_derivatives(
                         matrix[min(i, k), max(i, k)] += damping * work.hessian[m, n]
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def barrier(prior: Prior, theta: np.ndarray, inside_only: bool) -> float:
     """Sum of all logarithms, with the other sign; infinite outside.
 
@@ -86,7 +83,7 @@ def barrier(prior: Prior, theta: np.ndarray, inside_only: bool) -> float:
     return value
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _gap(prior: Prior, i: int, theta: np.ndarray) -> float:
     """Distance to a linear bound."""
     gap = prior.bound[i]
@@ -95,14 +92,14 @@ def _gap(prior: Prior, i: int, theta: np.ndarray) -> float:
     return gap
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _value(prior: Prior, c: int, m: int, theta: np.ndarray) -> float:
     """A parameter of a body, less its floor."""
     i = prior.place[c, m]
     return theta[i] - prior.floor[c, m] if i >= 0 else prior.held[c, m]
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _pivots(prior: Prior, c: int, theta: np.ndarray) -> tuple[_Four, tuple[float, ...]]:
     """The factors of a body's pseudo-inertia L D L^T: D, and L below its ones, column by column.
 
@@ -125,14 +122,14 @@ def _pivots(prior: Prior, c: int, theta: np.ndarray) -> tuple[_Four, tuple[float
     return (d0, d1, d2, d3), (l10, l20, l30, l21, l31, l32)
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _determinant(factors: tuple[_Four, tuple[float, ...]]) -> float:
     """Determinant of a body's pseudo-inertia, or zero if it is not positive definite."""
     a, b, c, d = factors[0]
     return a * b * c * d if a > 0.0 and b > 0.0 and c > 0.0 and d > 0.0 else 0.0
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _barrier_derivatives(prior: Prior, c: int, theta: np.ndarray, work: Workspace) -> None:
     """Gradient and curvature of minus the logarithm of a body's determinant."""
     (d0, d1, d2, d3), (l10, l20, l30, l21, l31, l32) = _pivots(prior, c, theta)
@@ -166,7 +163,7 @@ def _barrier_derivatives(prior: Prior, c: int, theta: np.ndarray, work: Workspac
             hessian[m, n] = half - hessian[m, n]
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _dyad(a: _Four, b: _Four) -> _Ten:
     """The symmetric matrix a b^T + b a^T, in the order of the entries of the ten parameters."""
     return (
@@ -177,7 +174,7 @@ def _dyad(a: _Four, b: _Four) -> _Ten:
     )
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _traces(s: _Ten, scale: float, out: np.ndarray) -> None:
     """Traces of a scaled symmetric matrix with what each of the ten parameters adds to P."""
     half = 0.5 * scale * (s[4] + s[6] + s[9])

@@ -16,18 +16,15 @@ from numba import njit
 from numpy import uint64
 
 from sysid_ros.estimation.regression.recursive.state import State, Workspace
+from sysid_ros.numerics.jit import CACHED
 
 # Arrays come in and none is made: counting references to them would take longer than the
 # mathematics.
-_COMPILED = {
-    'cache': True, '_nrt': False, 'error_model': 'numpy',
-    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 # A joint whose row the others tell but for this part makes nothing of its own be forgotten.
 _DEPENDENT = 1e-9
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def forget_directions(
     state: State, work: Workspace, free: np.ndarray, rows: np.ndarray, usable: np.ndarray,
     memory: float,
@@ -66,7 +63,7 @@ def forget_directions(
             state.information[count, i] -= part * value
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _orthogonalise(information_rows: np.ndarray, rows: np.ndarray, j: int) -> None:
     """Gram-Schmidt step in the metric of the information: take off the rows of joints before."""
     row, new, count = rows[j], information_rows[j], information_rows.shape[1]

@@ -27,7 +27,7 @@ from sysid_ros.estimation.regression.recursive import state as recursive_state
 from sysid_ros.estimation.regression.recursive.barrier import add_barrier_derivatives, barrier
 from sysid_ros.estimation.regression.recursive.state import Options, Prior, State, Workspace
 from sysid_ros.numerics import register_tile, tiled_ldl
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import CACHED, COMPILED, digest
 from sysid_ros.numerics.tiled_ldl import factorise, schur_complement, solve
 
 #: Files that are compiled into a step.
@@ -35,9 +35,6 @@ SOURCES = (recursive_barrier, register_tile, tiled_ldl, recursive_state)
 
 # What calls functions of other files is not cached by itself: the step is, as a whole. Arrays come
 # in and none is made: counting references to them would take longer than the mathematics.
-_COMPILED = {
-    '_nrt': False, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 # Near a boundary Newton steps are short. So a step whose squared decrement is far above its weight
 # of the prior's curvature gets one as large, which is lowered again near the minimum.
 _FAR, _NEAR, _LOWERED = 10.0, 0.5, 0.125
@@ -51,7 +48,7 @@ _SHORTEST = 1e-12
 _RECENT = 64
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _innovation(
     state: State, work: Workspace, free: np.ndarray, fixed: np.ndarray, weights: np.ndarray,
     rows: np.ndarray, torque: np.ndarray, usable: np.ndarray,
@@ -81,7 +78,7 @@ def _innovation(
     return finite
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _add_information(state: State, work: Workspace) -> None:
     """Rank-n update of the recent sums by the weighted rows of a sample, four joints at once."""
     count, target, weight = len(state.theta), work.joints[0], work.joints[1]
@@ -114,7 +111,7 @@ def fold(state: State) -> None:
             recent[k] = 0.0
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _reduced_information(
     prior: Prior, state: State, work: Workspace, rest: np.ndarray, damping: float
 ) -> bool:
@@ -150,7 +147,7 @@ def _reduced_information(
     return True
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _newton_step(
     prior: Prior, state: State, work: Workspace, copied: bool, alpha: float, damping: float
 ) -> float:
@@ -179,7 +176,7 @@ def _newton_step(
     return solve(work.system, count, work.step)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _information_times(state: State, vector: np.ndarray, out: np.ndarray) -> None:
     """Product of the information and a vector."""
     count = len(vector)
@@ -195,7 +192,7 @@ def _information_times(state: State, vector: np.ndarray, out: np.ndarray) -> Non
             out[i] += total + (before[i] + recent[i]) * here
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _line_search(
     prior: Prior, state: State, work: Workspace, alpha: float, damping: float, decrement: float
 ) -> float:
@@ -232,7 +229,7 @@ def _line_search(
     return 0.0
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _iterate(prior: Prior, state: State, work: Workspace, options: Options, most: int) -> bool:
     """Damped Newton iterations on the estimate; whether the last decrement was small enough."""
     count, outcome, alpha = len(state.theta), state.outcome, options.strength
@@ -279,12 +276,12 @@ def _compiled(sources: str) -> tuple[Callable[..., bool], Callable[..., None]]:
             would leave old code in use.
     """
 
-    @njit(cache=True, **_COMPILED)
+    @njit(**CACHED)
     def iterate(prior: Prior, state: State, work: Workspace, options: Options, most: int) -> bool:
         sources  # noqa: B018
         return _iterate(prior, state, work, options, most)
 
-    @njit(cache=True, **_COMPILED)
+    @njit(**CACHED)
     def advance(
         prior: Prior, state: State, work: Workspace, options: Options, free: np.ndarray,
         fixed: np.ndarray, weights: np.ndarray, rows: np.ndarray, torque: np.ndarray,

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.numerics.dense import PIVOT_TOLERANCE, lu, solve_lu
+from sysid_ros.numerics.jit import IN_ORDER
 
 # A value that is not a number must stay one.
-_COMPILED = {'error_model': 'numpy'}
 
 #: Largest error of a row, as part of the sum of its terms' sizes.
 ACCURACY = 1e-10
@@ -58,7 +58,7 @@ class Workspace(NamedTuple):
     rest: np.ndarray
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def workspace_for(n: int) -> Workspace:
     """Workspace to solve problems of n variables, one after the other."""
     return Workspace(
@@ -68,7 +68,7 @@ def workspace_for(n: int) -> Workspace:
         np.empty((n, 2 * n + 2)), np.empty((n, 2 * n + 2)))
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def solve_active(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
     active: np.ndarray, work: Workspace,
@@ -108,7 +108,7 @@ def solve_active(
     return False
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _clip_negative(
     free: int, values: np.ndarray, count: int, largest: float, work: Workspace
 ) -> bool:
@@ -128,7 +128,7 @@ def _clip_negative(
     return found
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _checked(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
     count: int, largest: float, work: Workspace,
@@ -154,7 +154,7 @@ def _checked(
     return right
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _gather(matrix: np.ndarray, active: np.ndarray, work: Workspace) -> int:
     """Collect the equations of the active variables; how many they are."""
     count = 0
@@ -168,14 +168,14 @@ def _gather(matrix: np.ndarray, active: np.ndarray, work: Workspace) -> int:
     return count
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _factor(work: Workspace, count: int) -> bool:
     """LU of the collected equations by partial pivoting, once they are scaled."""
     _scale(work.system, work.scale, count)
     return lu(work.system, work.order[:count], PIVOT_TOLERANCE)
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _scale(system: np.ndarray, scale: np.ndarray, count: int) -> None:
     """Make the largest entry of each row one, then that of each column."""
     for a in range(count):
@@ -192,7 +192,7 @@ def _scale(system: np.ndarray, scale: np.ndarray, count: int) -> None:
             system[a, b] *= scale[0, a] * scale[1, b]
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _solve(
     matrix: np.ndarray, changes: np.ndarray, count: int, values: np.ndarray, work: Workspace
 ) -> None:

@@ -33,7 +33,7 @@ from sysid_ros.estimation.trajectory.discrete.active_equations import (
 )
 from sysid_ros.estimation.trajectory.discrete.lemke import eliminate, pivot
 from sysid_ros.numerics import dense
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import IN_ORDER, digest
 
 #: Files that are compiled into :func:`solve`. A compiled function that calls it and is cached
 #: has to close over their digest and that of this file.
@@ -184,7 +184,7 @@ def _check_shapes(
             allowed=f'0 to {n}')
 
 
-@njit(error_model='numpy')
+@njit(**IN_ORDER)
 def solve(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, guessed: bool,
     values: np.ndarray, slack: np.ndarray, active: np.ndarray, work: Workspace,
@@ -230,7 +230,7 @@ def solve(
     return ending, taken
 
 
-@njit(error_model='numpy')
+@njit(**IN_ORDER)
 def _finite(matrix: np.ndarray, offset: np.ndarray) -> bool:
     """Whether a problem has no value that is not finite."""
     for i in range(len(offset)):
@@ -242,7 +242,7 @@ def _finite(matrix: np.ndarray, offset: np.ndarray) -> bool:
     return True
 
 
-@njit(error_model='numpy')
+@njit(**IN_ORDER)
 def _pivot_perturbed(
     matrix: np.ndarray, offset: np.ndarray, free: int, limit: int, values: np.ndarray,
     slack: np.ndarray, active: np.ndarray, work: Workspace,
@@ -260,7 +260,7 @@ def _pivot_perturbed(
     return False
 
 
-@njit(error_model='numpy')
+@njit(**IN_ORDER)
 def _search(
     matrix: np.ndarray, offset: np.ndarray, free: int, values: np.ndarray, slack: np.ndarray,
     active: np.ndarray, work: Workspace,
@@ -283,7 +283,7 @@ def _compiled(sources: str) -> Callable:
             would leave old code in use.
     """
 
-    @njit(cache=True, error_model='numpy')
+    @njit(cache=True, **IN_ORDER)
     def solve_each(
         matrices: np.ndarray, offsets: np.ndarray, free: int, limit: int, guessed: bool,
         values: np.ndarray, slack: np.ndarray, active: np.ndarray, endings: np.ndarray,

@@ -18,7 +18,7 @@ from numba import njit
 
 from sysid_ros.estimation.trajectory.discrete import poses
 from sysid_ros.estimation.trajectory.discrete.poses import twist_between
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import CACHED, IN_ORDER, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :data:`fill_missing`.
 SOURCES = (poses,)
@@ -72,7 +72,7 @@ class MissingImpulses:
             corner, np.empty((len(self.weights), chain.shape[2])))
 
 
-@njit(cache=True, error_model='numpy')
+@njit(cache=True, **IN_ORDER)
 def fill_rows(
     slopes: np.ndarray, turns: np.ndarray, weights: np.ndarray, h: float, rows: np.ndarray
 ) -> None:
@@ -99,7 +99,7 @@ def fill_rows(
                     row[whole + 12 * body + 3 + s] += w * turns[k, 1, body, c - 3, s]
 
 
-@njit(cache=True, error_model='numpy', fastmath={'reassoc', 'contract', 'arcp', 'nsz'})
+@njit(**CACHED | MAKES_ARRAYS)
 def add_impulses(
     nodes: np.ndarray, values: np.ndarray, slopes: np.ndarray, turns: np.ndarray,
     weights: np.ndarray, h: float, chain: np.ndarray, corner: np.ndarray, dense: np.ndarray,
@@ -143,7 +143,7 @@ def add_impulses(
         _add_dense(dense, here, corner)
 
 
-@njit(cache=True, error_model='numpy', fastmath={'reassoc', 'contract', 'arcp', 'nsz'})
+@njit(**CACHED | MAKES_ARRAYS)
 def _add_dense(dense: np.ndarray, here: np.ndarray, corner: np.ndarray) -> None:
     """Add products of the columns of the state and of the parameters with all that follow."""
     whole, width = here.shape
@@ -160,7 +160,7 @@ def _add_dense(dense: np.ndarray, here: np.ndarray, corner: np.ndarray) -> None:
                 target[j] += a * u[2 * whole + j] + b * v[2 * whole + j]
 
 
-@njit(cache=True, error_model='numpy', fastmath={'reassoc', 'contract', 'arcp', 'nsz'})
+@njit(**CACHED | MAKES_ARRAYS)
 def _add_sparse(
     k: int, r: int, values: np.ndarray, slopes: np.ndarray, turns: np.ndarray, w: float, h: float,
     here: np.ndarray, after: np.ndarray,
@@ -201,7 +201,7 @@ def _add_sparse(
 def _missing(sources: str) -> Callable[..., None]:
     """See :data:`fill_missing`; the digest is of what it calls of another file."""
 
-    @njit(cache=True, error_model='numpy')
+    @njit(cache=True, **IN_ORDER)
     def fill_missing(
         h: float, states: np.ndarray, predicted: np.ndarray, weights: np.ndarray, exact: bool,
         values: np.ndarray, turns: np.ndarray,

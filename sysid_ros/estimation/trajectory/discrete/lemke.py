@@ -15,8 +15,7 @@ from numba import njit
 from sysid_ros.estimation.trajectory.discrete.active_equations import Workspace
 from sysid_ros.numerics import dense
 from sysid_ros.numerics.dense import PIVOT_TOLERANCE
-
-_COMPILED = {'error_model': 'numpy'}
+from sysid_ros.numerics.jit import IN_ORDER
 
 #: How the pivots ended.
 SOLVED, RAY, PIVOT_LIMIT = range(3)
@@ -31,7 +30,7 @@ _GOLDEN = 0.6180339887498949
 _SWEEPS = 3
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace) -> bool:
     """Eliminate the free variables, of whose block the upper triangle is read.
 
@@ -64,7 +63,7 @@ def eliminate(matrix: np.ndarray, offset: np.ndarray, free: int, work: Workspace
     return True
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _equalise(reduced: np.ndarray, scale: np.ndarray) -> None:
     """Multiply H and q by positive factors, so that no unit matters.
 
@@ -95,7 +94,7 @@ def _equalise(reduced: np.ndarray, scale: np.ndarray) -> None:
             reduced[i, m] /= largest
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def pivot(
     free: int, limit: int, softness: float, tilt: float, refined: bool, active: np.ndarray,
     work: Workspace,
@@ -148,7 +147,7 @@ def pivot(
     return PIVOT_LIMIT, limit
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _refine(
     tableau: np.ndarray, first: np.ndarray, basis: np.ndarray, rest: np.ndarray
 ) -> None:
@@ -172,7 +171,7 @@ def _refine(
                 tableau[i, j] += inverse[k] * rest[k, j]
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _filled(reduced: np.ndarray, softness: float, tilt: float, tableau: np.ndarray) -> bool:
     """Write down the first tableau; whether it holds a solution, z = 0."""
     m, inside = len(reduced), True
@@ -188,7 +187,7 @@ def _filled(reduced: np.ndarray, softness: float, tilt: float, tableau: np.ndarr
     return inside
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _leaving(
     tableau: np.ndarray, column: np.ndarray, basis: np.ndarray, tied: np.ndarray
 ) -> int:
@@ -222,7 +221,7 @@ def _leaving(
     return tied[0]
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _nearest(
     above: np.ndarray, column: np.ndarray, least: float, tied: np.ndarray, count: int
 ) -> int:
@@ -236,7 +235,7 @@ def _nearest(
     return found
 
 
-@njit(**_COMPILED)
+@njit(**IN_ORDER)
 def _exchange(tableau: np.ndarray, row: int, entering: int) -> None:
     """Make a column the unit vector of a row."""
     here = tableau[row]

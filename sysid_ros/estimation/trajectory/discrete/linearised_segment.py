@@ -21,14 +21,12 @@ from numba import njit
 
 from sysid_ros.numerics import dense, inverses
 from sysid_ros.numerics.inverses import invert_3
-from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
+from sysid_ros.numerics.jit import CACHED, ENTRY, INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :func:`change_units`.
 SOURCES = (dense, inverses)
 # Sums may be reordered, but a value that is not a number must stay one.
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_COMPILED = CACHED | MAKES_ARRAYS
 
 
 class LinearisedSegment(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 
 from sysid_ros.errors import ModelError
 from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
@@ -14,8 +15,6 @@ from sysid_ros.estimation.trajectory.discrete.mechanism_arrays import (
     FreeParameterMap,
 )
 
-# Below this angle in [rad] series replace what would be divided by it.
-_SMALL = 1e-4
 #: Names of the parameters that turn gravity, a rotation vector in [rad].
 TILT = ('gravity.tilt_x', 'gravity.tilt_y', 'gravity.tilt_z')
 
@@ -77,17 +76,6 @@ def _turned(vector: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.nda
     size = float(np.linalg.norm(gravity))
     across = np.eye(3) if size == 0.0 else np.eye(3) - np.outer(gravity, gravity) / size**2
     vector = across @ vector
-    angle = float(np.linalg.norm(vector))
-    cross = _cross_matrix(vector)
-    if angle < _SMALL:
-        first, second, third = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0
-    else:
-        first, second = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
-        third = (angle - np.sin(angle)) / angle**3
-    turned = gravity + first * cross @ gravity + second * cross @ cross @ gravity
-    left = np.eye(3) + second * cross + third * cross @ cross
-    return turned, -_cross_matrix(turned) @ left @ across
-
-
-def _cross_matrix(x: np.ndarray) -> np.ndarray:
-    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+    turned = pin.exp3(vector) @ gravity
+    # Pinocchio's is the right Jacobian of SO(3); the left one is that of the opposite vector.
+    return turned, -pin.skew(turned) @ pin.Jexp3(-vector) @ across

@@ -8,17 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics.jit import CACHED
+
 # Sums may be reordered, but a value that is not a number must stay one.
-_COMPILED = {
-    'cache': True, '_nrt': False, 'error_model': 'numpy',
-    'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
 
 # Below this angle in [rad] series replace what would be divided by it.
 _SMALL = 1e-3
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def integrate_poses(h: float, state: np.ndarray, velocity: np.ndarray, after: np.ndarray) -> None:
     """Integrate poses over a step with the next velocity, rotations by the exponential map.
 
@@ -48,7 +46,7 @@ def integrate_poses(h: float, state: np.ndarray, velocity: np.ndarray, after: np
         after[first + 5], after[first + 6] = size * k, size * o
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def twist_between(
     h: float, state: np.ndarray, after: np.ndarray, exact: bool, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,
@@ -83,7 +81,7 @@ def twist_between(
             _nearly(h, body, x, y, z, w, twist, by_state, by_after)
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _exact(
     h: float, body: int, x: float, y: float, z: float, w: float, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,
@@ -116,7 +114,7 @@ def _exact(
         by_state[body, c, r] -= 0.5 * value / h
 
 
-@njit(**_COMPILED)
+@njit(**CACHED)
 def _nearly(
     h: float, body: int, x: float, y: float, z: float, w: float, twist: np.ndarray,
     by_state: np.ndarray, by_after: np.ndarray,

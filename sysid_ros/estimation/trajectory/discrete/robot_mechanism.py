@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from sysid_ros.errors import ModelError
 from sysid_ros.estimation.trajectory.discrete.coordinates import evaluate_rows_at
@@ -31,6 +30,7 @@ from sysid_ros.mechanics.joint_terms.term import JointTerm
 from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.kinematics import body_poses
+from sysid_ros.numerics.rotations import quaternions, rotation_with_z
 from sysid_ros.robot.inertia import transform_inertial
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
@@ -208,7 +208,7 @@ class RobotMechanism:
             moved[..., 2, 1] - moved[..., 1, 2], moved[..., 0, 2] - moved[..., 2, 0],
             moved[..., 1, 0] - moved[..., 0, 1]], axis=-1)
         speed = (after[0] - before[0]) / (2.0 * _MOMENT)
-        parts = np.concatenate([place, _quaternions(turn), speed, spin], axis=2)
+        parts = np.concatenate([place, quaternions(turn), speed, spin], axis=2)
         return parts.reshape(len(q), -1)
 
     def violations(self, states: np.ndarray) -> Violations:
@@ -231,7 +231,7 @@ class RobotMechanism:
         robot, tree = self.robot, self.robot.tree
         parent, name = int(tree.parent[k]), robot.joint_names[k]
         aligned = np.eye(4)
-        aligned[:3, :3] = _with_axis(tree.axis[k])
+        aligned[:3, :3] = rotation_with_z(tree.axis[k])
         mount = np.eye(4)
         mount[:3, :3], mount[:3, 3] = tree.rotation[k], tree.translation[k]
         fields = [
@@ -299,17 +299,3 @@ def _shifted(by: np.ndarray) -> np.ndarray:
     pose = np.eye(4)
     pose[:3, 3] = by
     return pose
-
-
-def _with_axis(axis: np.ndarray) -> np.ndarray:
-    """A rotation whose z axis is given, ``(3, 3)``."""
-    other = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    x = np.cross(other, axis)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
-
-
-def _quaternions(rotation: np.ndarray) -> np.ndarray:
-    """Unit quaternions (x, y, z, w) of rotation matrices, ``(..., 3, 3)`` to ``(..., 4)``."""
-    flat = rotation.reshape(-1, 3, 3)
-    return Rotation.from_matrix(flat).as_quat().reshape(*rotation.shape[:-2], 4)

@@ -14,12 +14,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics.jit import CACHED, MAKES_ARRAYS
+
 #: Smallest pivot over the largest at which equations still determine where to go.
 LEAST_PIVOT_RATIO = 1e-9
 
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_COMPILED = CACHED | MAKES_ARRAYS
 
 
 @njit(**_COMPILED)

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sysid_ros.mechanics.joint_terms.dispatch import LawArrays
+from sysid_ros.numerics.jit import CACHED, MAKES_ARRAYS
 
 #: How all of a mechanism is compiled. Sums may be reordered; what is not a number stays so.
-COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+COMPILED = CACHED | MAKES_ARRAYS
 #: Kinds of constraints; their constants are said at :func:`_derivatives`.
 DISTANCE, LINE, RIGID_X, RIGID_Y, ANGLE = range(5)
 

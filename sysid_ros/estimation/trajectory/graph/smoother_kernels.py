@@ -13,15 +13,13 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.numerics import dense
-from sysid_ros.numerics.jit import ENTRY, INSIDE, MAKES_ARRAYS, digest
+from sysid_ros.numerics.jit import CACHED, ENTRY, INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :data:`marginal`.
 SOURCES = (dense,)
 
 _PART = INSIDE | MAKES_ARRAYS
-_COMPILED = {
-    'cache': True, 'error_model': 'numpy', 'fastmath': {'reassoc', 'contract', 'arcp', 'nsz'},
-}
+_COMPILED = CACHED | MAKES_ARRAYS
 
 
 @njit(**_COMPILED)

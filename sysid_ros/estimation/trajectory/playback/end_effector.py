@@ -27,12 +27,11 @@ from sysid_ros.estimation.trajectory.playback.costs import (
     weighted,
 )
 from sysid_ros.mechanics.tree.kinematics import body_poses
+from sysid_ros.numerics.rotations import inverse_left_jacobians
 from sysid_ros.robot.model import RobotModel
 
 # A quaternion's norm may differ from one by this, since logs are rounded.
 _ROUNDED = 1e-3
-# Below this angle in [rad] a series replaces what would be divided by its square.
-_SMALL = 1e-3
 
 
 class Places(NamedTuple):
@@ -187,21 +186,7 @@ class EndEffectorPose:
             measured = Rotation.from_quat(self.orientation[known])
             away[known] = (
                 Rotation.from_matrix(found.rotation[known]) * measured.inv()).as_rotvec()
-            slopes[known] = _inverse_jacobians(away[known]) @ found.turn[known]
+            slopes[known] = inverse_left_jacobians(away[known]) @ found.turn[known]
         return weighted(
             np.hstack([found.position - self.measured, away]),
             np.concatenate([found.slide, slopes], axis=1), self.sigma, self.terminal)
-
-
-def _inverse_jacobians(vectors: np.ndarray) -> np.ndarray:
-    """Inverses of the left Jacobians at rotation vectors in [rad], ``(S, 3)`` to ``(S, 3, 3)``."""
-    x, y, z = vectors.T
-    skew = np.zeros((len(vectors), 3, 3))
-    skew[:, 0, 1], skew[:, 0, 2], skew[:, 1, 2] = -z, y, -x
-    skew = skew - np.swapaxes(skew, 1, 2)
-    angle = np.linalg.norm(vectors, axis=1)
-    large = np.where(angle < _SMALL, 1.0, angle)
-    part = np.where(
-        angle < _SMALL, 1.0 / 12.0 + angle**2 / 720.0,
-        (1.0 - 0.5 * large / np.tan(0.5 * large)) / large**2)
-    return np.eye(3) - 0.5 * skew + part[:, None, None] * (skew @ skew)
