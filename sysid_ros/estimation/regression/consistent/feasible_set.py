@@ -32,10 +32,11 @@ class Plausibility(StrictSettings):
         total_mass: The moving mass that torques feel stays within this fraction of the prior's.
         weighed_mass: All of it does so within this one, for a prior that was weighed; None where
             it was not.
-        term_factor: Where a joint hardly moves, a friction, spring or drive inertia takes no more
-            than so many times its torque at slow motion, or its prior.
-        effort_limits: Whether dry friction and constant torques stay within the effort limits of
-            the description, where recorded efforts do.
+        term_factor: A friction, spring or drive inertia takes no more than so many times the torque
+            of its joint, at the recorded motion or, where the joint hardly moves, at slow motion;
+            or so many times its prior.
+        effort_limits: Whether frictions, drive inertias and constant torques stay within what the
+            effort limits of the description overcome, where recorded efforts do.
         shape_margin: A body's mass lies within the least ellipsoid around its shapes, so many times
             as large; 1 or more, None for anywhere.
         size_factor: That of a body without shapes, or whose prior is not inside of them, lies
