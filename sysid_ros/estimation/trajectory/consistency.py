@@ -60,7 +60,8 @@ class _Quadratic:
 
 
 def consistent_values(
-    problem: TrajectoryProblem, values: np.ndarray, cost: QuadraticModel, strength: float
+    problem: TrajectoryProblem, values: np.ndarray, cost: QuadraticModel, strength: float,
+    plausibility: Plausibility,
 ) -> tuple[np.ndarray, Status]:
     """The best of the parameters that physics allows, near a fit.
 
@@ -69,6 +70,7 @@ def consistent_values(
         values: Where the cost is known, shape ``(p,)``; not necessarily consistent.
         cost: What the cost is near there.
         strength: Weight of the divergence.
+        plausibility: Margins and ranges of masses.
 
     Returns:
         All parameters, shape ``(p,)``, and how the solver ended; not as hoped, and at the same
@@ -95,7 +97,7 @@ def consistent_values(
     quadratic = _Quadratic(
         problem.model, parameters, parameters.free, reference, steps, problem.base,
         (weights, right, target))
-    allowed = feasible_set(quadratic, Plausibility())
+    allowed = feasible_set(quadratic, plausibility)
     try:
         z, status, _ = EntropicLeastSquares(prior_strength=strength).minimise(quadratic, allowed)
     except ConfigurationError:

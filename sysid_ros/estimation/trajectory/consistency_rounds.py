@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.trajectory.assessment import (
     base_covariance,
     determined_parameters,
@@ -44,6 +45,10 @@ class Method(Protocol):
     @property
     def prior_strength(self) -> float | None:
         """Weight of the log-det divergence of bodies from their priors."""
+
+    @property
+    def plausibility(self) -> Plausibility:
+        """Margins and ranges of masses."""
 
     @property
     def parameter_tolerance(self) -> float:
@@ -107,7 +112,8 @@ class ConsistencyRounds:
                 here = self.method.at(self.problem.with_values(found.values), found)
             quadratic = self._quadratic(here, matrix)
             values, status = consistent_values(
-                fewer, found.values, quadratic, self.method.prior_strength or 0.0)
+                fewer, found.values, quadratic, self.method.prior_strength or 0.0,
+                self.method.plausibility)
             if not status.ok:
                 return replace(found, status=status)
             moved = (values - found.values)[fewer.free]

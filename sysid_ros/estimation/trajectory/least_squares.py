@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.trajectory.assessment import assess
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
@@ -47,6 +48,8 @@ class TrajectoryLeastSquares(ABC):
         parameter_tolerance: Part of a standard deviation of the parameters: a search ends, beside
             by the cost, where the next step would move none of them, and no combination, by more.
             0 for never.
+        plausibility: Margins and ranges of masses; without a strength of the prior nothing holds
+            them.
 
     Raises:
         ConfigurationError: A setting is out of range.
@@ -57,6 +60,7 @@ class TrajectoryLeastSquares(ABC):
     horizon: float | None = None
     max_iterations: int = 600
     parameter_tolerance: float = 0.01
+    plausibility: Plausibility = field(default_factory=Plausibility)
 
     name: ClassVar[str]
     #: Whether commands of actuators are turned into torques; others want torques.
@@ -232,7 +236,8 @@ class TrajectoryLeastSquares(ABC):
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, None for no limit."""
         return {
-            name: None if value == np.inf else value for name, value in asdict(self).items()}
+            name: None if value == np.inf else value for name, value in vars(self).items()
+        } | {'plausibility': self.plausibility.model_dump()}
 
     def _solved(self, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
         """The solution with the whole log, whatever it took."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.trajectory.from_recording import NodeSettings
 from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings
@@ -31,6 +32,7 @@ class SearchSettings(StrictSettings):
             once; whole stretches, or the longest pieces that converge, where left out.
         parameter_tolerance: Part of a standard deviation: a search also ends where the next step
             would move no parameter by more; 0 for never.
+        plausibility: Margins and ranges of masses.
     """
 
     prior_strength: float | None = Field(default=None, gt=0)
@@ -39,6 +41,7 @@ class SearchSettings(StrictSettings):
     tolerance: float | None = Field(default=None, gt=0)
     horizon: float | None = Field(default=None, gt=0)
     parameter_tolerance: float | None = Field(default=None, ge=0, lt=1)
+    plausibility: Plausibility | None = None
 
     def given(self) -> dict[str, Any]:
         """What was said about the estimator, by the names of its settings."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.estimate import Status
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
@@ -34,7 +35,8 @@ def test_parameters_held_where_no_body_is_left_end_a_fit_early():
     parameters = problem.parameters.fixed('rod.inertia_yy')
     held = replace(problem, parameters=parameters.with_values(
         with_inertia(parameters, parameters.values)))
-    values, status = consistent_values(held, held.parameters.values, quadratic(held), 0.1)
+    values, status = consistent_values(
+        held, held.parameters.values, quadratic(held), 0.1, Plausibility())
     assert status is Status.INACCURATE
     np.testing.assert_array_equal(values, held.parameters.values)
 
@@ -45,7 +47,21 @@ def test_a_prior_that_is_no_body_is_refused():
     wrong = replace(parameters, prior=with_inertia(parameters, parameters.prior))
     wrong = replace(problem, parameters=wrong.with_values(wrong.prior))
     with pytest.raises(SysidError, match='inconsistent|not strictly inside'):
-        consistent_values(wrong, wrong.parameters.values, quadratic(wrong), 0.1)
+        consistent_values(wrong, wrong.parameters.values, quadratic(wrong), 0.1, Plausibility())
+
+
+def test_masses_keep_the_range_of_the_settings():
+    problem, _, _ = made.swinging()
+    mass = problem.parameters.index('rod.mass')
+    pull = quadratic(problem)
+    pull.gradient[list(problem.free).index(mass)] = -1e4
+    prior = problem.parameters.prior[mass]
+    for factor in (1.2, 2.0):
+        values, status = consistent_values(
+            problem, problem.parameters.values, pull, 1e-6,
+            Plausibility(mass_factor=factor, total_mass=10.0))
+        assert status is Status.CONVERGED
+        assert values[mass] == pytest.approx(factor * prior, rel=1e-3)
 
 
 @dataclass(frozen=True)
@@ -56,6 +72,7 @@ class Overshooting:
     start: object
     prior_strength: float = 1e-6
     parameter_tolerance: float = 0.01
+    plausibility: Plausibility = field(default_factory=Plausibility)
 
     def at(self, problem, motion):
         away = (problem.parameters.values - self.start.values)[problem.free]
