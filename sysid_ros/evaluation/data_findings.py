@@ -10,6 +10,7 @@ import numpy as np
 from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
+from sysid_ros.evaluation.bound_cost import BoundCost
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.supported_links import SupportedLink
@@ -44,6 +45,7 @@ class DataFindings:
             is right.
         supported: Last bodies of branches that something holds up.
         weightless: Whether gravity acts on no joint, wherever the robot is.
+        bounds: What bounds of plausibility cost that the data ask to overstep.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -60,6 +62,7 @@ class DataFindings:
     departures: tuple[Departure, ...] = ()
     supported: tuple[SupportedLink, ...] = ()
     weightless: bool = False
+    bounds: BoundCost | None = None
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.estimation.identifiability import listed
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
+from sysid_ros.evaluation.bound_cost import BoundCost
 from sysid_ros.evaluation.contradictions import FaultKind
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection, held_at_prior
@@ -27,6 +29,10 @@ _AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 _HELD_SAMPLES, _HELD = 1.0, 0.008
 # An effort may be frozen for so much of the time, and come in steps of this part of itself.
 _FROZEN, _COARSE = 0.2, 0.4
+# Wider ranges, by what is in the labels of bounds.
+_WIDER = {
+    '.mass ': 'mass_factor: 10.0', 'moving mass': 'total_mass: 3.0',
+    ' within ': 'shape_margin: null, size_factor: 30.0'}
 # Terms of a joint that stood still and differ from the prior by less were not found.
 _UNMOVED = 1e-3
 
@@ -48,6 +54,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _weighing(data.weighing)
     yield from _undeclared_load(data.undeclared_load)
     yield from _supported(data.supported)
+    yield from _bounds(data.bounds)
 
 
 def _motion(estimate: Estimate, still: Sequence[str]) -> Iterator[Objection]:
@@ -204,6 +211,22 @@ def _supported(links: Sequence[SupportedLink]) -> Iterator[Objection]:
             'Record the robot with its base held and its links free of the ground and of '
             'anything else; if it was, check that the description has gravity in the right '
             'direction (robot: {gravity: [x, y, z]}).')
+
+
+def _bounds(cost: BoundCost | None) -> Iterator[Objection]:
+    """Bounds of plausibility that the recordings ask to overstep."""
+    if cost is None:
+        return
+    wider = ', '.join(line for word, line in _WIDER.items()
+                      if any(word in label for label in cost.labels))
+    yield Objection(
+        f'The recordings ask for what is not plausible: without the bounds {listed(cost.labels)} '
+        f'the error on held-out data is {100.0 * cost.free:.2f} % in place of '
+        f'{100.0 * cost.bounded:.2f} %.',
+        'Check scale, signs and delays of the efforts and the stamps, and the masses of the '
+        'description.' + (
+            f' If the description is what is rough, fit: {{plausibility: {{{wider}}}}}.'
+            if wider else ''))
 
 
 def pattern_objections(patterns: Sequence[ResidualPattern]) -> Iterator[Objection]:

@@ -11,6 +11,7 @@ from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.evaluation.bound_cost import bound_cost
 from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings, still_joints
@@ -130,7 +131,9 @@ def evaluate(
             prediction = predict(estimate, held_out.problem)
             simulation, remarks = simulate_held_out(estimate, held_out)
             remarks = (*remarks, *remarks_on(estimate, held_out), *_repetition(training, held_out))
-            data = replace(data, judged_still=held_out.still)
+            data = replace(
+                data, judged_still=held_out.still,
+                bounds=bound_cost(training, held_out.problem, estimate))
         fitted = predict(estimate, training, held_out=False)
         scores = score_test(training, estimate, *other.result())
     data = replace(

@@ -113,19 +113,24 @@ def predict(
         held_out=held_out,
         source=str(problem.provenance.get('source', '')),
         same_recording=estimate.has_seen(str(problem.provenance.get('sha256', ''))),
-        spread=_spread(problem), advantage=_advantage(problem, values),
+        spread=_spread(problem),
+        advantage=error_decrease(problem, problem.parameters.prior, values),
     )
 
 
-def _advantage(problem: RegressionProblem, values: np.ndarray) -> float:
-    """Mean decrease of the squared error from the prior to a candidate, in standard errors.
+def error_decrease(problem: RegressionProblem, before: np.ndarray, after: np.ndarray) -> float:
+    """Mean decrease of the squared error from some values to others, in standard errors.
 
     Compared row by row: what both get wrong, such as friction that sticks, is no chance between
     them.
+
+    Args:
+        problem: Rows to predict.
+        before: Values of all parameters, shape ``(p,)``.
+        after: The others, shape ``(p,)``.
     """
-    before, after = (
-        problem.residuals(theta) ** 2 for theta in (problem.parameters.prior, values))
-    decrease = (before - after).sum(axis=1)
+    first, second = (problem.residuals(theta) ** 2 for theta in (before, after))
+    decrease = (first - second).sum(axis=1)
     mean = float(decrease.mean())
     rows = effective_rows((decrease - mean)[:, None], np.ones((len(decrease), 1), dtype=bool))
     error = float(np.std(decrease) / np.sqrt(rows[0]))
