@@ -223,6 +223,20 @@ class Estimate:
         """Standard deviations of the base parameters, shape ``(r,)``."""
         return np.sqrt(np.diag(self.base_covariance))
 
+    def base_parameters_known(self, part: float) -> int:
+        r"""Number of base parameters whose relative standard deviation is small.
+
+        Of :math:`\sigma_k / |\beta_k|` up to 10 % a base parameter is called well identified, and
+        from 30 % on poorly; one whose value is next to zero never is, however sure that is.
+
+        Args:
+            part: Largest relative standard deviation.
+
+        References:
+            Khalil and Dombre 2002, section 12.4.
+        """
+        return int(np.sum(self.base_standard_deviation() <= part * np.abs(self.base_values)))
+
     def to_json(self) -> str:
         """The estimate as JSON text, infinities written as null."""
         statistics = vars(self.residuals)

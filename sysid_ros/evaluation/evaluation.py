@@ -31,6 +31,8 @@ from sysid_ros.recording.bag.storage import UNCHECKED
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
 
+#: Relative standard deviations to which base parameters are well, and barely, identified.
+KNOWN = (0.1, 0.3)
 #: Keys of a provenance: how far the motion goes that was fitted, and the one that was judged by.
 FITTED_RANGE, JUDGED_RANGE = 'fitted_range', 'judged_range'
 #: Key of a provenance: damping and friction that come closest to laws of joints over that motion.
@@ -95,6 +97,9 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """Verdict and evidence as plain values for JSON."""
         return self.verdict.to_json() | {
+            'base_parameters': {'sought': len(self.estimate.base_values)} | {
+                f'known_to_{100.0 * part:.0f}_percent':
+                self.estimate.base_parameters_known(part) for part in KNOWN},
             'training': self.training.to_json(),
             'held_out': None if self.held_out is None else self.held_out.to_json(),
             'folds': None if self.folds is None else self.folds.to_json(),

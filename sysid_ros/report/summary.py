@@ -12,7 +12,7 @@ from sysid_ros.estimation.estimate import BetweenRecordings, Estimate, Knowledge
 from sysid_ros.estimation.estimator import shown_name
 from sysid_ros.estimation.regression.consistent.prior_strength import SEARCH_KEY, StrengthChoice
 from sysid_ros.evaluation.comparison import Comparison
-from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, Evaluation
+from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE, KNOWN, Evaluation
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.model_choice import ModelChoice
 from sysid_ros.evaluation.prediction import TorquePrediction
@@ -140,9 +140,21 @@ def _fit(estimate: Estimate) -> str:
     return '\n'.join([
         f'Fit with {shown_name(estimate.estimator)}: {estimate.status.value}',
         f'  {rows} rows, worth about {independent:.0f} independent ones; '
-        f'{len(estimate.base_names)} base parameters; {estimate.iterations} iterations',
+        f'{estimate.iterations} iterations',
+        *_base_parameters(estimate),
         f'  physically consistent: {consistent} (smallest margin {margin:.2g}; prior 1, limit 0)',
     ])
+
+
+def _base_parameters(estimate: Estimate) -> list[str]:
+    """How many base parameters are known, and how well."""
+    if not estimate.status.ok:
+        return []
+    well, barely = (estimate.base_parameters_known(part) for part in KNOWN)
+    return [
+        f'  of {len(estimate.base_names)} base parameters {well} are known to '
+        f'{100.0 * KNOWN[0]:.0f} %, {barely} to {100.0 * KNOWN[1]:.0f} % (standard deviation by '
+        'value)']
 
 
 def strengths(estimate: Estimate) -> str:

@@ -155,6 +155,19 @@ def test_standard_deviations_are_the_diagonal_of_the_covariance(estimate):
     np.testing.assert_allclose(found**2, np.diag(estimate.base_covariance))
 
 
+def test_a_base_parameter_is_known_by_its_relative_standard_deviation(estimate):
+    count = len(estimate.base_values)
+    values = np.ones(count)
+    values[:3] = [-1.0, 0.0, 1e-6]
+    made = replace(
+        estimate, base_values=values, base_covariance=np.diag(np.full(count, 0.2**2)))
+    assert made.base_parameters_known(0.1) == 0
+    assert made.base_parameters_known(0.3) == count - 2
+    covariance = made.base_covariance.copy()
+    covariance[-1, :] = covariance[:, -1] = np.inf
+    assert replace(made, base_covariance=covariance).base_parameters_known(0.3) == count - 3
+
+
 def test_consistent_means_every_margin_is_above_zero(estimate):
     assert replace(estimate, margins={'a': 0.1, 'b': 1.0}).consistent
     for margin in (0.0, -0.1, float('nan')):
