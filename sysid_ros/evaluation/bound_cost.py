@@ -68,8 +68,10 @@ def bound_cost(
     if estimate.estimator not in REGRESSION_ESTIMATORS or not (
             estimate.status.ok and {_BOUNDS, _STRENGTH} <= settings.keys()):
         return None
-    problem = frozen_at(training, values)
-    allowed = feasible_set(problem, Plausibility(**settings[_BOUNDS]))
+    problem, plausibility = frozen_at(training, values), Plausibility(**settings[_BOUNDS])
+    if _is_weighed(problem, plausibility):
+        return None
+    allowed = feasible_set(problem, plausibility)
     directions, _ = weighted_directions(problem)
     free = directions.solve(settings[_STRENGTH])
     labels = _overstepped(allowed, _steps(problem, values), free)
@@ -81,6 +83,13 @@ def bound_cost(
     costs = without < (1.0 - _COSTS) * bounded and (
         error_decrease(unseen, values, theta) > SIGMAS)
     return BoundCost(labels, bounded, without) if costs else None
+
+
+def _is_weighed(problem: RegressionProblem, plausibility: Plausibility) -> bool:
+    """Whether masses are held where they were weighed, which torques are compared with elsewhere."""
+    bodies = 10 * len(problem.parameters.bodies)
+    return plausibility.weighed_mass is not None or bool(
+        np.isfinite(problem.parameters.upper[:bodies]).any())
 
 
 def _steps(problem: RegressionProblem, values: np.ndarray) -> np.ndarray:
