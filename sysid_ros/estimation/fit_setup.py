@@ -16,6 +16,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
+from sysid_ros.recording.checks.clipped_effort import clipped_efforts
 from sysid_ros.recording.checks.column_order import require_named_order
 from sysid_ros.recording.checks.effort import (
     EffortFinding,
@@ -77,6 +78,9 @@ class FitSetup:
         """
         warnings = self.unit_warnings(recording)
         dataset = align(recording, *self._alignment(self.settings.processing))
+        if actuated(self.model) is None:
+            clipped = clipped_efforts(recording, dataset, self.model)
+            warnings = (*warnings, *(one.sentence for one in clipped))
         return replace(dataset, warnings=(*dataset.warnings, *warnings))
 
     def align_from(self, before: Clock, recording: Recording) -> tuple[Dataset, Clock]:

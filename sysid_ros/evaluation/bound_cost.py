@@ -86,7 +86,7 @@ def bound_cost(
 
 
 def _is_weighed(problem: RegressionProblem, plausibility: Plausibility) -> bool:
-    """Whether masses are held where they were weighed, which torques are compared with elsewhere."""
+    """Whether masses are held where they were weighed, which has a comparison of its own."""
     bodies = 10 * len(problem.parameters.bodies)
     return plausibility.weighed_mass is not None or bool(
         np.isfinite(problem.parameters.upper[:bodies]).any())
