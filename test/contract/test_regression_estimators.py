@@ -65,6 +65,18 @@ def test_exact_data_gives_the_true_base_parameters(name, robot):
     assert np.abs(error).max() < 1e-6
 
 
+@pytest.mark.parametrize('name', ['lmi', 'entropic', 'log_cholesky'])
+def test_without_an_active_bound_a_vanishing_prior_gives_weighted_least_squares(name):
+    # Two in a hundred of each joint's torque are noise: no bound is active.
+    problem = problem_of('arm', 0.02)
+    plain = make_estimator('wls').fit(problem).parameters.values
+    steps = np.linalg.lstsq(problem.scale, plain - problem.reference, rcond=None)[0]
+    assert feasible_set(problem, Plausibility()).contains(steps)
+    found = make_estimator(name, prior_strength=1e-8).fit(problem).parameters.values
+    # Weighted least squares ends where noise levels change by 1e-6, and predicted torques by less.
+    assert relative(problem.regressor @ (found - plain), problem.torque) < 1e-8
+
+
 @every_problem
 @every_estimator
 def test_another_motion_of_exact_data_is_predicted_exactly(name, robot):

@@ -47,6 +47,8 @@ class ConsistentLeastSquares(ABC):
 
     def __post_init__(self) -> None:
         require_prior(self.prior_strength)
+        # Arrays are made of it: those of an integer would cut what is added to them.
+        object.__setattr__(self, 'prior_strength', float(self.prior_strength))
 
     def fit(self, problem: RegressionProblem) -> Estimate:
         """Fit the problem.
