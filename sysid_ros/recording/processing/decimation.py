@@ -7,7 +7,7 @@ of the forward run, that of the backward run, r, and the filtered first sample y
 
 with s' behind the block and r' what the backward run brings from there. The sums over samples are
 one matrix product per block, and what recurs does so from block to block. That is the filter of
-:mod:`sysid_ros.recording.processing.filter_kernels` to rounding, at a fraction of the time, and the
+``scipy.signal.sosfiltfilt`` to rounding, at a fraction of the time, and the
 samples may come a part at a time and need never be in memory together.
 
 References:
@@ -149,8 +149,10 @@ class Decimation:
 
     def _steady(self) -> np.ndarray:
         """State in which the filter answers a lasting one, shape ``(k,)``."""
-        return butterworth.steady_state(
-            butterworth.sections(self.order, self.cutoff, self.rate)).reshape(-1)
+        from scipy.signal import sosfilt_zi  # noqa: PLC0415 (a third of a second to import)
+
+        sections = butterworth.sections(self.order, self.cutoff, self.rate)
+        return np.asarray(sosfilt_zi(sections)).reshape(-1)
 
     def _sums(self, signal: _Extended, first: int, count: int) -> Iterable[np.ndarray]:
         """Weighted sums of the samples of blocks, shape ``(2 k + 2, C)`` each."""

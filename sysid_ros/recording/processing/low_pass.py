@@ -11,7 +11,6 @@ from pydantic import Field
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.processing import butterworth
 from sysid_ros.recording.processing.decimation import LEAST_BLOCK, LEAST_STEP, Decimation, Samples
-from sysid_ros.recording.processing.filter_kernels import filter_both_ways
 from sysid_ros.settings import StrictSettings
 
 # An impulse response is over where it stays below this fraction of its peak.
@@ -88,20 +87,21 @@ class LowPass(StrictSettings):
         """
         if keep is not None and _is_worth_it(_step(keep), np.shape(values)[1:]):
             return self.rows(lambda part: values[part], len(values), rate, keep)
-        sections = _sections(self.cutoff, self.order, rate)
+        from scipy.signal import sosfiltfilt  # noqa: PLC0415 (a third of a second to import)
+
         pad = self._pad(len(values), rate)
+        sections = butterworth.sections(self.order, self.cutoff, rate)
         keep = np.arange(len(values)) if keep is None else keep
         columns = np.ascontiguousarray(values, dtype=float).reshape(len(values), -1)
         filtered = np.zeros((len(keep), columns.shape[1]))
         # Half of a regressor's entries are zero whatever the robot does.
         live = np.flatnonzero(columns.any(axis=0))
-        steady = butterworth.steady_state(sections)
         width = max(_SCRATCH // (8 * (len(columns) + 2 * pad)), 1)
         for first in range(0, len(live), width):
             some = live[first:first + width]
             # Five times as fast as columns[:, some].
             taken = np.take(columns, some, axis=1)
-            filtered[:, some] = filter_both_ways(sections, steady, taken, pad)[keep]
+            filtered[:, some] = sosfiltfilt(sections, taken, axis=0, padlen=pad)[keep]
         # A sample that is not a number reaches the end, and from there every other.
         _require_finite(filtered)
         return filtered.reshape(len(keep), *np.shape(values)[1:])
@@ -216,12 +216,6 @@ def _check_cutoff(cutoff: float, rate: float) -> None:
             found=f'{cutoff:g} Hz', allowed=f'at most {_HIGHEST * rate:g} Hz',
             fix='Lower the cut-off or record faster',
         )
-
-
-@lru_cache(maxsize=64)
-def _sections(cutoff: float, order: int, rate: float) -> np.ndarray:
-    _check_cutoff(cutoff, rate)
-    return butterworth.sections(order, cutoff, rate)
 
 
 @lru_cache(maxsize=64)
