@@ -15,6 +15,7 @@ import numpy as np
 from sysid_ros.errors import RecordingError
 from sysid_ros.mechanics.forward_dynamics import ForwardDynamics
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.forked import Forked
 from sysid_ros.numerics.json_values import finite_or_null
 from sysid_ros.recording.dataset import Dataset
 
@@ -182,8 +183,11 @@ def simulate(
         RecordingError: The joints differ, or no stretch has usable torques of all joints.
     """
     stretches = _Segments.of(model, dataset, horizon, most)
-    prior = stretches.run(ForwardDynamics(model, model.parameters.prior))
-    candidate = stretches.run(ForwardDynamics(model, values))
+    # Side by side: the prior takes as long as the candidate.
+    with Forked(lambda: stretches.run(
+            ForwardDynamics(model, model.parameters.prior))) as other:
+        candidate = stretches.errors(*stretches.run(ForwardDynamics(model, values)))
+        prior = stretches.errors(*other.result())
     return simulation_of(
         model, stretches.t, stretches.starts, stretches.q, stretches.v, candidate, prior,
         source=dataset.source)
@@ -261,8 +265,19 @@ class _Segments:
         """Time since the start of a stretch in [s], shape ``(k,)``."""
         return np.arange(self.q.shape[1]) * self.step * self.drive.shape[2]
 
-    def run(self, dynamics: ForwardDynamics) -> SimulationErrors:
-        """Simulate all stretches side by side."""
+    def errors(
+        self, path: np.ndarray, speed: np.ndarray, indefinite: np.ndarray
+    ) -> SimulationErrors:
+        """Errors of what :meth:`run` gives."""
+        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite.sum()))
+
+    def run(self, dynamics: ForwardDynamics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Simulate all stretches side by side.
+
+        Returns:
+            Positions and velocities, shape ``(S, k, n)`` each, NaN after a stretch has diverged,
+            and stretches whose mass matrix is not positive definite at the start, ``(S,)``.
+        """
         path, speed = np.full_like(self.q, np.nan), np.full_like(self.v, np.nan)
         path[:, 0], speed[:, 0] = self.q[:, 0], self.v[:, 0]
         indefinite = np.linalg.eigvalsh(dynamics.mass_matrix(self.q[:, 0]))[:, 0] <= 0.0
@@ -278,7 +293,7 @@ class _Segments:
                 lost |= ~(np.abs(v) <= fastest).all(axis=1)
             alive, q, v = alive[~lost], q[~lost], v[~lost]
             path[alive, k + 1], speed[alive, k + 1] = q, v
-        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite.sum()))
+        return path, speed, indefinite
 
     def _advance(
         self, dynamics: ForwardDynamics, q: np.ndarray, v: np.ndarray, drive: np.ndarray

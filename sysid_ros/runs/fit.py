@@ -24,7 +24,7 @@ from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.plotly_script import packing_plotly
 from sysid_ros.runs.judged import digests
-from sysid_ros.runs.report_files import report_source, write_report
+from sysid_ros.runs.report_files import longer_simulation, report_source, write_report
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.stages import Stage, silent
 
@@ -143,16 +143,17 @@ def _write(
     drawing: Drawing, command: str,
 ) -> Run:
     """Write what was fitted, with its summary, figures and report."""
+    evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
+    brief = brief_summary(evaluation, comparison)
+    run_folder.write_brief(brief)
+    conditioning = Conditioning.of(study.training)
+    simulation = longer_simulation(evaluation.estimate, study.held_out, evaluation.simulation)
+    folder = run_folder.path
     # No process is forked from here on, which a thread would forbid.
     with packing_plotly():
-        evaluation, text = run_folder.write_study(study, evaluation, drawing, comparison)
-        brief = brief_summary(evaluation, comparison)
-        run_folder.write_brief(brief)
-        conditioning = Conditioning.of(study.training)
-        folder = run_folder.path
         note = write_report(folder, report_source(
-            folder, study, evaluation, comparison=comparison, conditioning=conditioning,
-            command=command, digests=digests(folder)))
+            folder, study, evaluation, simulation=simulation, comparison=comparison,
+            conditioning=conditioning, command=command, digests=digests(folder)))
         return Run(folder, evaluation, text, brief, conditioning.number, note)
 
 

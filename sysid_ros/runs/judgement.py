@@ -39,7 +39,7 @@ from sysid_ros.runs.judged import (
     RecordingsGoneError,
     digests,
 )
-from sysid_ros.runs.report_files import report_source
+from sysid_ros.runs.report_files import longer_simulation, report_source
 from sysid_ros.runs.run_files import read_verdict
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.stages import Report
@@ -126,7 +126,8 @@ def reopened_report(folder: Path, command: str) -> ReportSource:
     evaluation = study.judge_again(RunFolder.open(folder).estimate())
     return report_source(
         folder, study, evaluation, conditioning=Conditioning.of(study.training), command=command,
-        digests=digests(folder))
+        digests=digests(folder), simulation=longer_simulation(
+            evaluation.estimate, study.held_out, evaluation.simulation))
 
 
 def _judged_by(folder: Path, name: str) -> JudgedBy:

@@ -119,9 +119,9 @@ def report_page(document: Path) -> Path:
 
 
 def report_source(
-    folder: Path, study: Study, evaluation: Evaluation, *, comparison: Comparison | None = None,
-    conditioning: Conditioning | None = None, command: str = '',
-    digests: Mapping[str, str] | None = None,
+    folder: Path, study: Study, evaluation: Evaluation, *, simulation: Simulation | None,
+    comparison: Comparison | None = None, conditioning: Conditioning | None = None,
+    command: str = '', digests: Mapping[str, str] | None = None,
 ) -> ReportSource:
     """What the report of a fit is made from.
 
@@ -129,6 +129,7 @@ def report_source(
         folder: Folder of the run, whose settings are written.
         study: The recordings.
         evaluation: The estimate with its evidence.
+        simulation: What :func:`longer_simulation` gives.
         comparison: Other estimators, if they were compared.
         conditioning: Of the fitted rows.
         command: Command line of the fit.
@@ -144,7 +145,7 @@ def report_source(
         name=folder.resolve().name, verdict=evaluation.verdict, estimate=estimate, rows=rows,
         predictions=predictions, motion=None if motion is None else motion.dataset,
         qualities=study.data.qualities,
-        simulation=_further(estimate, held_out, evaluation.simulation),
+        simulation=simulation,
         conditioning=conditioning, folds=evaluation.folds, comparison=comparison,
         choice=study.choice,
         iterations=() if evaluation.motion is None else evaluation.motion.iterations,
@@ -171,7 +172,7 @@ def validation_source(
     return ReportSource(
         name=name, verdict=verdict, estimate=estimate, rows={rows: held_out.problem},
         predictions={rows: prediction}, motion=held_out.dataset, qualities=(quality,),
-        simulation=_further(estimate, held_out, simulation), origin=origin)
+        simulation=longer_simulation(estimate, held_out, simulation), origin=origin)
 
 
 def origin(folder: Path, command: str, digests: Mapping[str, str]) -> Origin:
@@ -202,10 +203,16 @@ def made_now(command: str, settings: str, digests: Mapping[str, str]) -> Origin:
         digests=digests, settings=settings)
 
 
-def _further(
+def longer_simulation(
     estimate: Estimate, held_out: HeldOut | None, simulation: Simulation | None
 ) -> Simulation | None:
-    """The simulation of a run over a longer horizon, where the recording has such stretches."""
+    """The simulation of a run over a longer horizon, where the recording has such stretches.
+
+    Args:
+        estimate: The estimate.
+        held_out: What it is judged by.
+        simulation: The simulation that its verdict is made from.
+    """
     if held_out is None or simulation is None or held_out.loop is not None:
         return simulation
     model = held_out.problem.model

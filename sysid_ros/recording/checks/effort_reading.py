@@ -44,6 +44,8 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
     springs = any(isinstance(term, Stiffness) for term in model.terms)
     free = np.stack([np.ones_like(q), *([q] if springs else [])], axis=-1)
     friction = np.stack([v, np.sign(v), a], axis=-1)
+    # With what carries the weight, and what accelerates the links alone.
+    parts = ((full, gravity), (full - gravity, np.zeros_like(gravity)))
     spread = _prior_spread(model.robot)
     prior = model.robot.reference_inertials.reshape(-1)
     independent = max(dataset.duration / _STRETCH, 10.0)
@@ -59,7 +61,7 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
                 part[used, joint] @ spread, part[used, joint] @ prior, free[used, joint],
                 friction[used, joint], tau, weight[used, joint] @ spread,
                 weight[used, joint] @ prior, white,
-            ) for part, weight in ((full, gravity), (full - gravity, 0.0 * gravity))
+            ) for part, weight in parts
         ]
         least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
         noise = max(least, min(reading.misfit for reading in readings))
