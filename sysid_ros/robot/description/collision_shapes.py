@@ -112,7 +112,8 @@ def mesh_file(written: str, folder: Path) -> Path | None:
     if not written.startswith(_PACKAGE):
         path = folder / written.removeprefix('file://')
         return path if path.is_file() else None
-    inside = written.removeprefix(_PACKAGE)
+    # Some write package:///<package>/<path>; joined to a folder, what begins with / replaces it.
+    inside = written.removeprefix(_PACKAGE).lstrip('/')
     folders = [
         *(Path(prefix) / 'share' for prefix in _paths('AMENT_PREFIX_PATH')),
         *map(Path, _paths('ROS_PACKAGE_PATH')),

@@ -1,9 +1,14 @@
-"""Collision shapes of URDF and MJCF: kinds, sizes and poses, against MuJoCo and by hand."""
+"""Kinds, sizes and poses of collision shapes, against Pinocchio, MuJoCo and by hand."""
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from sysid_ros.excitation.geometry.shapes import placed_shapes
@@ -49,6 +54,8 @@ def test_meshes_are_found_where_ros_installs_them(tmp_path, monkeypatch) -> None
     monkeypatch.delenv('AMENT_PREFIX_PATH')
     monkeypatch.setenv('ROS_PACKAGE_PATH', str(tmp_path / 'share'))
     assert mesh_file(name, tmp_path) == file
+    # Pinocchio takes it, too.
+    assert mesh_file(name.replace('//', '///'), tmp_path) == file
     assert mesh_file(f'file://{file}', tmp_path / 'other') == file
     assert mesh_file('missing.stl', tmp_path) is None
 
@@ -109,3 +116,42 @@ def test_geoms_that_never_collide_say_where_a_body_without_others_is() -> None:
     description = RobotModel.from_mjcf(text).description
     assert [(shape.link, shape.size) for shape in drawn_shapes(description)] == [
         ('arm', (0.2,)), ('hand', (0.3,))]
+
+
+@pytest.mark.parametrize('file', [
+    'a1_description/urdf/a1.urdf', 'laikago_description/urdf/laikago.urdf',
+    'panda_description/urdf/panda_collision.urdf', 'talos_data/robots/talos_full_v2.urdf',
+])
+def test_shapes_of_public_robots_are_those_of_pinocchios_geometry_model(file, monkeypatch) -> None:
+    prefix = Path(pin.__file__).parents[4]
+    path = prefix / 'share/example-robot-data/robots' / file
+    if not path.is_file():
+        pytest.skip("example-robot-data is not installed: pip install '.[test]'")
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(prefix))
+    model = pin.buildModelFromUrdf(str(path))
+    expected = {
+        shape.name: shape for shape in pin.buildGeomFromUrdf(
+            model, str(path), pin.GeometryType.COLLISION,
+            package_dirs=str(prefix / 'share')).geometryObjects}
+    shapes, numbers = collision_shapes(RobotModel.from_urdf(path).description), Counter()
+    assert len(shapes) == len(expected) > 10
+    for shape in shapes:
+        # Pinocchio numbers the shapes of a link.
+        other = expected[f'{shape.link}_{numbers[shape.link]}']
+        numbers[shape.link] += 1
+        link = model.frames[other.parentFrame].placement
+        np.testing.assert_allclose(
+            shape.pose, link.actInv(other.placement).homogeneous, rtol=0, atol=1e-12)
+        if shape.kind == 'mesh':
+            assert shape.file is not None
+            assert shape.file.resolve() == Path(other.meshPath).resolve()
+            np.testing.assert_allclose(shape.size, other.meshScale.ravel())
+        else:
+            np.testing.assert_allclose(shape.size, _size(other.geometry), rtol=1e-12)
+
+
+def _size(geometry: Any) -> list[float]:
+    """Size of one of Pinocchio's shapes, as this package gives it."""
+    if hasattr(geometry, 'halfSide'):
+        return list(np.ravel(geometry.halfSide))
+    return [geometry.radius, *([geometry.halfLength] if hasattr(geometry, 'halfLength') else [])]
