@@ -1,4 +1,4 @@
-"""Simulated stretches: measured motion, and what the parameters make of its torque."""
+"""Simulated stretches: measured motion, and what the parameters make of what drove it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def simulation_strips(simulation: Simulation, robot: str) -> JointStrips:
         strips.append(Strip(name, unit, curves, reach=max(reach, 1e-6)))
     starts = simulation.starts[shown].round(1) + 0.0
     return JointStrips(
-        f'{robot[:_LONGEST]}: motion simulated under the measured torque, {_size(simulation)}',
+        f'{robot[:_LONGEST]}: motion simulated under {simulation.under}, {_size(simulation)}',
         f'stretches of {simulation.horizon:.2g} s, from these times of the recording on [s]',
         tuple(strips), margin=0.01, ticks=(places, tuple(f'{start:.1f}' for start in starts)))
 

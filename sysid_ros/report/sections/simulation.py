@@ -43,7 +43,7 @@ class EndDrift(ReportModel):
 
 
 class SimulationSection(Section):
-    """Errors of motion simulated open loop under the measured torque.
+    """Errors of motion simulated open loop under what was measured or commanded.
 
     Attributes:
         horizon: Horizons in [s].
@@ -55,6 +55,7 @@ class SimulationSection(Section):
         problems: What prevents a simulation, in words, with ``identified`` or ``prior``.
         relative: Error over that of coasting at the longest horizon, all moving joints.
         prior_relative: The same of the description.
+        under: What drove the simulation, in words.
     """
 
     section: Literal['simulation'] = 'simulation'
@@ -68,6 +69,7 @@ class SimulationSection(Section):
     relative: Number
     prior_relative: Number
     ends: list[EndDrift] = []
+    under: str = 'the measured torque'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
@@ -95,7 +97,8 @@ class SimulationSection(Section):
                 f'{word}: {text}' for word, errors in (
                     ('identified', run.candidate), ('before the fit', run.prior))
                 if (text := errors.problem()) is not None],
-            relative=run.relative(run.candidate), prior_relative=run.relative(run.prior))
+            relative=run.relative(run.candidate), prior_relative=run.relative(run.prior),
+            under=run.under)
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every moving joint, and of every end."""
