@@ -66,6 +66,13 @@ class FitSetup:
         """The settings."""
         return self.identification.settings
 
+    @property
+    def unmeasured(self) -> frozenset[str]:
+        """Joints whose efforts a fit does not need: of an actuator, or that nothing drives."""
+        drives = actuated(self.model)
+        return frozenset(self.identification.described.unpowered) | frozenset(
+            () if drives is None else drives.actuators.names)
+
     def recording_of(self, other: Identification) -> FitSetup:
         """For another recording of the robot; see :meth:`Identification.recording_of`."""
         return replace(self, identification=self.identification.recording_of(other))

@@ -12,6 +12,7 @@ from geometry_msgs.msg import Inertia, Vector3
 
 from sysid_ros.errors import ParameterError
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
+from sysid_ros.mechanics.actuators.actuators import is_actuator_parameter
 from sysid_ros.mechanics.joint_terms.term import driven_joints
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange, RevisionInfo
@@ -161,7 +162,8 @@ def parameters_from_message(message: IdentifiedParameters, model: TorqueModel) -
     """Parameters of a torque model from a message.
 
     A term that the message does not know is zero; one that the model does not have must be
-    absent or zero in the message, or its torques would be lost.
+    absent or zero in the message, or its torques would be lost. Constants of actuators stay what
+    they are in the model.
 
     Args:
         message: The message.
@@ -203,7 +205,7 @@ def _joint_values(
         model.robot.joint_index(name)
     for name in model.parameters.names:
         owner, _, field = name.rpartition('.')
-        if model.parameters.is_inertial(name):
+        if model.parameters.is_inertial(name) or is_actuator_parameter(name):
             continue
         if field not in JOINT_FIELDS or owner not in model.robot.joint_names:
             raise ParameterError('the message cannot say this parameter', found=repr(name))

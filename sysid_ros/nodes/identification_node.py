@@ -19,11 +19,13 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.background import Background
+from sysid_ros.nodes.command_feed import CommandFeed, command_feeds
 from sysid_ros.nodes.conversions import parameters_from_message
 from sysid_ros.nodes.effort_topics import EffortTopics
 from sysid_ros.nodes.fit_server import FitServer
 from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import JointStateFeed, Tap
+from sysid_ros.nodes.joint_state_feeds import joint_state_feeds, wanted_joints
 from sysid_ros.nodes.node import LATCHED, SysidNode, now
 from sysid_ros.nodes.online_server import OnlineServer
 from sysid_ros.nodes.payload_server import PayloadServer
@@ -32,8 +34,6 @@ from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.sensor_feed import SensorFeed, sensor_feeds
 from sysid_ros.nodes.torque_watch import TorqueWatch
-from sysid_ros.recording.bag.joint_state_cdr import FIELDS
-from sysid_ros.recording.live.joint_states import LiveSettings
 from sysid_ros.recording.live.readiness import require_recordable
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.runs.job import WarmUpJob
@@ -81,10 +81,14 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._believed = self._model.parameters
         self._revision: IdentifiedParameters | None = None
         self._foreign = ''
-        self._joints = self._wanted_joints()
-        self._feeds = tuple(self._listen())
+        self._joints = wanted_joints(settings.joints, self._setup)
+        self._feeds = tuple(joint_state_feeds(self, self._setup, self._joints, self._tap))
         self._sensors = sensor_feeds(self, self._tap, len(self._feeds))
-        self._topics: tuple[JointStateFeed | SensorFeed, ...] = (*self._feeds, *self._sensors)
+        self._commands = command_feeds(
+            self, self._setup, self._tap(len(self._feeds) + len(self._sensors)))
+        self._beside: tuple[SensorFeed | CommandFeed, ...] = (*self._sensors, *self._commands)
+        self._topics: tuple[JointStateFeed | SensorFeed | CommandFeed, ...] = (
+            *self._feeds, *self._beside)
         self._torques = TorqueWatch(
             self._setup, EffortTopics(self, self._model.robot.joint_names).publish)
         self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
@@ -189,41 +193,6 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     # What comes in
 
-    def _wanted_joints(self) -> tuple[str, ...]:
-        known = self._model.robot.joint_names
-        section = self._setup.settings.recording
-        joints = self.settings.joints or section.joints or known
-        for name in joints:
-            self._model.robot.joint_index(name)
-        missing = [name for name in known if name not in joints]
-        if missing:
-            raise ConfigurationError(
-                f'the robot moves joints that are not to be recorded: {", ".join(missing)}',
-                where='joints', found=', '.join(joints), allowed=', '.join(known),
-                fix='Add them, or lock them in the robot settings')
-        return tuple(joints)
-
-    def _listen(self) -> Iterator[JointStateFeed]:
-        settings, robot = self.settings, self._model.robot
-        section, processing = (
-            self._setup.settings.recording, self._setup.settings.processing)
-        live = LiveSettings(
-            rename=section.rename, stamps=section.stamps, clock_warning=section.clock_warning,
-            clock_limit=section.clock_limit, reset_tolerance=section.reset_tolerance,
-            frozen_after=processing.frozen_after, max_gap=processing.max_gap,
-            history=settings.history)
-        continuous = {
-            name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
-            if kind == 'continuous'
-        }
-        topics: list[tuple[str, tuple[str, ...]]] = [(
-            settings.topic, FIELDS[:2] if settings.effort_topic else FIELDS)]
-        topics += [(settings.effort_topic, FIELDS[2:])] if settings.effort_topic else []
-        for number, (topic, quantities) in enumerate(topics):
-            yield JointStateFeed(
-                self, self._joints, topic=topic, continuous=continuous, settings=live,
-                quantities=quantities, reliable=settings.reliable, tap=self._tap(number))
-
     def _tap(self, number: int) -> Tap:
         def add(payloads: Sequence[bytes], stamps: Sequence[int]) -> None:
             if self._recording is not None:
@@ -290,7 +259,10 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._recording = LiveRecording(
             name, folder, self._setup, joints=self._joints,
             topics=[feed.topic for feed in self._feeds], live=[feed.live for feed in self._feeds],
-            sensors=[(sensor.topic, sensor.kind) for sensor in self._sensors])
+            beside=[(feed.topic, feed.kind) for feed in self._beside],
+            commands=self._commands[0].topic if self._commands else '')
+        for feed in self._commands:
+            feed.repeat_last()
         response.recording, response.message = name, f'recording {name}'
 
     def _require_recordable(self) -> None:
@@ -303,11 +275,12 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         processing = self._setup.settings.processing
         states, *efforts = self._feeds
         require_recordable(
-            states.live, states.topic, now(), processing=processing, effort=not efforts)
+            states.live, states.topic, now(), processing=processing, effort=not efforts,
+            unmeasured=self._setup.unmeasured)
         for feed in efforts:
-            require_recordable(feed.live, feed.topic, now())
-        for sensor in self._sensors:
-            sensor.require_heard()
+            require_recordable(feed.live, feed.topic, now(), unmeasured=self._setup.unmeasured)
+        for beside in self._beside:
+            beside.require_heard()
 
     def _waits_for_replay(self) -> bool:
         # A replay has no time to lose: what it lacks is found by the fit.

@@ -27,6 +27,10 @@ class IdentificationNodeSettings(NodeSettings):
     effort_topic: str = Field(
         default='', description='Topic of sensor_msgs/JointState that carries the efforts; '
         'empty: the same')
+    command_topic: str = Field(
+        default='', description='Topic of what the actuators of the settings are told '
+        '(JointTrajectory, Float64MultiArray or JointState), recorded beside the joint states; '
+        'empty: recording.command.topic of the settings')
     wrench_topics: tuple[str, ...] = Field(
         default=(), description='Topics of geometry_msgs/WrenchStamped that are recorded beside '
         'the joint states, as of sensors at feet or hands')

@@ -145,7 +145,8 @@ class RevisionServer:
         window = self._watch.window()
         progress.tell('Reading the estimate', 0.0)
         prepared = await self._beside(
-            prepare, self._data.revisions, request.estimate, folder, self._robot,
+            functools.partial(prepare, shadowed=request.shadow_duration > 0.0),
+            self._data.revisions, request.estimate, folder, self._robot,
             functools.partial(self._judge, progress=progress))
         response.kept = list(prepared.content.kept)
         if prepared.is_current:

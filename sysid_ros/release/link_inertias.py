@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sysid_ros.errors import ParameterError, ReleaseError, did_you_mean
+from sysid_ros.mechanics.actuators.actuators import is_actuator_parameter
 from sysid_ros.release.description_export import body_shares
 from sysid_ros.release.link_shares import Inertial
 from sysid_ros.robot.inertia import central_inertia, inertia_matrix, transform_inertial
@@ -85,7 +86,8 @@ def body_inertials(
 def require_joint_terms_known(robot: RobotModel, parameters: ParameterSet) -> None:
     """Refuse parameters that links and joints have no place for.
 
-    Whoever gets the others alone would compute other torques.
+    Whoever gets the others alone would compute other torques. Those of actuators need no place:
+    what torque a motion takes does not depend on what makes it.
 
     Args:
         robot: The robot.
@@ -97,7 +99,8 @@ def require_joint_terms_known(robot: RobotModel, parameters: ParameterSet) -> No
     bodies = {link.body for link in robot.links}
     homeless = [
         name for name, value in zip(parameters.names, parameters.values, strict=True)
-        if value != 0.0 and not _has_place(name, robot, parameters, bodies)
+        if value != 0.0 and not is_actuator_parameter(name)
+        and not _has_place(name, robot, parameters, bodies)
     ]
     if homeless:
         raise ReleaseError(

@@ -22,6 +22,7 @@ from sysid_ros.evaluation.shadow import (
     ShadowSettings,
     shadow_test,
 )
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.joint_terms.armature import Armature
 from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
 from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
@@ -159,8 +160,10 @@ class FinishedFit:
             require_joint_terms_known(robot, handed.parameters)
         except ReleaseError as error:
             raise _as(NotCommittableError, error) from error
+        drives = actuated(self.model)
         try:
-            export = export_description(robot, handed.parameters)
+            export = export_description(
+                robot, handed.parameters, actuators=None if drives is None else drives.actuators)
             verify_export(robot, handed.parameters, export)
         except ReleaseError as error:
             raise _as(InconsistentError, error) from error
@@ -171,6 +174,19 @@ class FinishedFit:
             handed.kept, (*handed.notes, *export.notes),
             {} if fitted is None else fitted.to_json(),
         )
+
+    def require_measured_torques(self) -> None:
+        """Refuse a shadow test of what was identified from commands.
+
+        Raises:
+            NotCommittableError: No torque of the robot is measured.
+        """
+        if actuated(self.model) is not None:
+            raise NotCommittableError(
+                'no torque of this robot is measured that a shadow test could be of',
+                where=self.name,
+                fix='Commit with shadow_duration 0: the verdict says how well a motion is '
+                'simulated that was not fitted')
 
     def shadow(
         self, content: Content, current: ParameterSet, window: LiveWindow, duration: float,
@@ -285,7 +301,7 @@ def judged_by_recordings(name: str, folder: Path) -> str:
 
 def prepare(
     store: Path, name: str, folder: Path, robot: RobotModel,
-    judge: Callable[[str, Path], str] = judged_by_recordings,
+    judge: Callable[[str, Path], str] = judged_by_recordings, *, shadowed: bool = False,
 ) -> Preparation:
     """Look whether an estimate may be committed, and what would be handed over.
 
@@ -297,14 +313,18 @@ def prepare(
         folder: Its folder.
         robot: The robot as described before identification.
         judge: Judges the estimate with this id in this folder, and says what came of it.
+        shadowed: Whether a shadow test is to follow.
 
     Raises:
-        NotCommittableError: As for :meth:`FinishedFit.content`, or the recordings say otherwise.
+        NotCommittableError: As for :meth:`FinishedFit.content`, the recordings say otherwise, or
+            there is no torque for a shadow test.
         InconsistentError: As for :meth:`FinishedFit.content`.
         BaseChangedError: Another revision was committed since the fit began.
         SysidError: The folder or the store cannot be used.
     """
     fit = FinishedFit.open(name, folder)
+    if shadowed:
+        fit.require_measured_torques()
     content = fit.content(robot)
     with RevisionStore(store) as revisions:
         current = revisions.current()

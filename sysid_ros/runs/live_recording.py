@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_setup import FitSetup
@@ -42,7 +43,8 @@ class LiveRecording:
         joints: Joints to be fitted.
         topics: Topic of the joint states, and that of the efforts where there is one.
         live: What comes in on them.
-        sensors: Further topics that are recorded, and the type of each.
+        beside: Further topics that are recorded, and the type of each.
+        commands: That of them which has the commands of actuators; empty where there is none.
 
     Attributes:
         name: Its id.
@@ -57,19 +59,23 @@ class LiveRecording:
     def __init__(
         self, name: str, folder: Path, setup: FitSetup, *,
         joints: Sequence[str], topics: Sequence[str], live: Sequence[LiveJointStates],
-        sensors: Sequence[tuple[str, str]] = (),
+        beside: Sequence[tuple[str, str]] = (), commands: str = '',
     ) -> None:
         if folder.exists():
             raise ConfigurationError(
                 'there is such a recording already', where=name, fix='Choose another id')
         self.name, self.folder = name, folder
         self._live = tuple(live)
-        kinds = [*(JOINT_STATE for _ in topics), *(kind for _, kind in sensors)]
+        kinds = [*(JOINT_STATE for _ in topics), *(kind for _, kind in beside)]
         self._recorder = BagRecorder(
-            folder, [*topics, *(topic for topic, _ in sensors)], kinds)
-        section = {'joints': list(joints), 'topic': topics[0]}
+            folder, [*topics, *(topic for topic, _ in beside)], kinds)
+        section: dict[str, Any] = {'joints': list(joints), 'topic': topics[0]}
         if len(topics) > 1:
             section['effort_topic'] = topics[1]
+        if commands:
+            described = setup.settings.recording.command
+            said = {} if described is None else described.model_dump(exclude_unset=True)
+            section['command'] = said | {'topic': commands}
         try:
             write_recording_settings(folder, setup, section)
         except BaseException:
@@ -132,7 +138,7 @@ class LiveRecording:
         """Record messages; returns at once.
 
         Args:
-            topic: Number of the topic; those of sensors come after those of joint states.
+            topic: Number of the topic; those of joint states come first.
             payloads: Serialized messages.
             received: Their times of reception in [ns].
         """

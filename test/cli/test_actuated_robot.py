@@ -14,13 +14,16 @@ import yaml
 from support import actuated_arm as arm
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.study import Study
+from sysid_ros.runs.commit import FinishedFit, NotCommittableError, prepare
 from sysid_ros.runs.judgement import judge_again
 
 SERVOS = {
@@ -99,6 +102,8 @@ def test_the_report_shows_what_the_drives_do(run):
     for way in ('loss_driving', 'loss_driven'):
         # Dry friction, and viscous friction at a usual speed.
         assert 0.5 < shoulder['gear'][way] < 2.0, way
+    simulated, = [each for each in report['sections'] if each['section'] == 'simulation']
+    assert simulated['under'] == 'the recorded commands'
 
 
 def test_another_recording_is_predicted_by_simulation(run, folder, capsys):
@@ -145,6 +150,23 @@ def test_drives_are_handed_over_to_isaac_lab_and_ros2_control(run, folder, capsy
     assert group['friction']['elbow'] == dry['elbow.coulomb_friction']
     gains = yaml.safe_load(files[1].read_text())['/**']['ros__parameters']['gains']
     assert gains['shoulder'] == {'p': arm.KP[0], 'i': 0.0, 'd': arm.KD[0]}
+
+
+def test_a_revision_holds_the_drives_and_has_no_shadow_test(run):
+    fit = FinishedFit.open('run', run)
+    content = fit.content(fit.model.robot)
+    root = ElementTree.fromstring(content.description)
+    gains = {each.get('joint'): float(each.get('kp'))
+             for each in root.find('actuator').findall('position')}
+    assert gains == dict(zip(arm.JOINTS, arm.KP, strict=True))
+    assert content.parameters['command.delay'] == pytest.approx(arm.DELAY, abs=5e-4)
+    with pytest.raises(NotCommittableError, match='no torque of this robot.*shadow_duration 0'):
+        prepare(run / 'none.sqlite', 'run', run, fit.model.robot, shadowed=True)
+
+
+def test_a_robot_with_actuators_is_not_followed_row_by_row(run):
+    with pytest.raises(EstimationError, match='not measured, so it cannot be followed'):
+        OnlineIdentification(FinishedFit.open('run', run).setup, OnlineSettings())
 
 
 def test_a_model_for_gazebo_has_the_frictions_for_dry_friction(run, folder):

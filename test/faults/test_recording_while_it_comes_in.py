@@ -53,6 +53,12 @@ def test_02_without_effort_a_recording_is_refused_and_the_joint_named(robot):
     require(Robot().move(effort=None), effort=False)
 
 
+def test_02_no_effort_is_asked_for_of_a_joint_with_an_actuator(robot):
+    require(robot.move(effort=(1.0, np.nan)), unmeasured={'b'})
+    with pytest.raises(RecordingError, match='for a: without it.*actuators: {a: {kind:'):
+        require(Robot().move(effort=None), unmeasured={'b'})
+
+
 def test_05_joints_that_are_missing_are_named(robot):
     for k in range(200):
         robot.say(k, [0.1], effort=[1.0], names=('a',))

@@ -9,6 +9,8 @@ import pytest
 from geometry_msgs.msg import Inertia
 
 from sysid_ros.errors import ParameterError, ReleaseError
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.kinds import kind_named
 from sysid_ros.mechanics.joint_terms.terms import (
     Armature,
     AsymmetricCoulombFriction,
@@ -166,6 +168,15 @@ def test_a_parameter_without_a_place_in_the_message_is_refused(arm):
         model.parameters.values))
     with pytest.raises(ReleaseError, match='no place for parameters'):
         parameters_message(arm.robot, parameters)
+
+
+def test_constants_of_actuators_need_no_place_in_the_message(arm):
+    robot = arm.robot
+    servo = JointActuator(robot.joint_names[0], kind_named('position_servo'), (40.0, 1.0))
+    model = TorqueModel(robot, [*arm.terms, Actuators((servo,), 0.006)])
+    told = parameters_message(robot, model.parameters)
+    np.testing.assert_allclose(
+        parameters_from_message(told, model).values, model.parameters.values, atol=1e-12)
 
 
 def test_an_inconsistent_body_is_refused(arm):

@@ -31,6 +31,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.recursive.recursion import Recursion
 from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
 from sysid_ros.estimation.rows import Rows
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.parameters import ParameterSet
@@ -115,11 +116,15 @@ class OnlineIdentification:
 
     Raises:
         ConfigurationError: The robot has several ends, and no link that carries loads is named.
-        EstimationError: The model is not linear in all parameters.
+        EstimationError: The model is not linear in all parameters, or the robot has actuators.
     """
 
     def __init__(self, setup: FitSetup, settings: OnlineSettings) -> None:
         model = setup.model
+        if actuated(model) is not None:
+            raise EstimationError(
+                'the torques of a robot with actuators are not measured, so it cannot be followed '
+                'row by row', where='robot.actuators', fix='Fit its recordings instead')
         if not model.is_linear:
             raise EstimationError(
                 'the model is not linear in all parameters, so it cannot be followed row by row',

@@ -29,6 +29,9 @@ _LATEST = 0.2
 # A constant stays above this part of its first guess, and a limit below so many times it: motion
 # does not depend on limits that it never comes to.
 _LEAST, _MOST = 1e-3, 10.0
+_FIELDS = frozenset(
+    constant.name for constants in (LIMITS, *(kind.constants for kind in KINDS))
+    for constant in constants)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class JointActuator:
         for k in self.free_limits:
             found[k] = parameters[f'{self.joint}.{LIMITS[k].name}']
         return found[0], found[1], found[2]
+
+
+def is_actuator_parameter(name: str) -> bool:
+    """Whether a parameter is of actuators: no torque that a motion takes depends on it.
+
+    Args:
+        name: Its name, as ``knee.kp``.
+    """
+    return name == DELAY or name.rpartition('.')[2] in _FIELDS
 
 
 def _lower(constant: Constant, value: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from sysid_ros.errors import RecordingError, SysidError
 from sysid_ros.recording.live.joint_states import LiveJointStates
@@ -14,7 +15,7 @@ _STALE = 0.5
 
 def require_recordable(
     live: LiveJointStates, topic: str, now: float, *, processing: Processing | None = None,
-    effort: bool = True,
+    effort: bool = True, unmeasured: Collection[str] = (),
 ) -> None:
     """Refuse to record joint states that no fit could use.
 
@@ -24,6 +25,7 @@ def require_recordable(
         now: Time on the steady clock in [s].
         processing: How the recording will be filtered, which needs a rate.
         effort: Whether efforts are expected on this topic.
+        unmeasured: Joints whose efforts no fit needs: of an actuator, or that nothing drives.
 
     Raises:
         RecordingError: What is missing or wrong, and what to do about it.
@@ -48,12 +50,14 @@ def require_recordable(
             fix='Publish their joint states, or lock them in the robot settings',
         )
     _require_fresh(live, topic, now)
-    if effort and live.without_effort:
+    silent = [name for name in live.without_effort if name not in unmeasured]
+    if effort and silent:
         raise RecordingError(
-            f'no effort is given for {", ".join(live.without_effort)}: without it there is no '
-            'torque fit', where=topic,
+            f'no effort is given for {", ".join(silent)}: without it there is no torque fit',
+            where=topic,
             fix='Have the effort interfaces broadcast, or name the topic that carries them in '
-            'the parameter effort_topic',
+            'the parameter effort_topic; of a robot without torque sensors say what its commands '
+            f'do, robot: {{actuators: {{{silent[0]}: {{kind: position_servo, kp: …}}}}}}',
         )
     if processing is not None:
         _require_rate(live, topic, processing)
